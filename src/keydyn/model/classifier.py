@@ -1,0 +1,129 @@
+"""Whose sequence is it? One model a class, and the class that is most probable a posteriori."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from keydyn.model.kernels import Floats
+from keydyn.model.many import fit_many
+from keydyn.model.pohmm import POHMM
+from keydyn.model.sequences import as_sequences, check_weights
+
+
+class POHMMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Maximum a posteriori classification of sequences.
+
+    Parameters
+    ----------
+    model : the estimator that is fitted to each class; `POHMM()` if None
+    priors : "uniform", "empirical" (each class's share of the training sequences), one number a class in
+        sorted order of the labels, or a dict by label
+    n_jobs : threads that fit and score; None for one
+
+    Attributes
+    ----------
+    classes_ : the labels, sorted; models_ : a fitted model each; priors_ : (C,) class probabilities
+    """
+
+    def __init__(
+        self, model: POHMM | None = None, priors: Any = "uniform", n_jobs: int | None = None
+    ) -> None:
+        self.model = model
+        self.priors = priors
+        self.n_jobs = n_jobs
+
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        *,
+        events: Any = None,
+        lengths: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Fit a model to the sequences of each class; `y` has one label a sequence."""
+        sequences = as_sequences(X, events, lengths)
+        labels = np.asarray(y)
+        if labels.shape != (len(sequences),):
+            raise ValueError(
+                f"y must be one label a sequence: {len(sequences)} sequences, shape {labels.shape}"
+            )
+        weights = None if sample_weight is None else check_weights(sample_weight, len(sequences))
+        self.classes_, number = np.unique(labels, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(f"there is one class only, {self.classes_[0]!r}: nothing to tell apart")
+        members = [np.flatnonzero(number == c) for c in range(len(self.classes_))]
+        self.priors_ = self._check_priors(np.bincount(number, weights))
+        self.models_ = fit_many(
+            POHMM() if self.model is None else self.model,
+            [sequences[which] for which in members],
+            n_jobs=self.n_jobs,
+            sample_weight=None if weights is None else [weights[which] for which in members],
+        )
+        return self
+
+    def log_likelihoods(self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None) -> Floats:
+        """ln P(x | Ω, class) of each sequence under each class's model, (S, C)."""
+        check_is_fitted(self)
+        sequences = as_sequences(X, events, lengths)
+        return np.stack([model.score_sequences(sequences) for model in self.models_], axis=1)
+
+    def predict_log_proba(self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None) -> Floats:
+        """ln P(class | x, Ω) of each sequence, (S, C)."""
+        with np.errstate(divide="ignore"):
+            joint = self.log_likelihoods(X, events=events, lengths=lengths) + np.log(self.priors_)
+        total = np.logaddexp.reduce(joint, axis=1)
+        impossible = np.flatnonzero(np.isneginf(total))
+        if len(impossible):
+            raise ValueError(f"sequence {impossible[0]} has probability zero under every class's model")
+        logs: Floats = joint - total[:, None]
+        return logs
+
+    def predict_proba(self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None) -> Floats:
+        """P(class | x, Ω) of each sequence, (S, C)."""
+        return np.exp(self.predict_log_proba(X, events=events, lengths=lengths))
+
+    def predict(self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None) -> NDArray[Any]:
+        """The most probable class of each sequence."""
+        best = np.argmax(self.predict_log_proba(X, events=events, lengths=lengths), axis=1)
+        labels: NDArray[Any] = self.classes_[best]
+        return labels
+
+    def score(
+        self,
+        X: Any,
+        y: ArrayLike,
+        *,
+        events: Any = None,
+        lengths: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> float:
+        """Share of sequences whose class is predicted rightly."""
+        right = self.predict(X, events=events, lengths=lengths) == np.asarray(y)
+        weights = None if sample_weight is None else check_weights(sample_weight, len(right))
+        return float(np.average(right, weights=weights))
+
+    def _check_priors(self, counts: NDArray[Any]) -> Floats:
+        n_classes = len(self.classes_)
+        if isinstance(self.priors, str):
+            if self.priors == "uniform":
+                return np.full(n_classes, 1.0 / n_classes)
+            if self.priors == "empirical":
+                return np.asarray(counts / counts.sum(), dtype=np.float64)
+            raise ValueError(f"priors must be 'uniform', 'empirical', numbers or a dict, not {self.priors!r}")
+        if isinstance(self.priors, Mapping):
+            labels = self.classes_.tolist()
+            if set(self.priors) != set(labels):
+                raise ValueError(f"priors must have an entry for each of {labels}")
+            given = np.array([self.priors[label] for label in labels], dtype=np.float64)
+        else:
+            given = np.asarray(self.priors, dtype=np.float64)
+        if given.shape != (n_classes,) or not (given >= 0).all() or not np.isclose(given.sum(), 1.0):
+            raise ValueError(f"priors must be {n_classes} probabilities that add up to one")
+        return given

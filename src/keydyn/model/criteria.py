@@ -1,0 +1,23 @@
+"""Information criteria."""
+
+from __future__ import annotations
+
+
+class Criterion(float):
+    """A value of AIC or BIC that remembers whether it is approximate.
+
+    The criteria assume maximum likelihood. Smoothed, floored or fixed-weight estimates are none, so for
+    them the penalty is too large and the value says so when printed.
+    """
+
+    approximate: bool
+
+    def __new__(cls, value: float, approximate: bool) -> Criterion:
+        made = super().__new__(cls, value)
+        made.approximate = approximate
+        return made
+
+    def __repr__(self) -> str:
+        return f"{float(self)!r}{' (approximate: the parameters are smoothed)' if self.approximate else ''}"
+
+    __str__ = __repr__

@@ -1,0 +1,174 @@
+"""What a fitted POHMM knows of itself: its parameters as attributes, and how it takes sequences in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from keydyn.model import lattice as lattices
+from keydyn.model import training, vocabulary
+from keydyn.model.emissions import Emission, Family, families_of
+from keydyn.model.fitting import FitResult
+from keydyn.model.kernels import Floats, Integers
+from keydyn.model.lattice import EventIndex, Lattice
+from keydyn.model.marginals import joint_transmat, stationary_distribution
+from keydyn.model.parameters import Marginal, Parameters
+from keydyn.model.sequences import Sequences, as_sequences
+from keydyn.model.settings import Settings, check_settings
+from keydyn.model.smoothing import normalised
+from keydyn.model.statistics import Counts, Statistics
+from keydyn.model.vocabulary import Types
+
+
+class Fitted:
+    """The fitted attributes of `POHMM`, which describes them, and the door for sequences."""
+
+    # scikit-learn's
+    get_params: Callable[..., dict[str, Any]]
+
+    emission: Any
+    density_floor: float | None
+    handle_unknown: str
+
+    _parameters: Parameters
+    # Statistics of the data learnt from so far, and whether they are those of a fit.
+    _totals: Statistics | None = None
+    _totals_from_fit: bool = False
+    # Whether the vocabulary was given and stays as it is.
+    _closed: bool = False
+    _stationary: Floats | None = None
+
+    log_likelihood_: float
+    history_: Floats
+    n_iter_: int
+    stop_reason_: str
+    n_parameters_: int
+    n_parameters_full_: int
+    n_features_in_: int
+
+    @property
+    def event_types_(self) -> Types:
+        return self._theta().event_types
+
+    @property
+    def startprob_(self) -> Floats:
+        return self._theta().startprob
+
+    @property
+    def transmat_(self) -> Floats:
+        """Built when asked for: it has m² entries, the model only the observed pairs."""
+        return self._theta().dense_transmat()
+
+    @property
+    def emission_(self) -> list[Emission]:
+        return self._theta().emission
+
+    @property
+    def event_startprob_(self) -> Floats:
+        return self._theta().chain.known()[0]
+
+    @property
+    def event_transmat_(self) -> Floats:
+        return self._theta().dense_event_transmat()
+
+    @property
+    def event_prob_(self) -> Floats:
+        theta = self._theta()
+        if np.isnan(theta.chain.prob).any():
+            raise ValueError("the event chain has no unique stationary distribution")
+        return theta.chain.prob
+
+    @property
+    def stationary_(self) -> Floats:
+        theta = self._theta()
+        if self._stationary is not None:
+            return self._stationary
+        joint = joint_transmat(self.transmat_, self.event_transmat_)
+        together = stationary_distribution(joint)
+        if together is None:
+            raise ValueError("the chain of event types and states has no unique stationary distribution")
+        return normalised(together.reshape(theta.n_types, theta.n_states))
+
+    @property
+    def marginal_(self) -> Marginal:
+        return self._theta().known_marginal()
+
+    @property
+    def converged_(self) -> bool:
+        """Whether the last iteration gained less than `tol` without falling."""
+        return self.stop_reason_ == "tol"
+
+    def _theta(self) -> Parameters:
+        if not hasattr(self, "_parameters"):
+            raise AttributeError(f"this {type(self).__name__} is not fitted yet")
+        return self._parameters
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_parameters")
+
+    def _settings(self, n_features: int) -> Settings:
+        return check_settings(self.get_params(deep=False), n_features)
+
+    def _as_sequences(self, X: Any, events: Any, lengths: ArrayLike | None) -> Sequences:
+        return as_sequences(X, events, lengths)
+
+    def _take(
+        self, X: Any, events: Any, lengths: ArrayLike | None, reset: bool
+    ) -> tuple[Sequences, list[Family]]:
+        """Checked sequences and the family of each of their features."""
+        sequences = self._as_sequences(X, events, lengths)
+        nothing: Any = sequences.X[:0]
+        if sequences.feature_names is not None:
+            nothing = pd.DataFrame(nothing, columns=list(sequences.feature_names))
+        validate_data(self, nothing, reset=reset, skip_check_array=True)
+        families = families_of(self.emission, sequences.n_features)
+        training.check_domain(sequences, families)
+        return sequences, families
+
+    def _encode(
+        self, X: Any, events: Any, lengths: ArrayLike | None, reject_unknown: bool | None = None
+    ) -> tuple[Sequences, Integers]:
+        """Checked sequences with codes into this model's event types, m where unknown."""
+        check_is_fitted(self)
+        sequences, _ = self._take(X, events, lengths, reset=False)
+        codes, unseen = vocabulary.find(sequences.codes, sequences.event_types, self.event_types_)
+        reject = self.handle_unknown == "error" if reject_unknown is None else reject_unknown
+        if reject and unseen.any():
+            row = int(np.argmax(unseen))
+            label = sequences.event_types[sequences.codes[row]].item()
+            raise ValueError(f"{sequences.place(row)}: event type {label!r} was not seen in fitting")
+        return sequences, codes
+
+    def _lattice(self, X: Any, events: Any, lengths: ArrayLike | None) -> Lattice:
+        sequences, codes = self._encode(X, events, lengths)
+        index = EventIndex.of(codes, sequences.offsets, self._parameters.n_types)
+        return lattices.build(self._parameters, sequences.X, index, self.density_floor)
+
+    def _take_given(self, parameters: Parameters) -> None:
+        """Become the model of given parameters."""
+        self._parameters = parameters
+        self._totals, self._stationary, self._closed = None, None, False
+        self.n_features_in_ = len(parameters.emission)
+        self.n_parameters_, self.n_parameters_full_ = training.n_parameters(parameters, None, ())
+
+    def _take_result(self, result: FitResult, stationary: Floats, settings: Settings) -> None:
+        """Become the model of a finished fit."""
+        self._parameters = result.parameters
+        self._totals, self._totals_from_fit, self._closed = result.statistics, True, False
+        self._stationary = stationary
+        self.log_likelihood_ = result.log_likelihood
+        self.history_ = result.history
+        self.n_iter_ = len(result.history)
+        self.stop_reason_ = result.stop_reason
+        self.scale_floored_ = result.floored
+        self._count_parameters(result.statistics.counts, settings)
+
+    def _count_parameters(self, counts: Counts, settings: Settings) -> None:
+        self.n_parameters_, self.n_parameters_full_ = training.n_parameters(
+            self._parameters, counts, settings.fixed
+        )

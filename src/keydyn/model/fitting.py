@@ -1,0 +1,185 @@
+"""Estimation: the modified Baum–Welch of Algorithm 1."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keydyn.model import initialize, lattice
+from keydyn.model.emissions import Emission
+from keydyn.model.kernels import Floats
+from keydyn.model.marginals import event_chain, exact_marginal, printed_marginal
+from keydyn.model.parameters import Parameters
+from keydyn.model.settings import Settings
+from keydyn.model.smoothing import kept_share, normalised, smoothed_transitions
+from keydyn.model.statistics import Counts, Data, Statistics, expectation
+
+# A fall of the log-likelihood by less than this share of it is rounding.
+ROUNDING = 1e-10
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """What a callback is told: the number of the E-step, its log-likelihood and the gain over the last."""
+
+    number: int
+    log_likelihood: float
+    gain: float
+    start: int
+
+
+@dataclass(frozen=True)
+class FitResult:
+    """A finished run of Algorithm 1 from one start.
+
+    Attributes
+    ----------
+    parameters : the result; statistics : of the last E-step, under the result unless it was `max_iter`
+    log_likelihood : of the result
+    history : (n_iter,) log-likelihood at each E-step
+    stop_reason : "tol", "max_iter", "decrease" or "callback"
+    floored : for each feature, where the scale floor acted in the last M-step, (m, M)
+    """
+
+    parameters: Parameters
+    statistics: Statistics
+    log_likelihood: float
+    history: Floats
+    stop_reason: str
+    floored: list[NDArray[np.bool_]]
+
+
+def fit(data: Data, settings: Settings, start: Parameters, number: int = 0) -> FitResult:
+    """Algorithm 1: expectation → maximisation → smoothing, until the log-likelihood gains less than `tol`."""
+    parameters = start
+    history: list[float] = []
+    floored = [np.zeros(start.startprob.shape, dtype=bool) for _ in start.emission]
+    for _ in range(settings.max_iter):
+        statistics = expectation(parameters, data, settings.density_floor)
+        history.append(statistics.log_likelihood)
+        stop_reason = _why_stop(history, settings, number)
+        if stop_reason is not None:
+            return FitResult(parameters, statistics, history[-1], np.array(history), stop_reason, floored)
+        parameters, floored = maximisation(statistics, parameters, settings)
+        parameters = smooth(parameters, statistics.counts, settings)
+    final = lattice.filtered(lattice.build(parameters, data.X, data.index, settings.density_floor))[1]
+    log_likelihood = float(data.weights @ lattice.per_sequence(final, data.index.offsets))
+    return FitResult(parameters, statistics, log_likelihood, np.array(history), "max_iter", floored)
+
+
+def fit_from_starts(data: Data, settings: Settings, generator: np.random.Generator) -> Iterator[FitResult]:
+    """Runs from the observed start, then from jittered ones."""
+    for number in range(settings.n_init):
+        start = initialize.start_parameters(data, settings, generator if number else None)
+        yield fit(data, settings, smooth(start, data.counts, settings), number)
+
+
+def maximisation(
+    statistics: Statistics, current: Parameters, settings: Settings
+) -> tuple[Parameters, list[NDArray[np.bool_]]]:
+    """The M-step (Eqs. 12, 14, 15) and the marginals of what it finds, nothing smoothed yet.
+
+    What has no evidence stays as it is. Returns also where the scale floor acted.
+    """
+    counts, floor = statistics.counts, settings.count_floor
+    start_all = normalised(np.maximum(statistics.start_all, floor))
+    startprob = current.startprob
+    if "start" not in settings.fixed:
+        startprob = _start_update(statistics, start_all, settings)
+    transmat = current.transmat
+    if "transitions" not in settings.fixed:
+        expected = np.maximum(statistics.transitions, floor)
+        total = expected.sum(axis=-1, keepdims=True)
+        transmat = np.divide(expected, total, out=transmat.copy(), where=total > 0)
+    emission, floored = current.emission, [np.zeros(startprob.shape, dtype=bool) for _ in current.emission]
+    if "emission" not in settings.fixed:
+        emission, floored = _emission_update(statistics, current, settings)
+    chain = event_chain(counts)
+    if settings.marginals == "exact":
+        masses = [e.distribution.mass(stats) for e, stats in zip(emission, statistics.emission, strict=True)]
+        marginal = exact_marginal(start_all, counts.pairs, statistics.transitions, emission, masses)
+    else:
+        marginal = printed_marginal(start_all, counts.pairs, transmat, emission, chain)
+    parameters = Parameters(
+        current.event_types, startprob, counts.pairs, transmat, emission, chain, marginal, settings.smoothing
+    )
+    return parameters, floored
+
+
+def smooth(parameters: Parameters, counts: Counts, settings: Settings) -> Parameters:
+    """Regularisation (Eqs. 32–36): all parameters towards the same, unsmoothed marginals, in one pass."""
+    smoothing, marginal = parameters.smoothing, parameters.known_marginal()
+    if not smoothing.acts or parameters.n_types == 1:
+        return parameters
+    startprob, transmat, emission = parameters.startprob, parameters.transmat, parameters.emission
+    if "start" not in settings.fixed:
+        starts = counts.starts if settings.start_estimate == "sequence_start" else counts.types
+        keep = kept_share(smoothing.start, starts)
+        startprob = keep * startprob + (1.0 - keep) * marginal.startprob
+    if "transitions" not in settings.fixed:
+        before, after = counts.pairs[:, 0], counts.pairs[:, 1]
+        transmat = smoothed_transitions(
+            transmat,
+            marginal.transmat_from[before],
+            marginal.transmat_to[after],
+            counts.pair,
+            counts.leaving[before],
+            counts.entering[after],
+            smoothing,
+        )
+    if "emission" not in settings.fixed:
+        keep = kept_share(smoothing.emission, counts.types)
+        emission = [
+            e.replace(e.distribution.interpolate(e.params, of_all.params, keep))
+            for e, of_all in zip(emission, marginal.emission, strict=True)
+        ]
+    return replace(parameters, startprob=startprob, transmat=transmat, emission=emission)
+
+
+def _start_update(statistics: Statistics, start_all: Floats, settings: Settings) -> Floats:
+    """π[j | ω] (Eq. 12); a type that starts no sequence has the marginal."""
+    if settings.start_estimate == "first_occurrence":
+        expected = statistics.first_occurrence
+    else:
+        expected = statistics.start
+    expected = np.maximum(expected, settings.count_floor)
+    total = expected.sum(axis=1, keepdims=True)
+    updated = np.broadcast_to(start_all, expected.shape).copy()
+    np.divide(expected, total, out=updated, where=total > 0)
+    return updated
+
+
+def _emission_update(
+    statistics: Statistics, current: Parameters, settings: Settings
+) -> tuple[list[Emission], list[NDArray[np.bool_]]]:
+    """b[j | ω] (Eq. 15; for the log-normal Eqs. 17–18, corrected), feature by feature."""
+    emission, floored = [], []
+    for e, stats, overall in zip(current.emission, statistics.emission, statistics.overall, strict=True):
+        floor = initialize.scale_floor(e.distribution, overall, settings.min_scale)
+        params, acted = e.distribution.update(stats, e.params, floor, settings.count_floor)
+        emission.append(e.replace(params))
+        floored.append(acted)
+    return emission, floored
+
+
+def _why_stop(history: list[float], settings: Settings, number: int) -> str | None:
+    gain = history[-1] - history[-2] if len(history) > 1 else np.inf
+    if settings.verbose:
+        start = f"start {number}, " if settings.n_init > 1 else ""
+        print(
+            f"{start}iteration {len(history)}: log-likelihood {history[-1]:.6f}, gain {gain:.3g}",
+            file=sys.stderr,
+        )
+    if settings.callback is not None:
+        told = Iteration(len(history), history[-1], gain, number)
+        if settings.callback(told):
+            return "callback"
+    if gain < -ROUNDING * (1.0 + abs(history[-1])):
+        return "decrease"
+    if gain < settings.tol:
+        return "tol"
+    return None

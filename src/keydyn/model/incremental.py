@@ -1,0 +1,99 @@
+"""Learning from data that come in chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+from numpy.typing import ArrayLike
+
+from keydyn.model import fitting, initialize, training, vocabulary
+from keydyn.model.fitted import Fitted
+from keydyn.model.smoothing import normalised
+from keydyn.model.statistics import expectation
+
+
+class Incremental(Fitted):
+    """`partial_fit`, and its two halves."""
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        events: Any = None,
+        lengths: ArrayLike | None = None,
+        event_types: Sequence[Any] | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Learn from some more data: `accumulate`, then `update`.
+
+        The expectation step runs under the current parameters (on the first call, starting ones from these
+        data), its statistics are added to those of all calls before and of the last `fit`, and the
+        maximisation step uses the totals. `event_types` names the whole vocabulary on the first call; types
+        that are not in it then count as unknown. Without it the vocabulary grows with the data.
+        """
+        return self._accumulate(X, events, lengths, event_types, sample_weight, after_fit=True).update()
+
+    def accumulate(
+        self,
+        X: Any,
+        *,
+        events: Any = None,
+        lengths: ArrayLike | None = None,
+        event_types: Sequence[Any] | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Expectation step only: add the statistics of these data to the running totals.
+
+        Right after a `fit` the totals begin anew, so that a pass over all chunks, then `update`, is one more
+        iteration of it.
+        """
+        return self._accumulate(X, events, lengths, event_types, sample_weight, after_fit=False)
+
+    def update(self, *, forget: bool = False) -> Self:
+        """Maximisation step and smoothing from the running totals; `forget` then empties them."""
+        totals = self._totals
+        if totals is None:
+            raise ValueError("there is nothing to update from: call accumulate or partial_fit first")
+        settings = self._settings(self.n_features_in_)
+        parameters, self.scale_floored_ = fitting.maximisation(totals, self._parameters, settings)
+        self._parameters = fitting.smooth(parameters, totals.counts, settings)
+        self._stationary = normalised(totals.occupancy)
+        self._count_parameters(totals.counts, settings)
+        self._totals_from_fit = False
+        if forget:
+            self._totals = None
+        return self
+
+    def _accumulate(
+        self,
+        X: Any,
+        events: Any,
+        lengths: ArrayLike | None,
+        event_types: Sequence[Any] | None,
+        sample_weight: ArrayLike | None,
+        after_fit: bool,
+    ) -> Self:
+        begun = hasattr(self, "_parameters")
+        sequences, families = self._take(X, events, lengths, reset=not begun)
+        settings = self._settings(sequences.n_features)
+        known = self.event_types_ if begun else None
+        closed = self._closed
+        if event_types is not None:
+            given = vocabulary.check_types(event_types)
+            if known is not None and given.tolist() != known.tolist():
+                raise ValueError("event_types differs from the model's; give it on the first call only")
+            known, closed = given, True
+        data = training.training_data(sequences, families, sample_weight, known, closed)
+        if begun:
+            parameters = self._parameters.extended(data.event_types, data.counts.pairs)
+        else:
+            start = initialize.start_parameters(data, settings)
+            parameters = fitting.smooth(start, data.counts, settings)
+        totals = expectation(parameters, data, settings.density_floor)
+        if self._totals is not None and (after_fit or not self._totals_from_fit):
+            totals = self._totals.merged(totals, families)
+        self._parameters, self._totals, self._closed = parameters, totals, closed
+        self._totals_from_fit = False
+        return self

@@ -1,0 +1,110 @@
+"""Marginal distributions (Section 3.6): the parameters with event types integrated out."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse.csgraph import connected_components
+
+from keydyn.model.emissions import Emission
+from keydyn.model.kernels import Floats, Integers
+from keydyn.model.parameters import EventChain, Marginal
+from keydyn.model.smoothing import normalised
+from keydyn.model.statistics import Counts
+
+# Divides a count of zero without a warning.
+SMALLEST = np.finfo(float).tiny
+
+
+def event_chain(counts: Counts) -> EventChain:
+    """π[ω], a[ψ, ω] and Π[ω] (Eq. 30) as observed."""
+    leaving = counts.leaving
+    return EventChain(
+        prob=normalised(counts.types),
+        leaving=leaving,
+        entering=counts.entering,
+        startprob=normalised(counts.starts),
+        pair_prob=counts.pair / np.maximum(leaving[counts.pairs[:, 0]], SMALLEST),
+    )
+
+
+def printed_marginal(
+    startprob: Floats, pairs: Integers, transmat: Floats, emission: list[Emission], chain: EventChain
+) -> Marginal:
+    """Eqs. 26–31 as printed: every earlier type counts alike, whatever its share of the events.
+
+    `startprob` is the marginal π[j] itself. A type without successor is followed by any type, each step
+    uniform.
+    """
+    m, n_states = len(chain.prob), len(startprob)
+    _, pair_prob = chain.known()
+    weighted = transmat * pair_prob[:, None, None]
+    from_type = _sum_by(pairs[:, 0], weighted, m)
+    to_type = _sum_by(pairs[:, 1], weighted, m)
+    n_dead = len(chain.dead_ends)
+    uniform = np.full((n_states, n_states), 1.0 / n_states)
+    from_type[chain.dead_ends] = uniform
+    to_type += n_dead / m * uniform
+    return Marginal(
+        startprob,
+        normalised(from_type.sum(axis=0)),
+        normalised(from_type),
+        normalised(to_type),
+        _marginal_emission(emission, np.broadcast_to(chain.prob[:, None], (m, n_states))),
+    )
+
+
+def exact_marginal(
+    startprob: Floats, pairs: Integers, joint: Floats, emission: list[Emission], masses: list[Floats]
+) -> Marginal:
+    """The marginals of the joint process: types weigh as often as they occur, in each state.
+
+    `joint` (P, M, M) is how often, or with what probability, a pair of types occurs together with a pair of
+    states; `masses` holds for each feature the same for type and state, (m, M). With counts from an
+    expectation step under equal parameters for all types, these are exactly the HMM's updates.
+    """
+    m = len(masses[0])
+    from_type = _sum_by(pairs[:, 0], joint, m)
+    to_type = _sum_by(pairs[:, 1], joint, m)
+    marginal = [
+        _marginal_emission([e], normalised(mass.T).T)[0] for e, mass in zip(emission, masses, strict=True)
+    ]
+    return Marginal(
+        startprob, normalised(from_type.sum(axis=0)), normalised(from_type), normalised(to_type), marginal
+    )
+
+
+def stationary_distribution(transmat: Floats) -> Floats | None:
+    """The distribution that a chain leaves unchanged; None if there is more than one."""
+    n = len(transmat)
+    n_classes, label = connected_components(transmat > 0, connection="strong")
+    leaves = np.zeros(n_classes, dtype=bool)
+    source, target = np.nonzero(transmat)
+    leaves[label[source[label[source] != label[target]]]] = True
+    if np.count_nonzero(~leaves) != 1:
+        return None
+    closed = np.flatnonzero(label == np.flatnonzero(~leaves)[0])
+    balance = transmat[np.ix_(closed, closed)].T - np.eye(len(closed))
+    balance[-1] = 1.0
+    right = np.zeros(len(closed))
+    right[-1] = 1.0
+    distribution = np.zeros(n)
+    distribution[closed] = np.maximum(np.linalg.solve(balance, right), 0.0)
+    distribution /= distribution.sum()
+    return distribution
+
+
+def joint_transmat(transmat: Floats, event_transmat: Floats) -> Floats:
+    """P(ω, j | ψ, i) of the m·M chain of types and states, (mM, mM)."""
+    m, _, n_states, _ = transmat.shape
+    joint = transmat * event_transmat[:, :, None, None]
+    return joint.transpose(0, 2, 1, 3).reshape(m * n_states, m * n_states)
+
+
+def _marginal_emission(emission: list[Emission], weights: Floats) -> list[Emission]:
+    return [e.replace(e.distribution.marginal(e.params, weights)) for e in emission]
+
+
+def _sum_by(rows: Integers, matrices: Floats, n_rows: int) -> Floats:
+    sums = np.zeros((n_rows, *matrices.shape[1:]))
+    np.add.at(sums, rows, matrices)
+    return sums

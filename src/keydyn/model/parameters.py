@@ -1,0 +1,258 @@
+"""The parameters of a POHMM, θ = {π, a, b}, with the event chain and the marginals.
+
+Transition matrices are kept for observed pairs of event types only: with m types there are m² pairs, of
+which a text of N events shows at most N − 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from keydyn.model.emissions import Emission
+from keydyn.model.kernels import Floats, Integers
+from keydyn.model.smoothing import Smoothing, smoothed_transitions
+from keydyn.model.vocabulary import Types
+
+
+@dataclass(frozen=True)
+class EventChain:
+    """The Markov chain of event types, over observed pairs.
+
+    Attributes
+    ----------
+    prob : (m,) Π[ω], the share of each type among all events (Eq. 30)
+    leaving, entering : (m,) f(ψ,·) and f(·,ω), transitions from and to each type; inf if not from data
+    startprob : (m,) π[ω]; None if the chain was left out of the file
+    pair_prob : (P,) a[ψ, ω] of the observed pairs; None likewise
+    """
+
+    prob: Floats
+    leaving: Floats
+    entering: Floats
+    startprob: Floats | None
+    pair_prob: Floats | None
+
+    @property
+    def dead_ends(self) -> Integers:
+        """Types never followed by another: any type may follow, with equal probability."""
+        return np.flatnonzero(self.leaving == 0)
+
+    def known(self) -> tuple[Floats, Floats]:
+        """Start and pair probabilities, or a `ValueError` that says why there are none."""
+        if self.startprob is None or self.pair_prob is None:
+            raise ValueError("this model was saved without its event chain (event_chain=False)")
+        return self.startprob, self.pair_prob
+
+
+@dataclass(frozen=True)
+class Marginal:
+    """The parameters with event types integrated out.
+
+    Attributes
+    ----------
+    startprob : (M,) π[j]
+    transmat : (M, M) a[i, j]
+    transmat_from : (m, M, M) a[i, j | ψ], the later type integrated out
+    transmat_to : (m, M, M) a[i, j | ω], the earlier type integrated out
+    emission : list of `Emission` with parameters of shape (M,)
+    """
+
+    startprob: Floats
+    transmat: Floats
+    transmat_from: Floats
+    transmat_to: Floats
+    emission: list[Emission]
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """θ, and what is needed to score event types and pairs that it does not list.
+
+    Attributes
+    ----------
+    event_types : (m,)
+    startprob : (m, M) π[j | ω]
+    pairs : (P, 2) observed (ψ, ω), sorted
+    transmat : (P, M, M) a[i, j | ψ, ω]
+    emission : one `Emission` a feature, parameters (m, M)
+    chain : the event chain
+    marginal : the marginals; None where the chain has no unique stationary distribution
+    smoothing : how rows of unseen pairs are smoothed
+    """
+
+    event_types: Types
+    startprob: Floats
+    pairs: Integers
+    transmat: Floats
+    emission: list[Emission]
+    chain: EventChain
+    marginal: Marginal | None
+    smoothing: Smoothing
+
+    @property
+    def n_types(self) -> int:
+        return len(self.event_types)
+
+    @property
+    def n_states(self) -> int:
+        return int(self.startprob.shape[1])
+
+    @cached_property
+    def pair_codes(self) -> Integers:
+        """ψ·m + ω of each observed pair, ascending."""
+        return self.pairs[:, 0] * self.n_types + self.pairs[:, 1]
+
+    def find_pairs(self, codes: Integers) -> Integers:
+        """The row of each pair code, −1 where the pair is not listed."""
+        if len(self.pairs) == 0:
+            return np.full(len(codes), -1)
+        rows = np.minimum(np.searchsorted(self.pair_codes, codes), len(self.pairs) - 1)
+        return np.where(self.pair_codes[rows] == codes, rows, -1)
+
+    def known_marginal(self) -> Marginal:
+        """The marginals, or a `ValueError` that says why there are none."""
+        if self.marginal is None:
+            raise ValueError(
+                "the event chain has no unique stationary distribution, so there are no marginals: "
+                "missing and unseen event types cannot be scored"
+            )
+        return self.marginal
+
+    def unseen_pairs(self, before: Integers, after: Integers) -> Floats:
+        """a[i, j | ψ, ω] of pairs that were never observed: a uniform estimate, smoothed."""
+        uniform = np.full((len(before), self.n_states, self.n_states), 1.0 / self.n_states)
+        if self.smoothing.transitions is None or self.marginal is None:
+            return uniform
+        return smoothed_transitions(
+            uniform,
+            self.marginal.transmat_from[before],
+            self.marginal.transmat_to[after],
+            np.zeros(len(before)),
+            self.chain.leaving[before],
+            self.chain.entering[after],
+            self.smoothing,
+        )
+
+    def transmat_of(self, before: Integers, after: Integers) -> Floats:
+        """a[i, j | ψ, ω] for any pairs; len(event_types) stands for an unknown type."""
+        m = self.n_types
+        table = np.empty((len(before), self.n_states, self.n_states))
+        known = (before < m) & (after < m)
+        rows = self.find_pairs(before[known] * m + after[known])
+        found = np.flatnonzero(known)[rows >= 0]
+        unseen = np.flatnonzero(known)[rows < 0]
+        table[found] = self.transmat[rows[rows >= 0]]
+        table[unseen] = self.unseen_pairs(before[unseen], after[unseen])
+        if not known.all():
+            marginal = self.known_marginal()
+            only_before, only_after = (before < m) & (after == m), (before == m) & (after < m)
+            table[only_before] = marginal.transmat_from[before[only_before]]
+            table[only_after] = marginal.transmat_to[after[only_after]]
+            table[(before == m) & (after == m)] = marginal.transmat
+        return table
+
+    def start_table(self) -> Floats:
+        """π[j | ω] with one more row, the marginal, for unknown types."""
+        if self.marginal is None:
+            return self.startprob
+        return np.vstack([self.startprob, self.marginal.startprob])
+
+    def emission_table(self, feature: int) -> Emission:
+        """The emission of a feature with one more row, the marginal, for unknown types."""
+        emission = self.emission[feature]
+        if self.marginal is None:
+            return emission
+        marginal = self.marginal.emission[feature].params
+        return emission.replace({k: np.vstack([v, marginal[k]]) for k, v in emission.params.items()})
+
+    def dense_transmat(self) -> Floats:
+        """(m, m, M, M), unseen pairs included."""
+        m, n_states = self.n_types, self.n_states
+        before, after = np.divmod(np.arange(m * m), m)
+        return self.transmat_of(before, after).reshape(m, m, n_states, n_states)
+
+    def dense_event_transmat(self) -> Floats:
+        """(m, m) a[ψ, ω]; the row of a type without successor is uniform."""
+        _, pair_prob = self.chain.known()
+        table = np.zeros((self.n_types, self.n_types))
+        table[self.pairs[:, 0], self.pairs[:, 1]] = pair_prob
+        table[self.chain.dead_ends] = 1.0 / self.n_types
+        return table
+
+    def reordered(self, order: Integers) -> Parameters:
+        """The same model with its states renumbered."""
+        marginal = self.marginal
+        if marginal is not None:
+            marginal = Marginal(
+                marginal.startprob[order],
+                _reorder_square(marginal.transmat, order),
+                _reorder_square(marginal.transmat_from, order),
+                _reorder_square(marginal.transmat_to, order),
+                [_reorder_emission(emission, order) for emission in marginal.emission],
+            )
+        return replace(
+            self,
+            startprob=np.ascontiguousarray(self.startprob[:, order]),
+            transmat=_reorder_square(self.transmat, order),
+            emission=[_reorder_emission(emission, order) for emission in self.emission],
+            marginal=marginal,
+        )
+
+    def extended(self, event_types: Types, pairs: Integers) -> Parameters:
+        """Room for more event types and pairs: `event_types` begins with the known ones.
+
+        A new type starts from the marginals, as an unknown type is scored; a new pair from what an unseen
+        pair is scored with. `pairs` are added to those that are there.
+        """
+        m, new = self.n_types, len(event_types) - self.n_types
+        all_pairs = np.unique(np.concatenate([self.pairs, pairs]), axis=0)
+        if new == 0 and len(all_pairs) == len(self.pairs):
+            return self
+        transmat = self.transmat_of(np.minimum(all_pairs[:, 0], m), np.minimum(all_pairs[:, 1], m))
+        chain, marginal = self.chain, self.marginal
+        if new:
+            known = self.known_marginal()
+            everywhere = np.repeat(known.transmat[None], new, axis=0)
+            marginal = replace(
+                known,
+                transmat_from=np.concatenate([known.transmat_from, everywhere]),
+                transmat_to=np.concatenate([known.transmat_to, everywhere]),
+            )
+            zero = np.zeros(new)
+            chain = EventChain(
+                np.concatenate([chain.prob, zero]),
+                np.concatenate([chain.leaving, zero]),
+                np.concatenate([chain.entering, zero]),
+                None if chain.startprob is None else np.concatenate([chain.startprob, zero]),
+                chain.pair_prob,
+            )
+        if chain.pair_prob is not None:
+            pair_prob = np.zeros(len(all_pairs))
+            pair_prob[_rows_of(self.pairs, all_pairs, len(event_types))] = chain.pair_prob
+            chain = replace(chain, pair_prob=pair_prob)
+        rows = np.minimum(np.arange(len(event_types)), m)
+        return Parameters(
+            event_types,
+            self.start_table()[rows],
+            all_pairs,
+            transmat,
+            [e.replace(self.emission_table(k).at(rows)) for k, e in enumerate(self.emission)],
+            chain,
+            marginal,
+            self.smoothing,
+        )
+
+
+def _rows_of(pairs: Integers, among: Integers, n_types: int) -> Integers:
+    return np.searchsorted(among[:, 0] * n_types + among[:, 1], pairs[:, 0] * n_types + pairs[:, 1])
+
+
+def _reorder_square(matrices: Floats, order: Integers) -> Floats:
+    return np.ascontiguousarray(matrices[..., order[:, None], order])
+
+
+def _reorder_emission(emission: Emission, order: Integers) -> Emission:
+    return emission.replace({k: np.ascontiguousarray(v[..., order]) for k, v in emission.params.items()})

@@ -1,0 +1,294 @@
+"""The estimators: `POHMM`, and `HMM`, which is a POHMM with one event type."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from os import PathLike
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, DensityMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from keydyn.model import fitting, given, sampling, storage, training
+from keydyn.model.criteria import Criterion
+from keydyn.model.emissions import Family
+from keydyn.model.generative import Generative
+from keydyn.model.incremental import Incremental
+from keydyn.model.inference import Inference
+from keydyn.model.online import OnlineFilter, OnlineFilters
+from keydyn.model.sequences import Sequences
+from keydyn.model.vocabulary import SINGLE_TYPE
+
+
+class POHMM(Incremental, Generative, Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
+    """Partially observable hidden Markov model (Monaco and Tappert, 2018).
+
+    A hidden Markov model whose start, transition and emission parameters depend on an observed event type.
+    The event type at n conditions the emission at n; the types at n − 1 and n condition the step between.
+
+    Parameters
+    ----------
+    n_states : number of hidden states M
+    emission : a family's name, or one a feature: normal, lognormal, gamma, exponential, student, logstudent;
+        or a `Family` object, such as `Student(df=3.0)`
+    smoothing : "frequency" (estimates from few events lean on the marginals), None, a fixed share of the
+        marginal, or a dict of these by "start", "transitions", "emission"
+    spread : initial states lie within this many standard deviations of the mean
+    tol : stop when the log-likelihood gains less; may be 0
+    max_iter : limit of iterations, each an expectation and a maximisation step
+    n_init : number of starts; those after the first have jittered locations, the best result is kept
+    random_state : seed or generator of the jitter
+    warm_start : go on from the current parameters in `fit`
+    fixed : which of "start", "transitions", "emission" are not estimated
+    marginals : "printed" (the paper's weights) or "exact" (types weigh as often as they occur)
+    min_scale : least scale of an emission; "auto" is a thousandth of the feature's own spread
+    handle_unknown : "marginal" scores unseen event types by the marginals, "error" refuses them
+    order_states : number states by the marginal location of the leading feature, smallest first
+    leading_feature : that feature's number
+    density_floor : least density of each feature; None for none. Not a density then: see the guide
+    count_floor : least divisor in the maximisation step (published settings)
+    spread_features : "all" features are spread at the start, or the "first" only
+    spread_scale : spread in units of each "type"'s own standard deviation, or of that of "all" events
+    start_estimate : start probabilities from "sequence_start", or from each type's "first_occurrence"
+    transition_weights : smoothing weights above one are made "proper", or handled as "published"
+    verbose : 1 prints each iteration to standard error
+    callback : called with an `Iteration` at each step; a true answer stops the fit
+
+    Attributes
+    ----------
+    event_types_ : (m,); startprob_ : (m, M); transmat_ : (m, m, M, M) with transmat_[ψ, ω, i, j]
+    emission_ : list of `Emission`, one a feature, parameters (m, M)
+    event_startprob_ : (m,); event_transmat_ : (m, m); event_prob_ : (m,) Π[ω]; stationary_ : (m, M) Π[j | ω]
+    marginal_ : the marginals; log_likelihood_, history_, n_iter_, converged_, stop_reason_
+    n_parameters_ : what the likelihood depends on; n_parameters_full_ : the paper's count
+    scale_floored_ : for each feature, where the scale floor acted, (m, M)
+    init_results_ : the `FitResult` of every start
+    """
+
+    def __init__(
+        self,
+        n_states: int = 2,
+        emission: str | Family | Sequence[str | Family] = "lognormal",
+        smoothing: Any = "frequency",
+        spread: float = 2.0,
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        *,
+        n_init: int = 1,
+        random_state: Any = None,
+        warm_start: bool = False,
+        fixed: Sequence[str] = (),
+        marginals: str = "printed",
+        min_scale: float | str = "auto",
+        handle_unknown: str = "marginal",
+        order_states: bool = True,
+        leading_feature: int = 0,
+        density_floor: float | None = None,
+        count_floor: float = 0.0,
+        spread_features: str = "all",
+        spread_scale: str = "type",
+        start_estimate: str = "sequence_start",
+        transition_weights: str = "proper",
+        verbose: int = 0,
+        callback: Any = None,
+    ) -> None:
+        self.n_states = n_states
+        self.emission = emission
+        self.smoothing = smoothing
+        self.spread = spread
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_init = n_init
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.fixed = fixed
+        self.marginals = marginals
+        self.min_scale = min_scale
+        self.handle_unknown = handle_unknown
+        self.order_states = order_states
+        self.leading_feature = leading_feature
+        self.density_floor = density_floor
+        self.count_floor = count_floor
+        self.spread_features = spread_features
+        self.spread_scale = spread_scale
+        self.start_estimate = start_estimate
+        self.transition_weights = transition_weights
+        self.verbose = verbose
+        self.callback = callback
+
+    @classmethod
+    def published(cls, emission: Any = "lognormal", **parameters: Any) -> Self:
+        """The settings of the published tables, every deviation from the equations an ordinary parameter."""
+        settings: dict[str, Any] = {
+            "emission": emission,
+            "min_scale": 1e-5,
+            "order_states": False,
+            "density_floor": 1e-5,
+            "count_floor": 1e-5,
+            "spread_features": "first",
+            "spread_scale": "all",
+            "start_estimate": "first_occurrence",
+            "transition_weights": "published",
+        }
+        return cls(**(settings | parameters))
+
+    @classmethod
+    def from_parameters(
+        cls,
+        event_types: Sequence[Any],
+        startprob: ArrayLike,
+        transmat: ArrayLike,
+        emission: Sequence[Any],
+        event_startprob: ArrayLike | None = None,
+        event_transmat: ArrayLike | None = None,
+        **parameters: Any,
+    ) -> Self:
+        """A fitted model from its parameters, states in the order given.
+
+        `startprob` is (m, M), `transmat` (m, m, M, M), `emission` a list with an item a feature,
+        `(family, loc, scale)` or `(family, {name: (m, M) array})`. Without an event chain all types are
+        equally likely at every step. Further parameters are the constructor's.
+        """
+        made = cls(smoothing=parameters.pop("smoothing", None), **parameters)
+        theta = given.given_parameters(
+            event_types, startprob, transmat, emission, event_startprob, event_transmat, made.marginals
+        )
+        made.n_states = theta.n_states
+        made.emission = [e.distribution if e.distribution.settings() else e.family for e in theta.emission]
+        made._settings(len(emission))
+        made._take_given(theta)
+        return made
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        events: Any = None,
+        lengths: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Estimate the parameters (Algorithm 1).
+
+        `X` is a flat (N, K) array with `lengths`, a list of (n_i, K) arrays, or a `Sequences`; `events` has
+        the same form, None or NaN where an event has no type. `sample_weight` has one entry a sequence; a
+        weight of k is the same as k copies. `y` is ignored.
+        """
+        current = self._parameters if self.warm_start and hasattr(self, "_parameters") else None
+        sequences, families = self._take(X, events, lengths, reset=current is None)
+        settings = self._settings(sequences.n_features)
+        known = None if current is None else current.event_types
+        data = training.training_data(sequences, families, sample_weight, known)
+        if current is None:
+            generator = sampling.generator_of(self.random_state)
+            results = list(fitting.fit_from_starts(data, settings, generator))
+        else:
+            start = current.extended(data.event_types, data.counts.pairs)
+            results = [fitting.fit(data, settings, start)]
+        results = [training.ordered(result, settings) for result in results]
+        best = max(results, key=lambda result: result.log_likelihood)
+        self._take_result(best, training.stationary(best.parameters, data), settings)
+        self.init_results_ = results
+        if best.stop_reason == "max_iter":
+            gain = best.log_likelihood - best.history[-1]
+            warnings.warn(
+                f"not converged after max_iter={settings.max_iter} iterations (last gain {gain:.3g}, "
+                f"tol={settings.tol:g}): raise max_iter or tol, or check that the data support "
+                f"{settings.n_states} states",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return self
+
+    def aic(self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None) -> Criterion:
+        """Akaike's information criterion, lower is better."""
+        score = self.score(X, events=events, lengths=lengths)
+        return Criterion(2.0 * self.n_parameters_ - 2.0 * score, self._approximate())
+
+    def bic(self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None) -> Criterion:
+        """Bayesian information criterion, lower is better; N counts events with a value."""
+        sequences, _ = self._encode(X, events, lengths)
+        n_values = int(np.count_nonzero(~np.isnan(sequences.X).all(axis=1)))
+        penalty = self.n_parameters_ * np.log(max(n_values, 1))
+        return Criterion(penalty - 2.0 * self.score(sequences), self._approximate())
+
+    def to_hmm(self) -> HMM:
+        """The marginal model: an HMM with event types integrated out."""
+        check_is_fitted(self)
+        marginal = self._parameters.known_marginal()
+        return HMM.from_parameters(
+            marginal.startprob,
+            marginal.transmat,
+            [(e.distribution, e.params) for e in marginal.emission],
+            density_floor=self.density_floor,
+        )
+
+    def online(self, state: dict[str, Any] | None = None, *, n_streams: int | None = None) -> Any:
+        """An `OnlineFilter` that takes one event at a time; with `n_streams` an `OnlineFilters` for many.
+
+        `state` goes on from a filter's `state()`.
+        """
+        check_is_fitted(self)
+        streams = OnlineFilters(
+            self._parameters,
+            1 if n_streams is None else n_streams,
+            self.density_floor,
+            self.handle_unknown == "error",
+            storage.fingerprint(self._parameters),
+        )
+        if state is not None:
+            streams.resume(state)
+            if len(streams) != (1 if n_streams is None else n_streams):
+                raise ValueError(f"the state has {len(streams)} streams, not {n_streams or 1}")
+        return OnlineFilter(streams) if n_streams is None else streams
+
+    def save(self, path: str | PathLike[str], *, event_chain: bool = True) -> None:
+        """Write the model to a file (docs/file-format.md); `keydyn.load` reads it.
+
+        The event chain of a fixed text is the text. `event_chain=False` leaves it out; scoring does not need
+        it, `score_joint`, `predict_events`, `sample` without events and `predict_next` without one do.
+        """
+        check_is_fitted(self)
+        storage.save(self, path, event_chain=event_chain)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def _approximate(self) -> bool:
+        return self._parameters.smoothing.acts and self._parameters.n_types > 1
+
+
+class HMM(POHMM):
+    """The hidden Markov model: a POHMM that takes all events as one type.
+
+    `events` is accepted everywhere and ignored. With one type the marginals are the parameters themselves,
+    so smoothing changes nothing.
+    """
+
+    @classmethod
+    def from_parameters(  # type: ignore[override]
+        cls, startprob: ArrayLike, transmat: ArrayLike, emission: Sequence[Any], **parameters: Any
+    ) -> Self:
+        """A fitted model from `startprob` (M,), `transmat` (M, M) and `emission`.
+
+        `emission` is a list with an item a feature, `(family, loc, scale)` or `(family, {name: (M,) array})`.
+        """
+        rows = [
+            (item[0], {name: np.atleast_2d(values) for name, values in dict(item[1]).items()})
+            if len(item) == 2
+            else (item[0], np.atleast_2d(item[1]), np.atleast_2d(item[2]))
+            for item in emission
+        ]
+        startprob, transmat = np.asarray(startprob), np.asarray(transmat)
+        return super().from_parameters(
+            [SINGLE_TYPE], startprob[None], transmat[None, None], rows, **parameters
+        )
+
+    def _as_sequences(self, X: Any, events: Any, lengths: ArrayLike | None) -> Sequences:
+        return super()._as_sequences(X, events, lengths).without_events()

@@ -1,0 +1,109 @@
+"""Parameter smoothing (Section 3.7): estimates that rest on few events lean on the marginals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from keydyn.model.kernels import Floats
+
+Rule = str | float | None
+PARTS = ("start", "transitions", "emission")
+
+
+@dataclass(frozen=True)
+class Smoothing:
+    """How each kind of parameter is smoothed.
+
+    Each of `start`, `transitions`, `emission` is "frequency" (the paper's weights), a fixed share between 0
+    and 1 that the marginal gets, or None. `weights` says what becomes of the transition weights 1/(1 + …)
+    when they add up to more than one: "proper" scales them to one, "published" lets the estimate's own
+    weight be negative and clips the result at zero.
+    """
+
+    start: Rule = "frequency"
+    transitions: Rule = "frequency"
+    emission: Rule = "frequency"
+    weights: str = "proper"
+
+    @classmethod
+    def of(cls, smoothing: Any, weights: str = "proper") -> Smoothing:
+        """From the estimator's parameter: one rule for all, or a dict by kind."""
+        if weights not in ("proper", "published"):
+            raise ValueError(f"transition_weights must be 'proper' or 'published', not {weights!r}")
+        if isinstance(smoothing, Mapping):
+            unknown = set(smoothing) - set(PARTS)
+            if unknown:
+                raise ValueError(f"smoothing has no {sorted(unknown)}; its keys are {', '.join(PARTS)}")
+            rules = {part: _rule(smoothing.get(part)) for part in PARTS}
+        else:
+            rules = dict.fromkeys(PARTS, _rule(smoothing))
+        return cls(**rules, weights=weights)
+
+    @property
+    def acts(self) -> bool:
+        return any(rule is not None for rule in (self.start, self.transitions, self.emission))
+
+
+def _rule(value: Any) -> Rule:
+    if value is None or value == "frequency":
+        return None if value is None else "frequency"
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not 0 <= value <= 1:
+        raise ValueError(
+            f"smoothing must be 'frequency', None, a share from 0 to 1, or a dict of these, not {value!r}"
+        )
+    return float(value)
+
+
+def kept_share(rule: Rule, counts: Floats) -> Floats:
+    """w_ω (Eq. 32), the weight of the estimate itself; (m, 1)."""
+    if rule is None:
+        keep = np.ones_like(counts)
+    elif isinstance(rule, str):
+        keep = 1.0 - 1.0 / (1.0 + counts)
+    else:
+        keep = np.full_like(counts, 1.0 - rule)
+    return keep[:, None]
+
+
+def smoothed_transitions(
+    own: Floats,
+    given_before: Floats,
+    given_after: Floats,
+    pair_count: Floats,
+    leaving: Floats,
+    entering: Floats,
+    smoothing: Smoothing,
+) -> Floats:
+    """ã[i, j | ψ, ω] (Eqs. 35–36, corrected) of some pairs, one a row of every argument.
+
+    `given_before` is a[i, j | ψ], `given_after` a[i, j | ω]; `leaving` is f(ψ,·), `entering` f(·,ω).
+    """
+    rule = smoothing.transitions
+    if rule is None:
+        return own
+    if isinstance(rule, str):
+        weight_before = 1.0 / (1.0 + pair_count + entering)
+        weight_after = 1.0 / (1.0 + pair_count + leaving)
+    else:
+        weight_before = weight_after = np.full(len(own), 0.5 * rule)
+    if smoothing.weights == "proper":
+        excess = np.maximum(weight_before + weight_after, 1.0)
+        weight_before, weight_after = weight_before / excess, weight_after / excess
+    mixed = (
+        (1.0 - weight_before - weight_after)[:, None, None] * own
+        + weight_before[:, None, None] * given_before
+        + weight_after[:, None, None] * given_after
+    )
+    return normalised(np.maximum(mixed, 0.0))
+
+
+def normalised(rows: Floats) -> Floats:
+    """Rows along the last axis scaled to sum to one; a row of zeros becomes uniform."""
+    total = rows.sum(axis=-1, keepdims=True)
+    uniform = np.full_like(rows, 1.0 / rows.shape[-1])
+    np.divide(rows, total, out=uniform, where=total > 0)
+    return uniform

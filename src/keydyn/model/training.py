@@ -1,0 +1,123 @@
+"""Around a fit: training data before it, and what is told of the result after it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from keydyn.model import kernels, vocabulary
+from keydyn.model.emissions import Family
+from keydyn.model.fitting import FitResult
+from keydyn.model.kernels import Floats, weighted_sums
+from keydyn.model.lattice import EventIndex
+from keydyn.model.parameters import Parameters
+from keydyn.model.sequences import Sequences, check_weights
+from keydyn.model.settings import Settings
+from keydyn.model.smoothing import normalised
+from keydyn.model.statistics import Counts, Data
+from keydyn.model.vocabulary import SINGLE_TYPE, Types
+
+
+def training_data(
+    sequences: Sequences,
+    families: list[Family],
+    sample_weight: ArrayLike | None,
+    known: Types | None = None,
+    closed: bool = False,
+) -> Data:
+    """Sequences with weights and codes into a vocabulary: the known types, then new ones unless it is closed.
+
+    Sequences of weight zero are left out: they count as if they were not there. Data without any event
+    type have a single one.
+    """
+    weights = check_weights(sample_weight, len(sequences))
+    if (weights == 0).any():
+        sequences, weights = sequences[weights > 0], weights[weights > 0]
+    seen = sequences.event_types[np.unique(sequences.codes[sequences.codes >= 0])]
+    if closed and known is not None:
+        types = known
+    elif known is not None:
+        types = vocabulary.union(known, seen)
+    else:
+        types = seen if len(seen) else np.array([SINGLE_TYPE])
+    codes, _ = vocabulary.find(sequences.codes, sequences.event_types, types)
+    check_values_present(sequences)
+    index = EventIndex.of(codes, sequences.offsets, len(types))
+    return Data(sequences.X, index, weights, types, families)
+
+
+def check_domain(sequences: Sequences, families: list[Family]) -> None:
+    """`ValueError` naming the first value that its feature's family cannot emit."""
+    for k, family in enumerate(families):
+        column = sequences.X[:, k]
+        bad = (column < family.lowest) | (column > family.highest)
+        if bad.any():
+            row = int(np.argmax(bad))
+            raise ValueError(
+                f"{sequences.place(row, k)}: {column[row]} is no value of a {family.name} emission, "
+                f"which is {family.domain}"
+            )
+
+
+def check_values_present(sequences: Sequences) -> None:
+    """`ValueError` naming a column without a single value."""
+    nothing = np.isnan(sequences.X).all(axis=0)
+    if nothing.any():
+        k = int(np.argmax(nothing))
+        name = f" ({sequences.feature_names[k]!r})" if sequences.feature_names else ""
+        raise ValueError(f"column {k}{name} has no value at all: every entry is NaN")
+
+
+def ordered(result: FitResult, settings: Settings) -> FitResult:
+    """States numbered by the marginal location of the leading feature, smallest first."""
+    marginal = result.parameters.marginal
+    if not settings.order_states or marginal is None:
+        return result
+    leading = marginal.emission[settings.leading_feature]
+    order = np.argsort(leading.distribution.location(leading.params), kind="stable")
+    return replace(
+        result,
+        parameters=result.parameters.reordered(order),
+        statistics=result.statistics.reordered(order),
+        floored=[floored[:, order] for floored in result.floored],
+    )
+
+
+def stationary(parameters: Parameters, data: Data) -> Floats:
+    """Π[j | ω]: the share of each state among events of a type, propagated along the event sequences."""
+    index = data.index
+    occupancy = np.empty((len(index.codes), parameters.n_states))
+    kernels.propagate(
+        index.offsets,
+        index.start_index,
+        parameters.start_table(),
+        index.trans_index,
+        parameters.transmat_of(index.before, index.after),
+        occupancy,
+    )
+    return normalised(weighted_sums(index.codes, parameters.n_types, occupancy * data.event_weights))
+
+
+def n_parameters(parameters: Parameters, counts: Counts | None, fixed: tuple[str, ...]) -> tuple[int, int]:
+    """Free parameters that the likelihood depends on, and all that the model has (Section 3.1).
+
+    `counts` tells which types and pairs occurred; None means all.
+    """
+    m, n_states = parameters.n_types, parameters.n_states
+    families = [emission.distribution for emission in parameters.emission]
+    each = sum(family.free_parameters() for family in families)
+    shared = sum(family.shared_parameters() for family in families)
+    full = m * (n_states - 1) + m * m * n_states * (n_states - 1) + m * n_states * each + shared
+    if counts is None:
+        return full, full
+    starts, pairs, types = (int(np.count_nonzero(c)) for c in (counts.starts, counts.pair, counts.types))
+    used = 0
+    if "start" not in fixed:
+        used += starts * (n_states - 1)
+    if "transitions" not in fixed:
+        used += pairs * n_states * (n_states - 1)
+    if "emission" not in fixed:
+        used += types * n_states * each + shared
+    return used, full
