@@ -1,0 +1,269 @@
+"""Everything the model computes, against the sum over all paths."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy import integrate, special
+
+from keydyn import HMM, POHMM
+from keydyn.model import lattice as lattices
+from tests.model.enumeration import FAMILIES, Truth, random_values
+
+# Sums of a few hundred terms in double precision.
+CLOSE = {"rtol": 1e-10, "atol": 1e-12}
+
+CASES = {
+    "two states": {"m": 3, "n_states": 2},
+    "three states": {"m": 3, "n_states": 3},
+    "four states, four types": {"m": 4, "n_states": 4, "families": ("lognormal", "normal")},
+    "an unreachable state": {"m": 3, "n_states": 3, "zeros": True},
+    "one state": {"m": 3, "n_states": 1},
+    "one type": {"m": 1, "n_states": 3},
+}
+
+
+class Case:
+    """A random model with ragged sequences: missing values, and event types seen, missing and new."""
+
+    def __init__(self, options, known_types=False):
+        rng = np.random.default_rng(20180401)
+        self.truth = Truth.random(rng, **options)
+        self.model = POHMM.from_parameters(*self.truth.arguments())
+        m, families = self.truth.m, [family for family, _ in self.truth.emission]
+        self.lengths = [1, 4, 2, 5, 3]
+        self.x = [random_values(rng, families, n, missing=0.2) for n in self.lengths]
+        self.codes = [rng.integers(0, m + (0 if known_types else 1), n) for n in self.lengths]
+        # An unknown type is a missing label or a new one.
+        names = [*self.truth.types, None]
+        self.events = [
+            [names[w] if w < m or n % 2 else "never seen" for n, w in enumerate(codes)]
+            for codes in self.codes
+        ]
+
+    def sequences(self):
+        return zip(self.x, self.codes, strict=True)
+
+
+@pytest.fixture(params=CASES, scope="module")
+def case(request):
+    return Case(CASES[request.param])
+
+
+def test_score_of_each_sequence(case):
+    expected = [case.truth.log_likelihood(x, codes) for x, codes in case.sequences()]
+    np.testing.assert_allclose(case.model.score_sequences(case.x, events=case.events), expected, **CLOSE)
+    assert case.model.score(case.x, events=case.events) == pytest.approx(sum(expected), rel=1e-12)
+
+
+def test_score_of_each_event_is_the_ratio_of_likelihoods(case):
+    expected = []
+    for x, codes in case.sequences():
+        upto = [0.0] + [case.truth.log_likelihood(x[:n], codes[:n]) for n in range(1, len(x) + 1)]
+        expected += list(np.diff(upto))
+    np.testing.assert_allclose(case.model.score_samples(case.x, events=case.events), expected, **CLOSE)
+
+
+def test_posterior_and_filtered_states(case):
+    posterior, filtered = [], []
+    for x, codes in case.sequences():
+        posterior += [_state_shares(case.truth.paths(x, codes), n, case.truth.M) for n in range(len(x))]
+        filtered += [
+            _state_shares(case.truth.paths(x[: n + 1], codes[: n + 1]), n, case.truth.M)
+            for n in range(len(x))
+        ]
+    np.testing.assert_allclose(case.model.predict_proba(case.x, events=case.events), posterior, **CLOSE)
+    np.testing.assert_allclose(case.model.filter_proba(case.x, events=case.events), filtered, **CLOSE)
+    np.testing.assert_array_equal(
+        case.model.predict(case.x, events=case.events), np.argmax(posterior, axis=1)
+    )
+
+
+def test_joint_posterior_of_neighbouring_states(case):
+    for x, codes, events in zip(case.x, case.codes, case.events, strict=True):
+        if len(x) == 1:
+            continue
+        lattice = case.model._lattice([x], [events], None)
+        found = lattices.posterior(lattice).transitions
+        paths = case.truth.paths(x, codes)
+        total = special.logsumexp(list(paths.values()))
+        expected = np.zeros_like(found)
+        for path, log_p in paths.items():
+            for n, (i, j) in enumerate(itertools.pairwise(path)):
+                expected[lattice.trans_index[n + 1], i, j] += np.exp(log_p - total)
+        np.testing.assert_allclose(found, expected, **CLOSE)
+
+
+def test_most_probable_path(case):
+    log_p, states = case.model.decode(case.x, events=case.events)
+    found = np.split(states, np.cumsum(case.lengths)[:-1])
+    for s, (x, codes) in enumerate(case.sequences()):
+        paths = case.truth.paths(x, codes)
+        assert log_p[s] == pytest.approx(max(paths.values()), rel=1e-10)
+        assert paths[tuple(found[s].tolist())] == pytest.approx(log_p[s], rel=1e-10)
+
+
+@pytest.mark.parametrize("next_code", ["known", "unknown"])
+def test_next_emission(case, next_code):
+    truth = case.truth
+    code = 0 if next_code == "known" else truth.m
+    distribution = case.model.predict_next(
+        case.x, events=case.events, next_event=truth.types[0] if code == 0 else "never seen"
+    )
+    rng = np.random.default_rng(3)
+    following = random_values(rng, [f for f, _ in truth.emission], len(case.x))
+    expected = [
+        truth.log_likelihood(np.vstack([x, y]), [*codes, code]) - truth.log_likelihood(x, codes)
+        for (x, codes), y in zip(case.sequences(), following, strict=True)
+    ]
+    np.testing.assert_allclose(distribution.logpdf(following), expected, **CLOSE)
+
+
+def test_next_emission_mixed_by_the_event_chain(case):
+    truth = case.truth
+    distribution = case.model.predict_next(case.x, events=case.events)
+    rng = np.random.default_rng(3)
+    following = random_values(rng, [f for f, _ in truth.emission], len(case.x))
+    expected = []
+    for (x, codes), y in zip(case.sequences(), following, strict=True):
+        chances = truth.prob if codes[-1] == truth.m else truth.event_trans[codes[-1]]
+        terms = [
+            np.log(chances[w]) + truth.log_likelihood(np.vstack([x, y]), [*codes, w]) for w in range(truth.m)
+        ]
+        expected.append(special.logsumexp(terms) - truth.log_likelihood(x, codes))
+    np.testing.assert_allclose(distribution.logpdf(following), expected, **CLOSE)
+
+
+def test_next_emission_is_a_distribution():
+    """Its cdf is the integral of its density, its quantile the inverse, its mean the integral of 1 − cdf."""
+    case = Case({"m": 3, "n_states": 2, "families": ("gamma",)})
+    distribution = case.model.predict_next(case.x[1:2], events=case.events[1:2])
+
+    def density(x):
+        return np.exp(distribution.logpdf([[x]])[0])
+
+    for x in (0.5, 2.0, 8.0):
+        assert distribution.cdf(x)[0, 0] == pytest.approx(integrate.quad(density, 0, x)[0], rel=1e-8)
+    for q in (0.01, 0.5, 0.999):
+        assert distribution.cdf(distribution.quantile(q))[0, 0] == pytest.approx(q, rel=1e-12)
+    mean = integrate.quad(lambda x: 1 - distribution.cdf(x)[0, 0], 0, 200, limit=200)[0]
+    assert distribution.mean()[0, 0] == pytest.approx(mean, rel=1e-8)
+
+
+def test_a_log_student_next_emission_says_that_it_has_no_mean():
+    case = Case({"m": 2, "n_states": 2, "families": ("logstudent",)})
+    distribution = case.model.predict_next(case.x, events=case.events)
+    with pytest.raises(ValueError, match=r"no finite mean.*quantile\(0\.5\)"):
+        distribution.mean()
+    assert np.isfinite(distribution.quantile(0.5)).all()
+
+
+JOINT_CASES = {
+    "mixed": {"m": 3, "n_states": 2, "families": FAMILIES},
+    "three states": {"m": 2, "n_states": 3, "families": ("lognormal", "normal")},
+    "one type": {"m": 1, "n_states": 2, "families": ("normal",)},
+}
+
+
+@pytest.fixture(params=JOINT_CASES, scope="module")
+def joint_case(request):
+    """As above, but an unknown type is always a missing label: a new one is refused."""
+    case = Case(JOINT_CASES[request.param])
+    names = [*case.truth.types, None]
+    case.events = [[names[w] for w in codes] for codes in case.codes]
+    return case
+
+
+def test_joint_likelihood_sums_over_missing_types(joint_case):
+    truth = joint_case.truth
+    expected = [
+        special.logsumexp(
+            [truth.log_events(w) + truth.log_likelihood(x, w) for w in truth.completions(codes)]
+        )
+        for x, codes in joint_case.sequences()
+    ]
+    found = joint_case.model.score_joint(joint_case.x, events=joint_case.events)
+    np.testing.assert_allclose(found, expected, **CLOSE)
+
+
+def test_recovered_events(joint_case):
+    truth = joint_case.truth
+    types, shares = joint_case.model.predict_events(joint_case.x, events=joint_case.events)
+    expected = []
+    for x, codes in joint_case.sequences():
+        ways = {w: truth.log_events(w) + truth.log_likelihood(x, w) for w in truth.completions(codes)}
+        expected += [_state_shares(ways, n, truth.m) for n in range(len(x))]
+    np.testing.assert_allclose(shares, expected, **CLOSE)
+    assert types.tolist() == [truth.types[w] for w in np.argmax(expected, axis=1)]
+
+
+def test_most_probable_joint_sequence(joint_case):
+    truth = joint_case.truth
+    log_p, types, states = joint_case.model.decode_events(joint_case.x, events=joint_case.events)
+    ends = np.cumsum(joint_case.lengths)[:-1]
+    for s, (x, codes) in enumerate(joint_case.sequences()):
+        ways = {
+            (w, path): truth.log_events(w) + value
+            for w in truth.completions(codes)
+            for path, value in truth.paths(x, w).items()
+        }
+        assert log_p[s] == pytest.approx(max(ways.values()), rel=1e-10)
+        w = tuple(truth.types.index(t) for t in np.split(types, ends)[s])
+        assert ways[w, tuple(np.split(states, ends)[s].tolist())] == pytest.approx(log_p[s], rel=1e-10)
+
+
+def test_marginals_follow_the_printed_formulas():
+    truth = Truth.random(np.random.default_rng(5), m=3, n_states=3)
+    marginal = POHMM.from_parameters(*truth.arguments()).marginal_
+    np.testing.assert_allclose(marginal.startprob, truth.startprob(3), **CLOSE)
+    np.testing.assert_allclose(marginal.transmat, truth.step(3, 3), **CLOSE)
+    for w in range(3):
+        np.testing.assert_allclose(marginal.transmat_from[w], truth.step(w, 3), **CLOSE)
+        np.testing.assert_allclose(marginal.transmat_to[w], truth.step(3, w), **CLOSE)
+    for k, emission in enumerate(marginal.emission):
+        for j in range(3):
+            for name, value in truth.params(k, 3, j).items():
+                assert emission.params[name][j] == pytest.approx(value, rel=1e-9)
+
+
+def test_stationary_distribution_of_types_and_states():
+    """Π[ω] and Π[j | ω] are what a very long walk of the joint chain spends its time in."""
+    truth = Truth.random(np.random.default_rng(6), m=3, n_states=2)
+    model = POHMM.from_parameters(*truth.arguments())
+    joint = np.block([[truth.trans[v, w] * truth.event_trans[v, w] for w in range(3)] for v in range(3)])
+    shares = np.linalg.matrix_power(joint, 4096)[0].reshape(3, 2)
+    np.testing.assert_allclose(model.event_prob_, shares.sum(axis=1), **CLOSE)
+    np.testing.assert_allclose(model.stationary_, shares / shares.sum(axis=1, keepdims=True), **CLOSE)
+
+
+def test_exact_marginals_are_those_of_the_joint_process():
+    """a[i, j] = P(z' = j | z = i) and the mean of x given z = j, in the stationary joint process."""
+    truth = Truth.random(np.random.default_rng(7), m=3, n_states=2, families=("normal",))
+    marginal = POHMM.from_parameters(*truth.arguments(), marginals="exact").marginal_
+    joint = np.block([[truth.trans[v, w] * truth.event_trans[v, w] for w in range(3)] for v in range(3)])
+    shares = np.linalg.matrix_power(joint, 4096)[0]
+    flow = (shares[:, None] * joint).reshape(3, 2, 3, 2).sum(axis=(0, 2))
+    np.testing.assert_allclose(marginal.transmat, flow / flow.sum(axis=1, keepdims=True), **CLOSE)
+    weights = shares.reshape(3, 2) / shares.reshape(3, 2).sum(axis=0)
+    loc = truth.emission[0][1]["loc"]
+    np.testing.assert_allclose(marginal.emission[0].loc, (weights * loc).sum(axis=0), **CLOSE)
+
+
+def test_an_hmm_is_a_pohmm_of_one_type():
+    truth = Truth.random(np.random.default_rng(8), m=1, n_states=3)
+    emission = [
+        (family, {name: values[0] for name, values in params.items()}) for family, params in truth.emission
+    ]
+    model = HMM.from_parameters(truth.start[0], truth.trans[0, 0], emission)
+    x = random_values(np.random.default_rng(9), FAMILIES, 5)
+    assert model.score(x, events=list("abcde")) == pytest.approx(truth.log_likelihood(x, [0] * 5), rel=1e-12)
+
+
+def _state_shares(paths, position, n_states):
+    """The share of each value at one position among weighted paths."""
+    values = np.array(list(paths.values()))
+    weights = np.exp(values - special.logsumexp(values))
+    where = np.array([path[position] for path in paths])
+    return [weights[where == j].sum() for j in range(n_states)]

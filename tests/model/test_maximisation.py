@@ -1,0 +1,184 @@
+"""One whole iteration, written a second time in loops over all m² pairs: M-step, marginals, smoothing."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+
+import numpy as np
+import pytest
+from scipy import special
+
+from keydyn import POHMM
+from tests.model.enumeration import Truth, random_values
+
+M_TYPES, STATES, LENGTHS = 4, 2, [4, 6, 1, 5]
+# k3 is seen once, at the end of a sequence: nothing follows it. k1 begins no sequence.
+CODES = [0, 1, 0, 2, 0, 0, 1, 2, 0, 1, 2, 2, 1, 0, 1, 3]
+
+
+def expected_counts(truth, X):
+    """γ and ξ of every event from the sum over paths."""
+    gamma, xi, starts, n = [], [], [], 0
+    for length in LENGTHS:
+        codes = CODES[n : n + length]
+        paths = truth.paths(X[n : n + length], codes)
+        total = special.logsumexp(list(paths.values()))
+        here = np.zeros((length, STATES))
+        between = np.zeros((length - 1, STATES, STATES))
+        for path, log_p in paths.items():
+            for k, j in enumerate(path):
+                here[k, j] += np.exp(log_p - total)
+            for k, (i, j) in enumerate(itertools.pairwise(path)):
+                between[k, i, j] += np.exp(log_p - total)
+        gamma.append(here)
+        xi.append(between)
+        starts.append(n)
+        n += length
+    return gamma, xi
+
+
+def slow_iteration(truth, X, published):
+    """Items 5 and 6 of the published settings, or the corrected equations."""
+    m, M, floor = M_TYPES, STATES, 1e-5 if published else 0.0
+    gamma, xi = expected_counts(truth, X)
+    codes = np.split(np.array(CODES), np.cumsum(LENGTHS)[:-1])
+    f = np.zeros(m)
+    pair = np.zeros((m, m))
+    begins = np.zeros(m)
+    start = np.zeros((m, M))
+    trans = np.zeros((m, m, M, M))
+    first = np.zeros(M)
+    for g, x, c in zip(gamma, xi, codes, strict=True):
+        first += g[0]
+        begins[c[0]] += 1
+        if published:
+            for w in set(c.tolist()):
+                start[w] += g[list(c).index(w)]
+        else:
+            start[c[0]] += g[0]
+        for n, w in enumerate(c):
+            f[w] += 1
+            if n:
+                pair[c[n - 1], w] += 1
+                trans[c[n - 1], w] += x[n - 1]
+    marginal_start = np.maximum(first, floor) / np.maximum(first, floor).sum()
+    for w in range(m):
+        start[w] = np.maximum(start[w], floor)
+        start[w] = start[w] / start[w].sum() if start[w].sum() > 0 else marginal_start
+    for v, w, i in itertools.product(range(m), range(m), range(M)):
+        row = np.maximum(trans[v, w, i], floor)
+        trans[v, w, i] = row / row.sum() if row.sum() > 0 else 1 / M
+    all_gamma = np.concatenate(gamma)
+    y = np.log(X[:, 0])
+    loc, scale = np.zeros((m, M)), np.zeros((m, M))
+    for w, j in itertools.product(range(m), range(M)):
+        here = all_gamma[:, j] * (np.array(CODES) == w)
+        mass = max(here.sum(), floor)
+        loc[w, j] = (here * y).sum() / mass
+        scale[w, j] = max(np.sqrt((here * (y - loc[w, j]) ** 2).sum() / mass), 1e-5)
+    chain = np.array([row / row.sum() if row.sum() else np.full(m, 1 / m) for row in pair])
+    weighted = trans * chain[:, :, None, None]
+    given_before = normal(weighted.sum(axis=1))
+    given_after = normal(weighted.sum(axis=0))
+    share = (f / f.sum())[:, None]
+    all_loc = (share * loc).sum(axis=0)
+    all_scale = np.sqrt((share * ((loc - all_loc) ** 2 + scale**2)).sum(axis=0))
+    marginal = (
+        marginal_start,
+        normal(weighted.sum(axis=(0, 1))),
+        given_before,
+        given_after,
+        all_loc,
+        all_scale,
+    )
+    smoothed = np.zeros_like(trans)
+    for v, w in itertools.product(range(m), range(m)):
+        a = 1 / (1 + pair[v, w] + pair[:, w].sum())
+        b = 1 / (1 + pair[v, w] + pair[v].sum())
+        if not published and a + b > 1:
+            a, b = a / (a + b), b / (a + b)
+        mixed = (1 - a - b) * trans[v, w] + a * given_before[v] + b * given_after[w]
+        smoothed[v, w] = normal(np.maximum(mixed, 0.0))
+    by = f if published else begins
+    keep_start = (1 - 1 / (1 + by))[:, None]
+    keep = (1 - 1 / (1 + f))[:, None]
+    start = keep_start * start + (1 - keep_start) * marginal_start
+    return start, smoothed, keep * loc + (1 - keep) * all_loc, keep * scale + (1 - keep) * all_scale, marginal
+
+
+def normal(rows):
+    return rows / rows.sum(axis=-1, keepdims=True)
+
+
+@pytest.mark.parametrize("published", [True, False], ids=["published", "corrected"])
+def test_one_iteration(published):
+    rng = np.random.default_rng(21)
+    truth = Truth.random(rng, m=M_TYPES, n_states=STATES, families=("lognormal",))
+    X = random_values(rng, ("lognormal",), len(CODES))
+    settings = POHMM.published().get_params() if published else {"min_scale": 1e-5}
+    settings.pop("emission", None)
+    settings |= {"warm_start": True, "max_iter": 1, "order_states": False, "density_floor": None}
+    settings |= {"smoothing": "frequency"}
+    settings.pop("n_states", None)
+    model = POHMM.from_parameters(*truth.arguments(), **settings)
+    events = np.array(truth.types)[CODES]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X, events=events, lengths=LENGTHS)
+    start, trans, loc, scale, marginal = slow_iteration(truth, X, published)
+    close = {"rtol": 1e-9, "atol": 1e-12}
+    np.testing.assert_allclose(model.startprob_, start, **close)
+    np.testing.assert_allclose(model.emission_[0].loc, loc, **close)
+    np.testing.assert_allclose(model.emission_[0].scale, scale, **close)
+    found = model.marginal_
+    for ours, theirs in zip(
+        (found.startprob, found.transmat, found.transmat_from, found.transmat_to), marginal[:4], strict=True
+    ):
+        np.testing.assert_allclose(ours, theirs, **close)
+    np.testing.assert_allclose(found.emission[0].loc, marginal[4], **close)
+    np.testing.assert_allclose(found.emission[0].scale, marginal[5], **close)
+    # A model of given parameters lists all m² pairs; those without data keep their rows before smoothing.
+    seen = {
+        (a, b) for c in np.split(np.array(CODES), np.cumsum(LENGTHS)[:-1]) for a, b in itertools.pairwise(c)
+    }
+    for v, w in sorted(seen):
+        np.testing.assert_allclose(model.transmat_[v, w], trans[v, w], **close)
+
+
+def test_unseen_pairs_and_dead_ends_of_a_fresh_fit():
+    """Pairs that never occur are uniform, then smoothed; what follows a dead end is uniform."""
+    rng = np.random.default_rng(22)
+    X = random_values(rng, ("lognormal",), len(CODES))
+    events = np.array(list("abcd"))[CODES]
+    for published in (True, False):
+        model = POHMM.published() if published else POHMM()
+        model.set_params(tol=1e9, order_states=False).fit(X, events=events, lengths=LENGTHS)
+        np.testing.assert_allclose(model.transmat_.sum(axis=-1), 1.0, atol=1e-12)
+        assert (model.transmat_ >= 0).all()
+        np.testing.assert_allclose(model.event_transmat_[3], 0.25)
+        leaving = model._parameters.chain.leaving
+        entering = model._parameters.chain.entering
+        a, b = 1 / (1 + entering[0]), 1 / (1 + leaving[3])
+        if not published:
+            a, b = a / max(a + b, 1), b / max(a + b, 1)
+        mixed = (1 - a - b) / 2 + a * model.marginal_.transmat_from[3] + b * model.marginal_.transmat_to[0]
+        np.testing.assert_allclose(model.transmat_[3, 0], normal(np.maximum(mixed, 0)), rtol=1e-12)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+def test_fixed_share(share):
+    """0 is no smoothing; 1 leaves nothing but the marginals."""
+    rng = np.random.default_rng(23)
+    X, events = random_values(rng, ("lognormal",), len(CODES)), np.array(list("abcd"))[CODES]
+    settings = {"max_iter": 1, "order_states": False, "min_scale": 1e-4}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        plain = POHMM(smoothing=None, **settings).fit(X, events=events, lengths=LENGTHS)
+        start = {"start": None, "transitions": None, "emission": share}
+        model = POHMM(smoothing=start, **settings).fit(X, events=events, lengths=LENGTHS)
+    if share == 0.0:
+        np.testing.assert_array_equal(model.emission_[0].loc, plain.emission_[0].loc)
+    if share == 1.0:
+        np.testing.assert_allclose(model.emission_[0].loc, np.tile(model.marginal_.emission[0].loc, (4, 1)))
+    np.testing.assert_allclose(model.transmat_.sum(axis=-1), 1.0)
