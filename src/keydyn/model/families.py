@@ -124,13 +124,13 @@ class LogNormal(Normal):
         return super().cdf(_log_or_minus_inf(x), params)
 
     def quantile(self, q: Floats, params: Params) -> Floats:
-        return np.exp(super().quantile(q, params))
+        return _exp_or_inf(super().quantile(q, params))
 
     def mean(self, params: Params) -> Floats:
-        return np.exp(params["loc"] + 0.5 * params["scale"] ** 2)
+        return _exp_or_inf(params["loc"] + 0.5 * params["scale"] ** 2)
 
     def draw(self, generator: np.random.Generator, params: Params) -> Floats:
-        return np.exp(super().draw(generator, params))
+        return _exp_within_range(super().draw(generator, params))
 
 
 @register
@@ -166,7 +166,7 @@ class Gamma(Family):
 
     def start(self, mean: Floats, scale: Floats, shift: Floats) -> Params:
         # The standard deviation of ln x is about 1/√shape.
-        middle = np.exp(mean + shift)
+        middle = np.exp(np.clip(mean + shift, math.log(self.lowest), math.log(self.highest)))
         shape = np.broadcast_to(scale**-2.0, middle.shape).copy()
         return {"shape": shape, "scale": middle / shape}
 
@@ -186,9 +186,9 @@ class Gamma(Family):
         divisor = np.where(some, count, 1.0)
         mean = np.where(some, stats["sum"], 1.0) / divisor
         excess = np.log(mean) - np.where(some, stats["log_sum"], -1.0) / divisor
-        largest = min_scale**-2.0
+        largest = max(min_scale, 1e-100) ** -2.0
         # ln a − ψ(a) = excess; at the largest shape it is about 1 / (2a)
-        floored = excess <= math.log(largest) - special.digamma(largest)
+        floored = excess <= _log_minus_digamma(np.array(largest))
         shape = np.where(floored, largest, gamma_shape(np.where(floored, 1.0, excess)))
         params = {
             "shape": np.where(some, shape, current["shape"]),
@@ -225,7 +225,7 @@ class Exponential(Family):
         return -np.expm1(-np.maximum(x, 0.0) / params["scale"])
 
     def quantile(self, q: Floats, params: Params) -> Floats:
-        return -np.log1p(-np.asarray(q)) * params["scale"]
+        return -special.log1p(-np.asarray(q)) * params["scale"]
 
     def mean(self, params: Params) -> Floats:
         return params["scale"]
@@ -297,7 +297,9 @@ class Student(Family):
         return np.asarray(special.stdtr(params["df"], (x - params["loc"]) / params["scale"]))
 
     def quantile(self, q: Floats, params: Params) -> Floats:
-        return params["loc"] + params["scale"] * special.stdtrit(params["df"], q)
+        # scipy's stdtrit gives +inf at 0
+        standard = np.where(np.asarray(q) == 0.0, -np.inf, special.stdtrit(params["df"], q))
+        return params["loc"] + params["scale"] * standard
 
     def mean(self, params: Params) -> Floats:
         return np.where(params["df"] > 1.0, params["loc"], np.inf)
@@ -408,14 +410,13 @@ class LogStudent(Student):
         return super().cdf(_log_or_minus_inf(x), params)
 
     def quantile(self, q: Floats, params: Params) -> Floats:
-        return np.exp(super().quantile(q, params))
+        return _exp_or_inf(super().quantile(q, params))
 
     def mean(self, params: Params) -> Floats:
         return np.full_like(params["loc"], np.inf)
 
     def draw(self, generator: np.random.Generator, params: Params) -> Floats:
-        largest = math.log(self.highest)
-        return np.exp(np.clip(super().draw(generator, params), -largest, largest))
+        return _exp_within_range(super().draw(generator, params))
 
 
 def _log_or_minus_inf(x: Floats) -> Floats:
@@ -423,14 +424,33 @@ def _log_or_minus_inf(x: Floats) -> Floats:
     return np.log(x, out=np.full_like(x, -np.inf), where=x > 0)
 
 
+def _exp_or_inf(x: Floats) -> Floats:
+    with np.errstate(over="ignore"):
+        return np.exp(x)
+
+
+def _exp_within_range(x: Floats) -> Floats:
+    """e^x where that is a number greater than zero, or the nearest such number."""
+    largest = math.log(np.finfo(float).max)
+    return np.exp(np.clip(x, -largest, largest))
+
+
 def gamma_shape(excess: Floats) -> Floats:
     """The a with ln a − ψ(a) = excess > 0, by Newton's method on 1/a (Minka), to full precision."""
     shape = (3.0 - excess + np.sqrt((excess - 3.0) ** 2 + 24.0 * excess)) / (12.0 * excess)
     for _ in range(8):
-        value = np.log(shape) - special.digamma(shape) - excess
+        value = _log_minus_digamma(shape) - excess
         slope = 1.0 / shape - special.polygamma(1, shape)
         shape = 1.0 / (1.0 / shape + value / (shape**2 * slope))
     return shape
+
+
+def _log_minus_digamma(shape: Floats) -> Floats:
+    """ln a − ψ(a); for large a, where the two are nearly equal, from ψ's asymptotic series."""
+    large = np.maximum(shape, 20.0) ** -2.0
+    series = large * (1 / 12 - large * (1 / 120 - large * (1 / 252 - large * (1 / 240 - large / 132))))
+    direct = np.log(shape) - special.digamma(shape)
+    return np.where(shape > 20.0, 0.5 / shape + series, direct)
 
 
 def _gamma_moments(params: Params) -> tuple[Floats, Floats]:

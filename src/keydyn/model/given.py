@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from keydyn.model.emissions import Emission, family
 from keydyn.model.kernels import Floats
 from keydyn.model.marginals import exact_marginal, joint_transmat, printed_marginal, stationary_distribution
 from keydyn.model.parameters import EventChain, Marginal, Parameters
+from keydyn.model.sequences import as_numbers
 from keydyn.model.smoothing import Smoothing
 
 # How far a given distribution may be from adding up to one.
@@ -45,7 +46,9 @@ def given_parameters(
     event_steps = (
         uniform if event_transmat is None else distribution("event_transmat", event_transmat, (m, m))
     )
-    if not len(emission):
+    if not isinstance(emission, (list, tuple)):
+        raise ValueError(f"emission must be a list with an item a feature, not {emission!r}")
+    if not emission:
         raise ValueError("emission is empty: give one item a feature")
     emissions = [_given_emission(k, item, (m, n_states)) for k, item in enumerate(emission)]
     before, after = np.divmod(np.arange(m * m), m)
@@ -85,7 +88,7 @@ def _exact(
 
 def distribution(name: str, values: ArrayLike, shape: tuple[int | None, ...]) -> Floats:
     """Probabilities of this shape whose last axis adds up to one; a `ValueError` names where they do not."""
-    array = np.array(values, dtype=np.float64)
+    array = as_numbers(name, values)
     fits = array.ndim == len(shape) and all(
         want is None or have == want for have, want in zip(array.shape, shape, strict=True)
     )
@@ -99,7 +102,7 @@ def distribution(name: str, values: ArrayLike, shape: tuple[int | None, ...]) ->
     total = array.sum(axis=-1, keepdims=True)
     if (np.abs(total - 1.0) > SUM_TOLERANCE).any():
         place = tuple(int(k) for k in np.argwhere(np.abs(total[..., 0] - 1.0) > SUM_TOLERANCE)[0])
-        raise ValueError(f"{name}{list(place)} adds up to {total[place][0]}, not 1")
+        raise ValueError(f"{name}{list(place) or ''} adds up to {total[place][0]}, not 1")
     return array
 
 
@@ -118,10 +121,11 @@ def check_emission(emission: Emission, name: str, shape: tuple[int, ...]) -> Non
 
 def _given_emission(feature: int, item: Any, shape: tuple[int, int]) -> Emission:
     name = f"emission of feature {feature}"
-    if not isinstance(item, (tuple, list)) or len(item) not in (2, 3):
+    with_dict = isinstance(item, (tuple, list)) and len(item) == 2 and isinstance(item[1], Mapping)
+    if not with_dict and not (isinstance(item, (tuple, list)) and len(item) == 3):
         raise ValueError(f"{name} must be (family, loc, scale) or (family, {{name: array}}), not {item!r}")
     kind = family(item[0])
-    if len(item) == 3:
+    if not with_dict:
         if not kind.location_scale:
             raise ValueError(f"{name}: {kind.name} needs a dict of {', '.join(kind.parameters)}")
         given = {"loc": item[1], "scale": item[2]}
@@ -133,12 +137,8 @@ def _given_emission(feature: int, item: Any, shape: tuple[int, int]) -> Emission
         raise ValueError(
             f"{name}: {kind.name} has the parameters {', '.join(kind.parameters)}, not {sorted(given)}"
         )
-    params = {
-        key: np.array(np.broadcast_to(np.asarray(given[key], dtype=np.float64), shape))
-        if np.ndim(given[key]) == 0
-        else np.array(given[key], dtype=np.float64)
-        for key in kind.parameters
-    }
+    params = {key: as_numbers(f"{name}, {key}", given[key]) for key in kind.parameters}
+    params = {key: np.full(shape, values) if values.ndim == 0 else values for key, values in params.items()}
     emission = Emission(kind, params)
     check_emission(emission, name, shape)
     return emission

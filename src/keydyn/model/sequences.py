@@ -81,7 +81,7 @@ class Sequences:
                 if frame[key].isna().any():
                     row = int(np.argmax(frame[key].isna().to_numpy()))
                     raise ValueError(f"row {row}, column {key!r}: the sequence it belongs to is missing")
-            groups = frame.groupby(keys, sort=False, dropna=False)
+            groups = frame.groupby(keys, sort=False, observed=True)
             number = groups.ngroup().to_numpy()
             frame = frame.iloc[np.argsort(number, kind="stable")]
             lengths = np.bincount(number)
@@ -92,6 +92,11 @@ class Sequences:
         events = None if event is None else frame[event].to_numpy()
         encoded = as_sequences(frame[features], events, lengths)
         return cls(encoded.X, encoded.codes, encoded.event_types, encoded.offsets, tuple(features), names)
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[Sequences]) -> Sequences:
+        """All sequences of several `Sequences`, vocabularies joined."""
+        return concatenate(parts)
 
     @property
     def lengths(self) -> Integers:
@@ -144,10 +149,7 @@ class Sequences:
 
     def place(self, row: int, column: int | None = None) -> str:
         """How to tell a person where a value is."""
-        s = int(np.searchsorted(self.offsets, row, side="right")) - 1
-        text = f"sequence {s}, row {row - self.offsets[s]}"
-        if len(self) > 1:
-            text += f" (row {row} of the flat input)"
+        text = _place(self.offsets, row)
         if column is not None:
             name = f" ({self.feature_names[column]!r})" if self.feature_names else ""
             text += f", column {column}{name}"
@@ -190,6 +192,9 @@ def concatenate(parts: Sequence[Sequences]) -> Sequences:
     """One `Sequences` of all the sequences of several, vocabularies joined."""
     if len({part.n_features for part in parts}) > 1:
         raise ValueError(f"these have different numbers of features: {sorted({p.n_features for p in parts})}")
+    named = {part.feature_names for part in parts if part.feature_names is not None}
+    if len(named) > 1:
+        raise ValueError(f"these have different features: {' and '.join(map(str, sorted(named)))}")
     types = np.array([], dtype=str)
     for part in parts:
         types = vocabulary.union(types, part.event_types)
@@ -205,7 +210,7 @@ def concatenate(parts: Sequence[Sequences]) -> Sequences:
         np.concatenate(codes),
         types,
         np.concatenate([[0], np.cumsum(np.concatenate([part.lengths for part in parts]))]),
-        parts[0].feature_names,
+        named.pop() if named else None,
         names if all(part.names is not None for part in parts) else None,
     )
 
@@ -214,7 +219,7 @@ def check_weights(sample_weight: ArrayLike | None, n_sequences: int) -> Floats:
     """One finite weight ≥ 0 a sequence, not all zero."""
     if sample_weight is None:
         return np.ones(n_sequences)
-    weights = np.asarray(sample_weight, dtype=np.float64)
+    weights = as_numbers("sample_weight", sample_weight)
     if weights.shape != (n_sequences,):
         raise ValueError(
             f"sample_weight must be one number a sequence: {n_sequences} sequences, shape {weights.shape}"
@@ -226,6 +231,39 @@ def check_weights(sample_weight: ArrayLike | None, n_sequences: int) -> Floats:
     if not weights.any():
         raise ValueError("every sample_weight is zero: there is nothing to fit")
     return weights
+
+
+def as_numbers(name: str, values: Any) -> Floats:
+    """A new array of real numbers; a `ValueError` that begins with the name if these are none."""
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind != "c":
+            return np.array(array, dtype=np.float64, order="C")
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} cannot be read as numbers: {_first_odd(values) or error}") from None
+    raise ValueError(f"{name} cannot be read as numbers: they are complex")
+
+
+def _first_odd(table: Any) -> str | None:
+    """Where a table first has a row of another length than the others, or text that is no number."""
+    sized = (list, tuple, np.ndarray)
+    if not isinstance(table, sized) or not all(isinstance(row, sized) for row in table):
+        return None
+    for r, row in enumerate(table):
+        if len(row) != len(table[0]):
+            return f"row {r} has {len(row)} columns, row 0 has {len(table[0])}"
+        for c, cell in enumerate(row):
+            try:
+                float(cell if isinstance(cell, str) else 0.0)
+            except ValueError:
+                return f"row {r}, column {c} is {str(cell)!r}"
+    return None
+
+
+def _place(offsets: Integers, row: int) -> str:
+    s = int(np.searchsorted(offsets, row, side="right")) - 1
+    text = f"sequence {s}, row {row - offsets[s]}"
+    return text if len(offsets) == 2 else f"{text} (row {row} of the flat input)"
 
 
 def _is_list_of_sequences(X: Any) -> bool:
@@ -245,24 +283,29 @@ def _check_flat(X: Any) -> Floats:
             "X is a list of items of different length: as rows they differ in their number of columns; "
             "as sequences each must be an (n, K) array (for one feature, x.reshape(-1, 1))"
         )
-    values: Floats = check_array(X, dtype=np.float64, order="C", ensure_all_finite=False)
+    try:
+        values: Floats = check_array(X, dtype=np.float64, order="C", ensure_all_finite=False)
+    except ValueError as error:
+        place = _first_odd(X.to_numpy() if hasattr(X, "to_numpy") else X)
+        if place is None:
+            raise
+        raise ValueError(f"X cannot be read as numbers: {place}") from error
     return values
 
 
 def _stack(X: Sequence[Any]) -> tuple[Floats, Integers]:
     arrays = []
     for s, item in enumerate(X):
-        try:
-            array = np.asarray(item, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"sequence {s} cannot be read as numbers: {error}") from None
+        array = as_numbers(f"sequence {s}", item)
+        if len(np.atleast_1d(array)) == 0:
+            raise ValueError(f"sequence {s} is empty")
         if array.ndim != 2:
             raise ValueError(f"sequence {s} must be an (n, K) array; its shape is {array.shape}")
-        if array.shape[1] != np.shape(X[0])[1]:
-            raise ValueError(f"sequence {s} has {array.shape[1]} columns, sequence 0 has {np.shape(X[0])[1]}")
-        if len(array) == 0:
-            raise ValueError(f"sequence {s} is empty")
         arrays.append(array)
+        if array.shape[1] != arrays[0].shape[1]:
+            raise ValueError(
+                f"sequence {s} has {array.shape[1]} columns, sequence 0 has {arrays[0].shape[1]}"
+            )
     values = np.ascontiguousarray(np.concatenate(arrays))
     if values.shape[1] == 0:
         raise ValueError("the sequences have 0 feature(s); at least 1 is needed")
@@ -304,7 +347,10 @@ def _encode_events(events: Any, offsets: Integers) -> tuple[Integers, Types]:
         labels = vocabulary.as_labels(events)
         if len(labels) != n_events:
             raise ValueError(f"there are {n_events} rows in X and {len(labels)} events")
-    return vocabulary.encode(labels)
+    try:
+        return vocabulary.encode(labels)
+    except vocabulary.LabelError as error:
+        raise ValueError(f"{_place(offsets, error.event)}: {error.problem}") from None
 
 
 def _is_nested(events: Any) -> bool:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
+
 from keydyn.model.smoothing import PARTS, Smoothing
 
 
@@ -76,8 +78,18 @@ def check_settings(parameters: dict[str, Any], n_features: int) -> Settings:
     )
     callback = given["callback"]
     _check(given, "callback", callback is None or callable(callback), "None or callable")
-    fixed = (given["fixed"],) if isinstance(given["fixed"], str) else tuple(given["fixed"])
-    _check(given, "fixed", set(fixed) <= set(PARTS), f"some of {', '.join(PARTS)}")
+    for name in ("order_states", "warm_start"):
+        _check(given, name, isinstance(given[name], (bool, np.bool_)), "True or False")
+    verbose = given["verbose"]
+    _check(given, "verbose", isinstance(verbose, Integral) and int(verbose) >= 0, "a whole number, 0 or more")
+    _check(given, "random_state", _is_seed(given["random_state"]), "None, a seed or a generator")
+    fixed = (given["fixed"],) if isinstance(given["fixed"], str) else given["fixed"]
+    _check(
+        given,
+        "fixed",
+        isinstance(fixed, (tuple, list, set, frozenset)) and all(part in PARTS for part in fixed),
+        f"some of {', '.join(PARTS)}",
+    )
     return Settings(
         n_states=int(given["n_states"]),
         smoothing=Smoothing.of(given["smoothing"], given["transition_weights"]),
@@ -85,7 +97,7 @@ def check_settings(parameters: dict[str, Any], n_features: int) -> Settings:
         tol=float(given["tol"]),
         max_iter=int(given["max_iter"]),
         n_init=int(given["n_init"]),
-        fixed=fixed,
+        fixed=tuple(fixed),
         marginals=given["marginals"],
         min_scale=None if scale == "auto" else float(scale),
         order_states=bool(given["order_states"]),
@@ -108,6 +120,16 @@ def _check(given: dict[str, Any], name: str, right: bool, wanted: str) -> None:
 def _one_of(given: dict[str, Any], name: str, choices: tuple[str, ...]) -> None:
     right = isinstance(given[name], str) and given[name] in choices
     _check(given, name, right, " or ".join(map(repr, choices)))
+
+
+def _is_seed(value: Any) -> bool:
+    if isinstance(value, np.random.RandomState):
+        return True
+    try:
+        np.random.default_rng(value)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _is_whole(value: Any) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,17 +13,30 @@ from keydyn.model.kernels import Integers
 
 Types = NDArray[Any]
 MISSING = -1
+WHOLE = np.iinfo(np.int64)
 # The one event type of a model that was fitted without any.
 SINGLE_TYPE = "<any>"
+
+
+class LabelError(ValueError):
+    """A label that is no event type, and the number of the event that has it."""
+
+    def __init__(self, problem: str, event: int) -> None:
+        super().__init__(f"event {event}: {problem}")
+        self.problem = problem
+        self.event = event
 
 
 def as_labels(events: Any) -> NDArray[Any]:
     """One flat array of labels; what is no array yet keeps its Python objects, so that 1 and "1" stay two."""
     if isinstance(events, (np.ndarray, pd.Series, pd.Index)) or hasattr(events, "__array__"):
         labels = np.asarray(events)
+    elif not isinstance(events, Iterable):
+        raise ValueError(f"events must be one label an event, not {events!r}")
     else:
-        labels = np.empty(len(events), dtype=object)
-        labels[:] = list(events)
+        items = list(events)
+        labels = np.empty(len(items), dtype=object)
+        labels[:] = items
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
     if labels.ndim != 1:
@@ -37,10 +50,20 @@ def encode(labels: NDArray[Any]) -> tuple[Integers, Types]:
     Labels are text or whole numbers, not both. Numbers that were turned into floats by a missing
     neighbour are taken as the whole numbers they are.
     """
-    codes, distinct = pd.factorize(labels, use_na_sentinel=True)
-    types = np.array(_as_types(list(distinct)))
-    if len(types) == 0:
+    try:
+        codes, distinct = pd.factorize(labels, use_na_sentinel=True)
+    except TypeError as error:
+        raise ValueError(f"event types must be text or whole numbers: {error}") from None
+    if len(distinct) == 0:
         return codes.astype(np.int64), np.array([], dtype=str)
+    as_type = _as_text if isinstance(distinct[0], str) else _as_number
+    known = []
+    for code, label in enumerate(distinct):
+        try:
+            known.append(as_type(label))
+        except ValueError as error:
+            raise LabelError(str(error), int(np.argmax(codes == code))) from None
+    types = np.array(known)
     order = np.argsort(types, kind="stable")
     rank = np.empty(len(types) + 1, dtype=np.int64)
     rank[order] = np.arange(len(types))
@@ -48,19 +71,27 @@ def encode(labels: NDArray[Any]) -> tuple[Integers, Types]:
     return rank[codes], types[order]
 
 
-def _as_types(distinct: list[Any]) -> list[str] | list[int]:
-    if all(isinstance(label, str) for label in distinct):
-        return [str(label) for label in distinct]
-    numbers = []
-    for label in distinct:
-        if isinstance(label, (bool, np.bool_)) or not isinstance(label, (int, float, np.number)):
-            raise ValueError(
-                f"event types must be all text or all whole numbers; found {label!r} ({type(label).__name__})"
-            )
-        if not float(label).is_integer():
-            raise ValueError(f"event types must be text or whole numbers; found {label!r}")
-        numbers.append(int(label))
-    return numbers
+def _as_text(label: Any) -> str:
+    if not isinstance(label, str):
+        raise ValueError(
+            f"event types must be all text or all whole numbers; found {label!r} ({type(label).__name__})"
+        )
+    # NumPy's strings do not tell "a" from "a\0".
+    if label.endswith("\0"):
+        raise ValueError(f"an event type cannot end in a null character; found {label!r}")
+    return str(label)
+
+
+def _as_number(label: Any) -> int:
+    if isinstance(label, (bool, np.bool_)) or not isinstance(label, (int, float, np.integer, np.floating)):
+        raise ValueError(
+            f"event types must be all text or all whole numbers; found {label!r} ({type(label).__name__})"
+        )
+    if not (isinstance(label, (int, np.integer)) or float(label).is_integer()):
+        raise ValueError(f"event types must be text or whole numbers; found {label!r}")
+    if not WHOLE.min <= int(label) <= WHOLE.max:
+        raise ValueError(f"an event type must fit into 64 bits; found {label!r}")
+    return int(label)
 
 
 def check_types(event_types: Sequence[Any] | Types) -> Types:
@@ -73,12 +104,12 @@ def check_types(event_types: Sequence[Any] | Types) -> Types:
     given: Types = types[codes]
     if len(types) < len(given):
         counts = np.bincount(codes)
-        raise ValueError(f"event_types names {types[np.argmax(counts)]!r} more than once")
+        raise ValueError(f"event_types names {types[np.argmax(counts)].item()!r} more than once")
     return given
 
 
 def translation(source: Types, target: Types) -> Integers:
-    """The place in `target` of each type of `source`, len(target) if it has none; a last entry for MISSING."""
+    """The place in `target` of each type of `source`, or len(target); one more entry for MISSING."""
     place = {label: n for n, label in enumerate(target.tolist())}
     unknown = len(target)
     return np.array([place.get(label, unknown) for label in source.tolist()] + [unknown], dtype=np.int64)

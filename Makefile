@@ -1,0 +1,65 @@
+# make demo and make test set up all they need in .venv, on a machine with Python 3.11 or newer and make.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SOURCES := src tests docs benchmarks
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help:
+	@echo "make demo      fit simulated typists, identify one, show hidden states; results in demo/"
+	@echo "make test      lint, type checks and all tests but the slow ones"
+	@echo "make test-all  the slow ones too"
+	@echo "make bench     speed, side by side with other libraries"
+	@echo "make lint      ruff and mypy only"
+	@echo "make docs      build the documentation in docs/_build/html"
+	@echo "make clean     remove everything that was made, the environment too"
+
+# The stamp is newer than pyproject.toml when the environment is up to date: a second run is quick.
+$(VENV)/.run: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "keydyn needs Python 3.11 or newer; set PYTHON=")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	touch $@
+
+$(VENV)/.dev: $(VENV)/.run
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $@
+
+$(VENV)/.docs: $(VENV)/.run
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	touch $@
+
+.PHONY: demo
+demo: $(VENV)/.run
+	$(BIN)/keydyn demo
+
+.PHONY: lint
+lint: $(VENV)/.dev
+	$(BIN)/ruff check $(wildcard $(SOURCES))
+	$(BIN)/ruff format --check $(wildcard $(SOURCES))
+	$(BIN)/mypy --strict
+
+.PHONY: test
+test: lint
+	$(BIN)/pytest -m "not slow"
+
+.PHONY: test-all
+test-all: lint
+	$(BIN)/pytest
+
+.PHONY: bench
+bench: $(VENV)/.dev
+	$(BIN)/python benchmarks/speed.py
+
+.PHONY: docs
+docs: $(VENV)/.docs
+	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+
+.PHONY: clean
+clean:
+	rm -rf $(VENV) build dist docs/_build demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests docs benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf src/*.egg-info

@@ -1,0 +1,52 @@
+"""The command line. Imports the numerical stack only inside a command, so that --help is quick."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    name="keydyn",
+    help="Recognise people by the rhythm of their typing.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+)
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version and stop.", is_eager=True)
+    ] = False,
+) -> None:
+    """Recognise people by the rhythm of their typing."""
+    if version:
+        from keydyn import __version__
+
+        typer.echo(f"keydyn {__version__}")
+        raise typer.Exit
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for the table, the figure and a model file.")] = Path(
+        "demo"
+    ),
+    users: Annotated[int, typer.Option(min=2, max=200, help="Number of simulated typists.")] = 8,
+    seed: Annotated[int, typer.Option(min=0, help="Seed: the same seed gives the same typists.")] = 1,
+) -> None:
+    """Fit simulated typists, identify an unknown sample, show its hidden states.
+
+    Example: `keydyn demo --users 20 --seed 7 --out /tmp/demo`
+    """
+    from keydyn.demo import run
+
+    run(out, users, seed)
+
+
+def main() -> None:
+    """Entry point."""
+    app()

@@ -1,0 +1,71 @@
+"""One sample and its hidden states: intervals along the text, and the marginal densities of the states."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from keydyn.figures.style import COLOURS, GREY, drawing, label_log_axis
+from keydyn.model import POHMM
+from keydyn.model.kernels import Floats, Integers
+
+STATE_NAMES = ("active", "passive")
+
+
+def draw_hidden_states(
+    model: POHMM, intervals: Floats, states: Integers, keys: Sequence[str], feature: int, path: Path
+) -> None:
+    """Write the figure; `intervals` in milliseconds, one a key, `feature` their number in the model."""
+    with drawing(9.0, 3.4, path) as figure:
+        along, densities = figure.subplots(1, 2, width_ratios=[2.2, 1.0])
+        _draw_along(along, intervals, states, keys)
+        _draw_densities(densities, model, intervals, states, feature)
+
+
+def _draw_along(axes: Axes, intervals: Floats, states: Integers, keys: Sequence[str]) -> None:
+    position = np.arange(len(intervals))
+    axes.plot(position, intervals, color=GREY, linewidth=0.5, zorder=1)
+    for j in range(states.max() + 1):
+        here = states == j
+        axes.scatter(position[here], intervals[here], s=14, color=COLOURS[j], label=_name(j), zorder=2)
+    axes.set_yscale("log")
+    label_log_axis(axes.yaxis)
+    axes.margins(x=0.01)
+    axes.set_xticks(position, ["␣" if key == "space" else key for key in keys], fontsize=6.5)
+    axes.set(
+        title="Each key's interval, coloured by the most probable state", ylabel="press-press interval (ms)"
+    )
+    axes.legend(loc="upper right", ncols=2)
+
+
+def _draw_densities(axes: Axes, model: POHMM, intervals: Floats, states: Integers, feature: int) -> None:
+    """The state's marginal emission, weighted by its share, over the histogram of the sample."""
+    edges = np.geomspace(intervals.min() * 0.9, intervals.max() * 1.1, 24)
+    grid = np.geomspace(edges[0], edges[-1], 300)
+    emission = model.marginal_.emission[feature]
+    shares = model.event_prob_ @ model.stationary_
+    axes.hist(
+        [intervals[states == j] for j in range(len(shares))],
+        bins=list(edges),
+        stacked=True,
+        color=list(COLOURS[: len(shares)]),
+        alpha=0.35,
+        weights=[np.full(int(np.sum(states == j)), 1.0 / len(intervals)) for j in range(len(shares))],
+    )
+    width = np.log(edges[1] / edges[0])
+    for j, share in enumerate(shares):
+        params = {name: values[j] for name, values in emission.params.items()}
+        density = np.exp(emission.distribution.log_density(grid, params))
+        # A bin is a step in ln x, so its share is about f(x)·x·width.
+        axes.plot(grid, share * density * grid * width, color=COLOURS[j], linewidth=1.4, label=_name(j))
+    axes.set_xscale("log")
+    label_log_axis(axes.xaxis)
+    axes.set(title="States of the model", xlabel="press-press interval (ms)", ylabel="share of keys")
+    axes.legend()
+
+
+def _name(state: int) -> str:
+    return STATE_NAMES[state] if state < len(STATE_NAMES) else f"state {state}"

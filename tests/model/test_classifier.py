@@ -1,0 +1,99 @@
+"""Maximum a posteriori classification, and many models at once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import StratifiedKFold, cross_val_score
+
+from keydyn import HMM, POHMM, POHMMClassifier, Sequences, fit_many
+from tests.model.enumeration import Truth
+
+CLASSES = ["ann", "bob", "eve"]
+
+
+@pytest.fixture(scope="module")
+def people():
+    """Three people who type the same keys, six sequences each."""
+    rng = np.random.default_rng(81)
+    parts = []
+    for _ in CLASSES:
+        truth = Truth.random(rng, m=3, n_states=2, families=("lognormal",))
+        truth.types = ["x", "y", "z"]
+        X, events, _ = POHMM.from_parameters(*truth.arguments()).sample(lengths=[40] * 6, random_state=rng)
+        parts.append(Sequences.from_arrays(X, events, [40] * 6))
+    return Sequences.concatenate(parts), np.repeat(CLASSES, 6)
+
+
+def test_it_is_bayes_rule(people):
+    """Posterior = prior × likelihood of each class's own model, normalised."""
+    sequences, labels = people
+    priors = {"ann": 0.7, "bob": 0.2, "eve": 0.1}
+    classifier = POHMMClassifier(POHMM(tol=1e-3), priors=priors).fit(sequences, labels)
+    own = [clone(POHMM(tol=1e-3)).fit(sequences[labels == name]) for name in CLASSES]
+    joint = np.stack([m.score_sequences(sequences) for m in own], axis=1) + np.log(list(priors.values()))
+    expected = np.exp(joint - joint.max(axis=1, keepdims=True))
+    expected /= expected.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(classifier.predict_proba(sequences), expected, rtol=1e-9, atol=1e-300)
+    assert classifier.predict(sequences).tolist() == [CLASSES[c] for c in np.argmax(expected, axis=1)]
+    assert classifier.score(sequences, labels) == np.mean(classifier.predict(sequences) == labels)
+    np.testing.assert_allclose(
+        classifier.predict_log_proba(sequences), np.log(expected), rtol=1e-9, atol=1e-9
+    )
+
+
+def test_it_tells_people_apart(people):
+    """On held-out sequences, far better than the one in three of guessing."""
+    sequences, labels = people
+    scores = cross_val_score(POHMMClassifier(POHMM(tol=1e-3)), sequences, labels, cv=StratifiedKFold(3))
+    assert scores.mean() > 0.8
+
+
+def test_priors(people):
+    sequences, labels = people
+    few = sequences[:13], labels[:13]
+    assert POHMMClassifier(POHMM(tol=1)).fit(*few).priors_.tolist() == [1 / 3] * 3
+    assert POHMMClassifier(POHMM(tol=1), priors="empirical").fit(*few).priors_.tolist() == [
+        6 / 13,
+        6 / 13,
+        1 / 13,
+    ]
+    assert POHMMClassifier(POHMM(tol=1), priors=[0.5, 0.5, 0]).fit(*few).predict(sequences[12]).tolist() != [
+        "eve"
+    ]
+    for wrong in ("even", [0.5, 0.5], [0.5, 0.6, 0.1], {"ann": 1.0}, [-0.1, 0.6, 0.5]):
+        with pytest.raises(ValueError, match="priors"):
+            POHMMClassifier(POHMM(tol=1), priors=wrong).fit(*few)
+
+
+def test_fit_many_is_many_fits_whatever_the_threads(people):
+    sequences, labels = people
+    items = [sequences[labels == name] for name in CLASSES]
+    for model in (POHMM(tol=1e-3), HMM(tol=1e-3), POHMM.published()):
+        alone = [clone(model).fit(item) for item in items]
+        for n_jobs in (None, 1, 2):
+            for a, b in zip(alone, fit_many(model, items, n_jobs=n_jobs), strict=True):
+                assert type(b) is type(model)
+                assert a.log_likelihood_ == b.log_likelihood_
+                np.testing.assert_array_equal(a.transmat_, b.transmat_)
+        assert not hasattr(model, "n_iter_"), "the model given is a pattern, not fitted itself"
+    assert fit_many(POHMM(), []) == []
+
+
+def test_weights_go_with_their_items(people):
+    sequences, labels = people
+    items = [sequences[labels == name] for name in CLASSES]
+    weights = [[1, 2, 0, 1, 1, 1]] * 3
+    found = fit_many(POHMM(tol=1e-3), items, sample_weight=weights)[1]
+    assert found.log_likelihood_ == POHMM(tol=1e-3).fit(items[1], sample_weight=weights[1]).log_likelihood_
+    with pytest.raises(ValueError, match="sample_weight has 1 items, data has 3"):
+        fit_many(POHMM(), items, sample_weight=weights[:1])
+
+
+def test_an_error_names_its_model(people):
+    sequences, _ = people
+    bad = Sequences.from_arrays(np.array([[1.0], [-1.0]]))
+    for n_jobs in (1, 2):
+        with pytest.raises(ValueError, match=r"model 2: sequence 0, row 1, column 0: -1\.0 is no value"):
+            fit_many(POHMM(), [sequences[0], sequences[1], bad], n_jobs=n_jobs)
