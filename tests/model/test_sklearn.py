@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 
 import numpy as np
@@ -106,6 +107,13 @@ def test_pipeline(sequences):
     assert score == pytest.approx(direct.score(sequences.X / 1000, **flat), rel=1e-12)
 
 
+def test_weighted_score(sequences):
+    model = POHMM(tol=1e-2).fit(sequences)
+    weights = np.arange(12.0)
+    expected = sum(w * model.score(item) for w, item in zip(weights, sequences, strict=True))
+    assert model.score(sequences, sample_weight=weights) == pytest.approx(expected, rel=1e-12)
+
+
 def test_feature_names(sequences):
     frame = pd.DataFrame(sequences.X, columns=["duration", "tau"])
     model = POHMM(tol=1e-2).fit(frame, events=sequences.labels(), lengths=sequences.lengths)
@@ -159,9 +167,10 @@ def test_information_criteria(sequences):
     """AIC and BIC from their definitions; a smoothed model's say that they are approximate."""
     plain = POHMM(smoothing=None, tol=1e-2).fit(sequences)
     score = plain.score(sequences)
-    # Nine pairs of two rows; three types × two states × two features × two parameters.
-    observed = len(set(sequences.labels()[sequences.offsets[:-1]]))
-    assert plain.n_parameters_ == observed + 9 * 2 + 3 * 2 * 2 * 2
+    starts = {item.labels()[0] for item in sequences}
+    pairs = {pair for item in sequences for pair in itertools.pairwise(item.labels())}
+    # One a start row, two a pair; three types × two states × two features × two parameters.
+    assert plain.n_parameters_ == len(starts) + 2 * len(pairs) + 3 * 2 * 2 * 2
     assert plain.n_parameters_full_ == 3 + 9 * 2 + 24
     assert plain.aic(sequences) == pytest.approx(2 * plain.n_parameters_ - 2 * score)
     assert plain.bic(sequences) == pytest.approx(plain.n_parameters_ * np.log(300) - 2 * score)

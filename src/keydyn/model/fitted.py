@@ -118,24 +118,31 @@ class Fitted:
         return as_sequences(X, events, lengths)
 
     def _take(
-        self, X: Any, events: Any, lengths: ArrayLike | None, reset: bool
+        self, X: Any, events: Any, lengths: ArrayLike | None, *, new: bool
     ) -> tuple[Sequences, list[Family]]:
-        """Checked sequences and the family of each of their features."""
+        """Checked sequences and each feature's family, for a `new` fit or for the model as it is."""
         sequences = self._as_sequences(X, events, lengths)
+        if new:
+            families = families_of(self.emission, sequences.n_features)
+        else:
+            self._compare_features(sequences, reset=False)
+            families = [emission.distribution for emission in self._parameters.emission]
+        training.check_domain(sequences, families)
+        return sequences, families
+
+    def _compare_features(self, sequences: Sequences, *, reset: bool) -> None:
+        """scikit-learn's check of the features' number and names, or, with `reset`, their being noted."""
         nothing: Any = sequences.X[:0]
         if sequences.feature_names is not None:
             nothing = pd.DataFrame(nothing, columns=list(sequences.feature_names))
         validate_data(self, nothing, reset=reset, skip_check_array=True)
-        families = families_of(self.emission, sequences.n_features)
-        training.check_domain(sequences, families)
-        return sequences, families
 
     def _encode(
         self, X: Any, events: Any, lengths: ArrayLike | None, reject_unknown: bool | None = None
     ) -> tuple[Sequences, Integers]:
         """Checked sequences with codes into this model's event types, m where unknown."""
         check_is_fitted(self)
-        sequences, _ = self._take(X, events, lengths, reset=False)
+        sequences, _ = self._take(X, events, lengths, new=False)
         codes, unseen = vocabulary.find(sequences.codes, sequences.event_types, self.event_types_)
         reject = self.handle_unknown == "error" if reject_unknown is None else reject_unknown
         if reject and unseen.any():

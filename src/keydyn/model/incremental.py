@@ -76,7 +76,7 @@ class Incremental(Fitted):
         after_fit: bool,
     ) -> Self:
         begun = hasattr(self, "_parameters")
-        sequences, families = self._take(X, events, lengths, reset=not begun)
+        sequences, families = self._take(X, events, lengths, new=not begun)
         settings = self._settings(sequences.n_features)
         known = self.event_types_ if begun else None
         closed = self._closed
@@ -94,6 +94,8 @@ class Incremental(Fitted):
         totals = expectation(parameters, data, settings.density_floor)
         if self._totals is not None and (after_fit or not self._totals_from_fit):
             totals = self._totals.merged(totals, families)
+        if not begun:
+            self._compare_features(sequences, reset=True)
         self._parameters, self._totals, self._closed = parameters, totals, closed
         self._totals_from_fit = False
         return self

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from keydyn.model import lattice as lattices
 from keydyn.model.kernels import Floats, Integers
 from keydyn.model.lattice import Lattice
+from keydyn.model.sequences import check_weights
 
 
 class Inference(ABC):
@@ -24,9 +25,21 @@ class Inference(ABC):
     def _lattice(self, X: Any, events: Any, lengths: ArrayLike | None) -> Lattice:
         """What the kernels see of these sequences."""
 
-    def score(self, X: Any, y: Any = None, *, events: Any = None, lengths: ArrayLike | None = None) -> float:
-        """ln P(x | Ω) of all sequences together. `y` is ignored."""
-        return float(self.score_samples(X, events=events, lengths=lengths).sum())
+    def score(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        events: Any = None,
+        lengths: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> float:
+        """ln P(x | Ω) of all sequences together, each times its weight if there are any. `y` is ignored."""
+        scores = self.score_sequences(X, events=events, lengths=lengths)
+        if sample_weight is None:
+            return float(scores.sum())
+        weights = check_weights(sample_weight, len(scores))
+        return float(weights[weights > 0] @ scores[weights > 0])
 
     def score_sequences(self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None) -> Floats:
         """ln P(x | Ω), one a sequence; −inf for one that the model cannot produce."""

@@ -79,16 +79,17 @@ def scaled_forward(
             largest = max(largest, log_density[n, j])
         if largest == -math.inf:
             return False
+        for j in range(n_states):
+            filtered[n, j] = startprob[j] if n == first else 0.0
+        if n > first:
+            for i in range(n_states):
+                for j in range(n_states):
+                    filtered[n, j] += filtered[n - 1, i] * transmat[trans_index[n], i, j]
         total = 0.0
         for j in range(n_states):
-            if n == first:
-                predicted = startprob[j]
-            else:
-                predicted = 0.0
-                for i in range(n_states):
-                    predicted += filtered[n - 1, i] * transmat[trans_index[n], i, j]
-                if lost and predicted < COVERED:
-                    return False
+            predicted = filtered[n, j]
+            if lost and predicted < COVERED:
+                return False
             value = predicted * math.exp(log_density[n, j] - largest)
             if value < TINY and predicted > 0.0 and log_density[n, j] > -math.inf:
                 lost = True
@@ -335,6 +336,11 @@ def viterbi(
     for s in range(len(offsets) - 1):
         longest = max(longest, offsets[s + 1] - offsets[s])
     came_from = np.empty((longest, n_states), dtype=np.int32)
+    log_transmat = np.empty_like(transmat)
+    for table in range(len(transmat)):
+        for i in range(n_states):
+            for j in range(n_states):
+                log_transmat[table, i, j] = safe_log(transmat[table, i, j])
     best = np.empty(n_states)
     previous = np.empty(n_states)
     for s in range(len(offsets) - 1):
@@ -347,7 +353,7 @@ def viterbi(
             for j in range(n_states):
                 top, argtop = -math.inf, 0
                 for i in range(n_states):
-                    value = previous[i] + safe_log(transmat[trans_index[n], i, j])
+                    value = previous[i] + log_transmat[trans_index[n], i, j]
                     if value > top:
                         top, argtop = value, i
                 best[j] = top + log_density[n, j]

@@ -179,7 +179,7 @@ class POHMM(Incremental, Generative, Inference, DensityMixin, BaseEstimator):  #
         weight of k is the same as k copies. `y` is ignored.
         """
         current = self._parameters if self.warm_start and hasattr(self, "_parameters") else None
-        sequences, families = self._take(X, events, lengths, reset=current is None)
+        sequences, families = self._take(X, events, lengths, new=current is None)
         settings = self._settings(sequences.n_features)
         known = None if current is None else current.event_types
         data = training.training_data(sequences, families, sample_weight, known)
@@ -191,6 +191,8 @@ class POHMM(Incremental, Generative, Inference, DensityMixin, BaseEstimator):  #
             results = [fitting.fit(data, settings, start)]
         results = [training.ordered(result, settings) for result in results]
         best = max(results, key=lambda result: result.log_likelihood)
+        if current is None:
+            self._compare_features(sequences, reset=True)
         self._take_result(best, training.stationary(best.parameters, data), settings)
         self.init_results_ = results
         if best.stop_reason == "max_iter":

@@ -133,10 +133,12 @@ def find(codes: Integers, source: Types, target: Types) -> tuple[Integers, NDArr
 
 def union(known: Types, more: Types) -> Types:
     """The known types in their order, then the new ones in theirs."""
+    if len(known) == 0:
+        return more
     new = translation(more, known)[:-1] == len(known)
     if not new.any():
         return known
-    if known.dtype.kind != more.dtype.kind and len(known):
+    if known.dtype.kind != more.dtype.kind:
         raise ValueError("event types must be all text or all whole numbers, in every call")
     extended: Types = np.concatenate([known, more[new]])
     return extended
