@@ -13,7 +13,7 @@ from rich.text import Text
 
 from keydyn.figures.hidden_states import draw_hidden_states
 from keydyn.model import POHMM, POHMMClassifier, Sequences
-from keydyn.model.kernels import Floats, Integers
+from keydyn.model.arrays import Floats, Integers
 
 PANGRAM = "the five boxing wizards jump quickly past a lazy dog"
 KEYS = ["space" if letter == " " else letter for letter in PANGRAM]

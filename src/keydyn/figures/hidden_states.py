@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 
 from keydyn.figures.style import COLOURS, GREY, drawing, label_log_axis
 from keydyn.model import POHMM
-from keydyn.model.kernels import Floats, Integers
+from keydyn.model.arrays import Floats, Integers
 
 STATE_NAMES = ("active", "passive")
 

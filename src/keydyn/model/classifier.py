@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from keydyn.model.kernels import Floats
+from keydyn.model.arrays import Floats
 from keydyn.model.many import fit_many
 from keydyn.model.pohmm import POHMM
 from keydyn.model.sequences import as_sequences, check_weights

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from keydyn.model.kernels import Floats, Integers
+from keydyn.model.arrays import Floats, Integers
 
 Params = dict[str, Floats]
 Stats = dict[str, Floats]

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, special
 
+from keydyn.model.arrays import Floats, Integers
 from keydyn.model.emissions import NO_MASS, Family, Params, Stats, add_stats, mixture_moments, register
-from keydyn.model.kernels import Floats, Integers, weighted_moments, weighted_sums
+from keydyn.model.sums import weighted_moments, weighted_sums
 
 HALF_LOG_TAU = 0.5 * math.log(2.0 * math.pi)
 SMALLEST = 5e-324

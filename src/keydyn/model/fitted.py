@@ -12,9 +12,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from keydyn.model import lattice as lattices
 from keydyn.model import training, vocabulary
+from keydyn.model.arrays import Floats, Integers
 from keydyn.model.emissions import Emission, Family, families_of
 from keydyn.model.fitting import FitResult
-from keydyn.model.kernels import Floats, Integers
 from keydyn.model.lattice import EventIndex, Lattice
 from keydyn.model.marginals import joint_transmat, stationary_distribution
 from keydyn.model.parameters import Marginal, Parameters

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keydyn.model import initialize, lattice
+from keydyn.model.arrays import Floats
 from keydyn.model.emissions import Emission
-from keydyn.model.kernels import Floats
 from keydyn.model.marginals import event_chain, exact_marginal, printed_marginal
 from keydyn.model.parameters import Parameters
 from keydyn.model.settings import Settings

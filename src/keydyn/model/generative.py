@@ -10,8 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from keydyn.model import joint, predictive, sampling, vocabulary
 from keydyn.model import lattice as lattices
+from keydyn.model.arrays import Floats, Integers
 from keydyn.model.fitted import Fitted
-from keydyn.model.kernels import Floats, Integers
 from keydyn.model.lattice import EventIndex, Lattice
 from keydyn.model.predictive import NextEmission
 from keydyn.model.sequences import Sequences

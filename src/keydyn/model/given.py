@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from keydyn.model import vocabulary
+from keydyn.model.arrays import Floats
 from keydyn.model.emissions import Emission, family
-from keydyn.model.kernels import Floats
 from keydyn.model.marginals import exact_marginal, joint_transmat, printed_marginal, stationary_distribution
 from keydyn.model.parameters import EventChain, Marginal, Parameters
 from keydyn.model.sequences import as_numbers

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from keydyn.model import lattice as lattices
-from keydyn.model.kernels import Floats, Integers
+from keydyn.model.arrays import Floats, Integers
 from keydyn.model.lattice import Lattice
 from keydyn.model.sequences import check_weights
 

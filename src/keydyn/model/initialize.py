@@ -6,12 +6,13 @@ import math
 
 import numpy as np
 
+from keydyn.model.arrays import Floats
 from keydyn.model.emissions import Emission, Family, Stats
-from keydyn.model.kernels import Floats, weighted_moments
 from keydyn.model.marginals import event_chain, printed_marginal
 from keydyn.model.parameters import Parameters
 from keydyn.model.settings import Settings
 from keydyn.model.statistics import Data
+from keydyn.model.sums import weighted_moments
 
 
 def start_parameters(data: Data, settings: Settings, jitter: np.random.Generator | None = None) -> Parameters:

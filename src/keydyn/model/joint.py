@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from keydyn.model.kernels import Floats, Integers
+from keydyn.model.arrays import Floats, Integers
 from keydyn.model.lattice import Lattice
 from keydyn.model.marginals import joint_transmat
 from keydyn.model.parameters import Parameters

@@ -14,46 +14,15 @@ underflow at a place where nothing larger has covered it since (`lost` below).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import TypeVar, cast
 
-import numba
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from keydyn.model.arrays import Floats, Integers, compiled
+from keydyn.model.log_kernels import log_backward, log_forward, safe_log
 
 TINY = 1e-280
 # A value that was lost is at most TINY of its step's sum; 1e-250 leaves thirty digits above it.
 COVERED = 1e-250
-
-Function = TypeVar("Function", bound=Callable[..., object])
-
-
-def compiled(function: Function) -> Function:
-    """Compile for this machine, keep the result on disk, and let other threads run meanwhile."""
-    return cast(Function, numba.njit(cache=True, nogil=True, error_model="numpy")(function))
-
-
-@compiled
-def log_sum_exp(values: Floats) -> float:
-    """ln Σ exp(v), −inf where every v is."""
-    largest = -math.inf
-    for value in values:
-        largest = max(largest, value)
-    if largest == -math.inf:
-        return largest
-    total = 0.0
-    for value in values:
-        total += math.exp(value - largest)
-    return largest + math.log(total)
-
-
-@compiled
-def safe_log(value: float) -> float:
-    """ln v, −inf at zero."""
-    return math.log(value) if value > 0.0 else -math.inf
 
 
 @compiled
@@ -101,40 +70,6 @@ def scaled_forward(
             filtered[n, j] /= total
         increments[n] = math.log(total) + largest
     return True
-
-
-@compiled
-def log_forward(
-    log_density: Floats,
-    first: int,
-    last: int,
-    startprob: Floats,
-    trans_index: Integers,
-    transmat: Floats,
-    log_filtered: Floats,
-    increments: Floats,
-) -> None:
-    """The same in the log domain: ln α, normalised at each step (row n − first of `log_filtered`).
-
-    From the first impossible event on, every increment is −inf.
-    """
-    n_states = log_density.shape[1]
-    terms = np.empty(n_states)
-    for n in range(first, last):
-        row = n - first
-        for j in range(n_states):
-            if row == 0:
-                predicted = safe_log(startprob[j])
-            else:
-                for i in range(n_states):
-                    terms[i] = log_filtered[row - 1, i] + safe_log(transmat[trans_index[n], i, j])
-                predicted = log_sum_exp(terms)
-            log_filtered[row, j] = predicted + log_density[n, j]
-        total = log_sum_exp(log_filtered[row])
-        increments[n] = total
-        if total > -math.inf:
-            for j in range(n_states):
-                log_filtered[row, j] -= total
 
 
 @compiled
@@ -214,41 +149,6 @@ def scaled_backward(
         for j in range(n_states):
             posterior[n, j] /= total
     return True
-
-
-@compiled
-def log_backward(
-    log_density: Floats,
-    first: int,
-    last: int,
-    trans_index: Integers,
-    transmat: Floats,
-    log_filtered: Floats,
-    increments: Floats,
-    log_beta: Floats,
-    posterior: Floats,
-) -> None:
-    """ln β with the forward loop's scale, and γ."""
-    n_states = log_density.shape[1]
-    terms = np.empty(n_states)
-    for n in range(last - 1, first - 1, -1):
-        row = n - first
-        for i in range(n_states):
-            if n == last - 1:
-                log_beta[row, i] = 0.0
-            else:
-                for j in range(n_states):
-                    terms[j] = (
-                        safe_log(transmat[trans_index[n + 1], i, j])
-                        + log_density[n + 1, j]
-                        + log_beta[row + 1, j]
-                    )
-                log_beta[row, i] = log_sum_exp(terms) - increments[n + 1]
-        for j in range(n_states):
-            terms[j] = log_filtered[row, j] + log_beta[row, j]
-        total = log_sum_exp(terms)
-        for j in range(n_states):
-            posterior[n, j] = math.exp(terms[j] - total)
 
 
 @compiled
@@ -367,160 +267,3 @@ def viterbi(
             states[n] = state
             if n > first:
                 state = came_from[n - first, state]
-
-
-@compiled
-def propagate(
-    offsets: Integers,
-    start_index: Integers,
-    startprob: Floats,
-    trans_index: Integers,
-    transmat: Floats,
-    occupancy: Floats,
-) -> None:
-    """P(z_n | Ω), emissions unseen, into `occupancy` (one row an event)."""
-    n_states = startprob.shape[1]
-    for s in range(len(offsets) - 1):
-        for n in range(offsets[s], offsets[s + 1]):
-            for j in range(n_states):
-                if n == offsets[s]:
-                    occupancy[n, j] = startprob[start_index[s], j]
-                else:
-                    value = 0.0
-                    for i in range(n_states):
-                        value += occupancy[n - 1, i] * transmat[trans_index[n], i, j]
-                    occupancy[n, j] = value
-
-
-@compiled
-def weighted_sums(rows: Integers, n_rows: int, weights: Floats) -> Floats:
-    """Σ of the weights (N, M) by row index, (n_rows, M); an index of n_rows or more is left out."""
-    n_states = weights.shape[1]
-    sums = np.zeros((n_rows, n_states))
-    for n in range(len(rows)):
-        if rows[n] < n_rows:
-            for j in range(n_states):
-                sums[rows[n], j] += weights[n, j]
-    return sums
-
-
-@compiled
-def weighted_moments(
-    rows: Integers, n_rows: int, weights: Floats, values: Floats
-) -> tuple[Floats, Floats, Floats]:
-    """Weight, mean and sum of squared deviations by row index and state, in two passes.
-
-    A NaN among the values has no weight; an index of n_rows or more is left out. Where a cell has no
-    weight, its mean is 0.
-    """
-    n_states = weights.shape[1]
-    count = np.zeros((n_rows, n_states))
-    mean = np.zeros((n_rows, n_states))
-    square = np.zeros((n_rows, n_states))
-    for n in range(len(rows)):
-        if rows[n] < n_rows and not math.isnan(values[n]):
-            for j in range(n_states):
-                count[rows[n], j] += weights[n, j]
-                mean[rows[n], j] += weights[n, j] * values[n]
-    for row in range(n_rows):
-        for j in range(n_states):
-            mean[row, j] = mean[row, j] / count[row, j] if count[row, j] > TINY else 0.0
-    for n in range(len(rows)):
-        if rows[n] < n_rows and not math.isnan(values[n]):
-            for j in range(n_states):
-                deviation = values[n] - mean[rows[n], j]
-                square[rows[n], j] += weights[n, j] * deviation * deviation
-    return count, mean, square
-
-
-@compiled
-def walk_events(
-    offsets: Integers,
-    start: Integers,
-    first: Integers,
-    successors: Integers,
-    bounds: Floats,
-    uniforms: Floats,
-    path: Integers,
-) -> None:
-    """Draw event types from a sparse chain.
-
-    `start` holds the first type of each sequence; type r is followed by successors[first[r]:first[r + 1]]
-    with cumulative probabilities `bounds`, or, if that is empty, by any type with equal probability.
-    """
-    n_types = len(first) - 1
-    for s in range(len(offsets) - 1):
-        for n in range(offsets[s], offsets[s + 1]):
-            if n == offsets[s]:
-                path[n] = start[s]
-                continue
-            low, high = first[path[n - 1]], first[path[n - 1] + 1] - 1
-            if low > high:
-                path[n] = min(int(uniforms[n] * n_types), n_types - 1)
-                continue
-            while low < high:
-                middle = (low + high) // 2
-                if uniforms[n] < bounds[middle]:
-                    high = middle
-                else:
-                    low = middle + 1
-            path[n] = successors[low]
-
-
-@compiled
-def walk_states(
-    offsets: Integers,
-    start_index: Integers,
-    startprob: Floats,
-    trans_index: Integers,
-    transmat: Floats,
-    uniforms: Floats,
-    states: Integers,
-) -> None:
-    """Draw hidden states along given event sequences."""
-    n_states = startprob.shape[1]
-    for s in range(len(offsets) - 1):
-        for n in range(offsets[s], offsets[s + 1]):
-            below, state = 0.0, 0
-            for j in range(n_states):
-                if n == offsets[s]:
-                    probability = startprob[start_index[s], j]
-                else:
-                    probability = transmat[trans_index[n], states[n - 1], j]
-                if probability > 0.0:
-                    state = j
-                below += probability
-                if uniforms[n] < below:
-                    break
-            states[n] = state
-
-
-@compiled
-def filter_step(
-    log_filtered: Floats,
-    begun: NDArray[np.bool_],
-    startprob: Floats,
-    transmat: Floats,
-    log_density: Floats,
-    increments: Floats,
-) -> None:
-    """One step of the forward recursion in each of B streams, in the log domain.
-
-    `log_filtered` (B, M) is replaced. `startprob` (B, M) is used by streams that have not begun, `transmat`
-    (B, M, M) by the others.
-    """
-    n_states = log_filtered.shape[1]
-    terms = np.empty(n_states)
-    joint = np.empty(n_states)
-    for b in range(len(log_filtered)):
-        for j in range(n_states):
-            if begun[b]:
-                for i in range(n_states):
-                    terms[i] = log_filtered[b, i] + safe_log(transmat[b, i, j])
-                joint[j] = log_sum_exp(terms) + log_density[b, j]
-            else:
-                joint[j] = safe_log(startprob[b, j]) + log_density[b, j]
-        total = log_sum_exp(joint)
-        increments[b] = total
-        for j in range(n_states):
-            log_filtered[b, j] = joint[j] - total if total > -math.inf else -math.inf

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from keydyn.model import kernels
-from keydyn.model.kernels import Floats, Integers
+from keydyn.model.arrays import Floats, Integers
 from keydyn.model.parameters import Parameters
 
 

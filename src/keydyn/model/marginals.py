@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
+from keydyn.model.arrays import Floats, Integers
 from keydyn.model.emissions import Emission
-from keydyn.model.kernels import Floats, Integers
 from keydyn.model.parameters import EventChain, Marginal
 from keydyn.model.smoothing import normalised
 from keydyn.model.statistics import Counts

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from keydyn.model import vocabulary
-from keydyn.model.kernels import Floats, Integers, filter_step
+from keydyn.model.arrays import Floats, Integers
 from keydyn.model.lattice import log_densities
+from keydyn.model.log_kernels import filter_step
 from keydyn.model.parameters import Parameters
 
 STATE_VERSION = 1

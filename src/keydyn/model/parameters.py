@@ -11,8 +11,8 @@ from functools import cached_property
 
 import numpy as np
 
+from keydyn.model.arrays import Floats, Integers
 from keydyn.model.emissions import Emission
-from keydyn.model.kernels import Floats, Integers
 from keydyn.model.smoothing import Smoothing, smoothed_transitions
 from keydyn.model.vocabulary import Types
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from keydyn.model.arrays import Floats, Integers
 from keydyn.model.emissions import Emission
-from keydyn.model.kernels import Floats, Integers
 from keydyn.model.parameters import Parameters
 
 

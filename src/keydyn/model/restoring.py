@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keydyn.model import vocabulary
+from keydyn.model.arrays import Floats, Integers
 from keydyn.model.emissions import Emission, Family, families_of, family
 from keydyn.model.given import check_emission, distribution
-from keydyn.model.kernels import Floats, Integers
 from keydyn.model.parameters import EventChain, Marginal, Parameters
 from keydyn.model.settings import check_settings
 from keydyn.model.smoothing import Smoothing

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from keydyn.model import kernels
-from keydyn.model.kernels import Floats, Integers
+from keydyn.model import walks
+from keydyn.model.arrays import Floats, Integers
 from keydyn.model.lattice import EventIndex
 from keydyn.model.parameters import Parameters
 
@@ -30,7 +30,7 @@ def draw_events(parameters: Parameters, offsets: Integers, generator: np.random.
     before_row = np.concatenate([[0.0], running])[first[:-1]]
     bounds = running - before_row[parameters.pairs[:, 0]]
     codes = np.empty(int(offsets[-1]), dtype=np.int64)
-    kernels.walk_events(
+    walks.walk_events(
         offsets,
         start.astype(np.int64),
         first.astype(np.int64),
@@ -45,7 +45,7 @@ def draw_events(parameters: Parameters, offsets: Integers, generator: np.random.
 def draw_states(parameters: Parameters, index: EventIndex, generator: np.random.Generator) -> Integers:
     """Hidden states along given event types."""
     states = np.empty(len(index.codes), dtype=np.int64)
-    kernels.walk_states(
+    walks.walk_states(
         index.offsets,
         index.start_index,
         parameters.start_table(),

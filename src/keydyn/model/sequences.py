@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
 
 from keydyn.model import vocabulary
-from keydyn.model.kernels import Floats, Integers
+from keydyn.model.arrays import Floats, Integers
 from keydyn.model.vocabulary import MISSING, Types
 
 

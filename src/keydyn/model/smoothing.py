@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from keydyn.model.kernels import Floats
+from keydyn.model.arrays import Floats
 
 Rule = str | float | None
 PARTS = ("start", "transitions", "emission")

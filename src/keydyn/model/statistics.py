@@ -8,11 +8,12 @@ from functools import cached_property
 import numpy as np
 
 from keydyn.model import lattice as lattices
+from keydyn.model.arrays import Floats, Integers
 from keydyn.model.emissions import Family, Stats
 from keydyn.model.families import merge_moments
-from keydyn.model.kernels import Floats, Integers, weighted_moments, weighted_sums
 from keydyn.model.lattice import EventIndex
 from keydyn.model.parameters import Parameters
+from keydyn.model.sums import weighted_moments, weighted_sums
 from keydyn.model.vocabulary import Types
 
 

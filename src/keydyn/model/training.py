@@ -7,16 +7,17 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keydyn.model import kernels, vocabulary
+from keydyn.model import vocabulary, walks
+from keydyn.model.arrays import Floats
 from keydyn.model.emissions import Family
 from keydyn.model.fitting import FitResult
-from keydyn.model.kernels import Floats, weighted_sums
 from keydyn.model.lattice import EventIndex
 from keydyn.model.parameters import Parameters
 from keydyn.model.sequences import Sequences, check_weights
 from keydyn.model.settings import Settings
 from keydyn.model.smoothing import normalised
 from keydyn.model.statistics import Counts, Data
+from keydyn.model.sums import weighted_sums
 from keydyn.model.vocabulary import SINGLE_TYPE, Types
 
 
@@ -89,7 +90,7 @@ def stationary(parameters: Parameters, data: Data) -> Floats:
     """Π[j | ω]: the share of each state among events of a type, propagated along the event sequences."""
     index = data.index
     occupancy = np.empty((len(index.codes), parameters.n_states))
-    kernels.propagate(
+    walks.propagate(
         index.offsets,
         index.start_index,
         parameters.start_table(),

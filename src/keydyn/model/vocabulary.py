@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from keydyn.model.kernels import Integers
+from keydyn.model.arrays import Integers
 
 Types = NDArray[Any]
 MISSING = -1
