@@ -67,6 +67,17 @@ def test_priors(people):
             POHMMClassifier(POHMM(tol=1), priors=wrong).fit(*few)
 
 
+def test_labels_must_fit(people):
+    sequences, labels = people
+    classifier = POHMMClassifier(POHMM(tol=1)).fit(sequences, labels)
+    for wrong in (["ann"], labels[:, None]):
+        with pytest.raises(ValueError, match="y must be one label a sequence: 18 sequences"):
+            classifier.score(sequences, wrong)
+    for gap in (None, np.nan):
+        with pytest.raises(ValueError, match="the label of sequence 1 is missing"):
+            POHMMClassifier().fit(sequences, ["ann", gap] * 9)
+
+
 def test_fit_many_is_many_fits_whatever_the_threads(people):
     sequences, labels = people
     items = [sequences[labels == name] for name in CLASSES]

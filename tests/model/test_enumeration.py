@@ -251,6 +251,12 @@ def test_exact_marginals_are_those_of_the_joint_process():
     np.testing.assert_allclose(marginal.emission[0].loc, (weights * loc).sum(axis=0), **CLOSE)
 
 
+def test_an_hmm_takes_one_number_for_all_states():
+    one = HMM.from_parameters([0.5, 0.5], np.eye(2), [("gamma", {"shape": [1.0, 2.0], "scale": 1.0})])
+    each = HMM.from_parameters([0.5, 0.5], np.eye(2), [("gamma", {"shape": [1.0, 2.0], "scale": [1.0, 1.0]})])
+    assert one.score([[1.0], [2.0]]) == each.score([[1.0], [2.0]])
+
+
 def test_an_hmm_is_a_pohmm_of_one_type():
     truth = Truth.random(np.random.default_rng(8), m=1, n_states=3)
     emission = [

@@ -113,7 +113,9 @@ def test_one_event_type_equals_hmmlearn(n_states):
     theirs.covars_ = np.stack([e.scale[0] ** 2 for e in begin.emission_], axis=1)
     theirs.fit(X, lengths)
     assert ours.log_likelihood_ == pytest.approx(theirs.score(X, lengths), rel=1e-10)
-    np.testing.assert_allclose(ours.history_, list(theirs.monitor_.history)[-15:], rtol=1e-10)
+    # One state is done after an iteration; ours then stops, theirs repeats itself.
+    n_iter = 2 if n_states == 1 else 15
+    np.testing.assert_allclose(ours.history_, list(theirs.monitor_.history)[:n_iter], rtol=1e-10)
     np.testing.assert_allclose(ours.startprob_[0], theirs.startprob_, atol=1e-8)
     np.testing.assert_allclose(ours.transmat_[0, 0], theirs.transmat_, atol=1e-8)
     means = np.stack([e.loc[0] for e in ours.emission_], axis=1)

@@ -101,6 +101,16 @@ def test_partial_fit_after_fit_keeps_what_was_learnt(data):
     assert again.score(data) >= model.score(data) - 1e-6
 
 
+def test_incremental_learning_tells_its_log_likelihood(data):
+    """That of the data gathered, under the parameters they were gathered with; a fit's history is gone."""
+    model = POHMM(emission=list(FAMILIES)).fit(data)
+    expected = model.score(data)
+    model.accumulate(data).update(forget=True)
+    assert model.log_likelihood_ == pytest.approx(expected, rel=1e-12)
+    assert not hasattr(model, "history_")
+    assert not hasattr(model, "stop_reason_")
+
+
 def test_update_without_data():
     truth = Truth.random(np.random.default_rng(0), m=2)
     with pytest.raises(ValueError, match="nothing to update from"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
@@ -35,6 +36,12 @@ def test_unseen_missing_and_no_events_score_alike(data):
     np.testing.assert_array_equal(unseen, model.score_samples(X, events=[None] * 40))
     # That is what the marginal model says of it.
     np.testing.assert_allclose(unseen, model.to_hmm().score_samples(X), rtol=1e-12)
+
+
+def test_the_marginal_model_keeps_the_names_of_the_features(data):
+    frame = pd.DataFrame(data.X, columns=["tau", "duration"])
+    model = POHMM(tol=1e-3).fit(frame, events=data.labels(), lengths=data.lengths)
+    assert np.isfinite(model.to_hmm().score(frame, lengths=data.lengths))
 
 
 def test_an_event_without_a_type_adds_to_no_type(data):

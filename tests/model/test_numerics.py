@@ -81,6 +81,8 @@ def test_an_impossible_sequence():
     assert np.isfinite(never.score([[0.0], [0.0]], events=["a", "b"]))
     with pytest.raises(ValueError, match=r"sequence 0 has probability zero .* from row 1"):
         never.predict_events([[0.0], [0.0]], events=["a", "b"])
+    with pytest.raises(ValueError, match=r"sequence 0 has probability zero .* no path is possible"):
+        never.decode_events([[0.0], [0.0]], events=["a", "b"])
     with pytest.raises(ValueError, match="no unique stationary distribution"):
         never.score([[0.0]], events=["c"])
     with pytest.raises(ValueError, match="no unique stationary distribution"):

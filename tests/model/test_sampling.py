@@ -103,5 +103,5 @@ def test_an_hmm_draws_one_type():
 
 
 def test_what_cannot_be_drawn(model):
-    with pytest.raises(ValueError, match="n_events must be 1 or more"):
+    with pytest.raises(ValueError, match="n_events must be a whole number, 1 or more"):
         model.sample(0)

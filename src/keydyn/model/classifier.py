@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
+import pandas as pd
+from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
@@ -49,15 +51,12 @@ class POHMMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> Self:
         """Fit a model to the sequences of each class; `y` has one label a sequence."""
         sequences = as_sequences(X, events, lengths)
-        labels = np.asarray(y)
-        if labels.shape != (len(sequences),):
-            raise ValueError(
-                f"y must be one label a sequence: {len(sequences)} sequences, shape {labels.shape}"
-            )
+        labels = _check_labels(y, len(sequences))
         weights = None if sample_weight is None else check_weights(sample_weight, len(sequences))
         self.classes_, number = np.unique(labels, return_inverse=True)
         if len(self.classes_) < 2:
-            raise ValueError(f"there is one class only, {self.classes_[0]!r}: nothing to tell apart")
+            only = self.classes_.tolist()[0]
+            raise ValueError(f"there is one class only, {only!r}: nothing to tell apart")
         members = [np.flatnonzero(number == c) for c in range(len(self.classes_))]
         self.priors_ = self._check_priors(np.bincount(number, weights))
         self.models_ = fit_many(
@@ -72,7 +71,10 @@ class POHMMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """ln P(x | Ω, class) of each sequence under each class's model, (S, C)."""
         check_is_fitted(self)
         sequences = as_sequences(X, events, lengths)
-        return np.stack([model.score_sequences(sequences) for model in self.models_], axis=1)
+        scores = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+            delayed(model.score_sequences)(sequences) for model in self.models_
+        )
+        return np.stack(scores, axis=1)
 
     def predict_log_proba(self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None) -> Floats:
         """ln P(class | x, Ω) of each sequence, (S, C)."""
@@ -105,7 +107,8 @@ class POHMMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         sample_weight: ArrayLike | None = None,
     ) -> float:
         """Share of sequences whose class is predicted rightly."""
-        right = self.predict(X, events=events, lengths=lengths) == np.asarray(y)
+        predicted = self.predict(X, events=events, lengths=lengths)
+        right = predicted == _check_labels(y, len(predicted))
         weights = None if sample_weight is None else check_weights(sample_weight, len(right))
         return float(np.average(right, weights=weights))
 
@@ -127,3 +130,14 @@ class POHMMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if given.shape != (n_classes,) or not (given >= 0).all() or not np.isclose(given.sum(), 1.0):
             raise ValueError(f"priors must be {n_classes} probabilities that add up to one")
         return given
+
+
+def _check_labels(y: ArrayLike, n_sequences: int) -> NDArray[Any]:
+    """One label a sequence, none missing."""
+    labels = np.asarray(y)
+    if labels.shape != (n_sequences,):
+        raise ValueError(f"y must be one label a sequence: {n_sequences} sequences, shape {labels.shape}")
+    missing = np.asarray(pd.isna(np.asarray(y, dtype=object)))
+    if missing.any():
+        raise ValueError(f"the label of sequence {int(np.argmax(missing))} is missing")
+    return labels

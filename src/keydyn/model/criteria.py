@@ -6,8 +6,8 @@ from __future__ import annotations
 class Criterion(float):
     """A value of AIC or BIC that remembers whether it is approximate.
 
-    The criteria assume maximum likelihood. Smoothed, floored or fixed-weight estimates are none, so for
-    them the penalty is too large and the value says so when printed.
+    The criteria assume maximum likelihood. Smoothed parameters and floored densities are no such estimates;
+    the value says so when printed.
     """
 
     approximate: bool
@@ -18,6 +18,6 @@ class Criterion(float):
         return made
 
     def __repr__(self) -> str:
-        return f"{float(self)!r}{' (approximate: the parameters are smoothed)' if self.approximate else ''}"
+        return f"{float(self)!r}{' (approximate: smoothed or floored)' if self.approximate else ''}"
 
     __str__ = __repr__

@@ -8,7 +8,7 @@ family is subclassing `Family` and calling `register`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
@@ -204,12 +204,13 @@ def families_of(emission: str | Family | Sequence[str | Family], n_features: int
     return [family(name) for name in emission]
 
 
-def mixture_moments(mean: Floats, variance: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Mean and variance of a mixture over the first axis (Eqs. 29 and 31)."""
-    together = np.sum(weights * mean, axis=0)
-    spread = np.sum(weights * ((mean - together) ** 2 + variance), axis=0)
-    return together, spread
+def at_least(values: Floats, floor: float) -> tuple[Floats, NDArray[np.bool_]]:
+    """Values raised to the floor, and where it acted."""
+    return np.maximum(values, floor), values < floor
 
 
-def add_stats(a: Mapping[str, Floats], b: Mapping[str, Floats]) -> Stats:
-    return {name: a[name] + b[name] for name in a}
+def check_positive(params: Params, *names: str) -> None:
+    """`ValueError` naming the first of these parameters that is not greater than zero everywhere."""
+    for name in names:
+        if (params[name] <= 0).any():
+            raise ValueError(f"{name} must be greater than zero")

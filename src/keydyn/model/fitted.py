@@ -100,7 +100,7 @@ class Fitted:
 
     @property
     def converged_(self) -> bool:
-        """Whether the last iteration gained less than `tol` without falling."""
+        """Whether the last iteration of `fit` gained less than `tol` without falling."""
         return self.stop_reason_ == "tol"
 
     def _theta(self) -> Parameters:

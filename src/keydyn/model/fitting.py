@@ -180,6 +180,6 @@ def _why_stop(history: list[float], settings: Settings, number: int) -> str | No
             return "callback"
     if gain < -ROUNDING * (1.0 + abs(history[-1])):
         return "decrease"
-    if gain < settings.tol:
+    if gain < settings.tol or gain == 0.0:
         return "tol"
     return None

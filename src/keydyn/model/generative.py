@@ -15,6 +15,7 @@ from keydyn.model.fitted import Fitted
 from keydyn.model.lattice import EventIndex, Lattice
 from keydyn.model.predictive import NextEmission
 from keydyn.model.sequences import Sequences
+from keydyn.model.settings import is_whole
 from keydyn.model.vocabulary import Types
 
 
@@ -97,9 +98,9 @@ class Generative(Fitted):
     def _events_to_draw(self, n_events: int, events: Any, lengths: ArrayLike | None) -> Sequences:
         n_features = len(self._parameters.emission)
         if events is None:
-            total = n_events if lengths is None else int(np.sum(lengths))
-            if total < 1:
-                raise ValueError(f"n_events must be 1 or more, not {n_events}")
+            if not is_whole(n_events) or n_events < 1:
+                raise ValueError(f"n_events must be a whole number, 1 or more, not {n_events!r}")
+            total = int(n_events) if lengths is None else int(np.sum(lengths))
             return self._as_sequences(np.full((total, n_features), np.nan), None, lengths)
         if lengths is None and isinstance(events, (list, tuple)) and len(events) and np.ndim(events[0]) == 1:
             return self._as_sequences([np.full((len(e), n_features), np.nan) for e in events], events, None)

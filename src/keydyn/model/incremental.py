@@ -52,7 +52,11 @@ class Incremental(Fitted):
         return self._accumulate(X, events, lengths, event_types, sample_weight, after_fit=False)
 
     def update(self, *, forget: bool = False) -> Self:
-        """Maximisation step and smoothing from the running totals; `forget` then empties them."""
+        """Maximisation step and smoothing from the running totals; `forget` then empties them.
+
+        `log_likelihood_` is then that of the data gathered, under the parameters they were gathered with, and
+        `stationary_` the posterior share of each state. What told of an earlier `fit` is gone.
+        """
         totals = self._totals
         if totals is None:
             raise ValueError("there is nothing to update from: call accumulate or partial_fit first")
@@ -60,6 +64,10 @@ class Incremental(Fitted):
         parameters, self.scale_floored_ = fitting.maximisation(totals, self._parameters, settings)
         self._parameters = fitting.smooth(parameters, totals.counts, settings)
         self._stationary = normalised(totals.occupancy)
+        self.log_likelihood_ = totals.log_likelihood
+        for of_a_fit in ("history_", "n_iter_", "stop_reason_", "init_results_"):
+            if hasattr(self, of_a_fit):
+                delattr(self, of_a_fit)
         self._count_parameters(totals.counts, settings)
         self._totals_from_fit = False
         if forget:

@@ -158,6 +158,11 @@ def most_probable(lattice: Lattice) -> tuple[Floats, Integers]:
         states,
         log_probability,
     )
+    impossible = np.flatnonzero(np.isneginf(log_probability))
+    if len(impossible):
+        raise ValueError(
+            f"sequence {impossible[0]} has probability zero under the model: no path is possible"
+        )
     return log_probability, states
 
 

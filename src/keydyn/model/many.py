@@ -9,7 +9,7 @@ from joblib import Parallel, delayed
 from sklearn.base import clone
 
 from keydyn.model.pohmm import POHMM
-from keydyn.model.sequences import Sequences, as_sequences
+from keydyn.model.sequences import Sequences
 
 Model = TypeVar("Model", bound=POHMM)
 
@@ -26,18 +26,17 @@ def fit_many(
     `n_jobs` threads work at once (None for one, −1 for all cores); the result does not depend on it. An
     error names the item it came from. `sample_weight`, if given, has one array of weights an item.
     """
-    items = [as_sequences(item) for item in data]
-    weights = [None] * len(items) if sample_weight is None else list(sample_weight)
-    if len(weights) != len(items):
-        raise ValueError(f"sample_weight has {len(weights)} items, data has {len(items)}")
-    work = (delayed(_fit_one)(model, item, weights[k], k) for k, item in enumerate(items))
+    weights = [None] * len(data) if sample_weight is None else list(sample_weight)
+    if len(weights) != len(data):
+        raise ValueError(f"sample_weight has {len(weights)} items, data has {len(data)}")
+    work = (delayed(_fit_one)(model, item, weights[k], k) for k, item in enumerate(data))
     fitted: list[Model] = Parallel(n_jobs=n_jobs, prefer="threads")(work)
     return fitted
 
 
-def _fit_one(model: Model, item: Sequences, weights: Any, number: int) -> Model:
+def _fit_one(model: Model, item: Any, weights: Any, number: int) -> Model:
     fresh: Model = clone(model)
     try:
         return fresh.fit(item, sample_weight=weights)
-    except ValueError as error:
+    except (ValueError, TypeError) as error:
         raise ValueError(f"model {number}: {error}") from error

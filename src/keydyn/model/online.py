@@ -16,6 +16,7 @@ from keydyn.model.arrays import Floats, Integers
 from keydyn.model.lattice import log_densities
 from keydyn.model.log_kernels import filter_step
 from keydyn.model.parameters import Parameters
+from keydyn.model.settings import is_whole
 
 STATE_VERSION = 1
 
@@ -37,8 +38,8 @@ class OnlineFilters:
         reject_unknown: bool,
         fingerprint: str,
     ) -> None:
-        if n_streams < 1:
-            raise ValueError(f"n_streams must be 1 or more, not {n_streams}")
+        if not is_whole(n_streams) or n_streams < 1:
+            raise ValueError(f"n_streams must be a whole number, 1 or more, not {n_streams!r}")
         self._parameters = parameters
         self._floor = density_floor
         self._reject_unknown = reject_unknown
@@ -69,7 +70,7 @@ class OnlineFilters:
 
         `x` is (B, K), `events` one label a stream, `streams` the distinct numbers of the streams.
         """
-        which = np.arange(len(self)) if streams is None else np.asarray(streams, dtype=np.int64)
+        which = np.arange(len(self)) if streams is None else np.asarray(streams)
         values = np.asarray(x, dtype=np.float64)
         self._check(values, which)
         codes = self._encode(events, which)
@@ -103,10 +104,9 @@ class OnlineFilters:
         try:
             version, model = state["version"], state["model"]
             log_filtered = np.array([[_float(v) for v in row] for row in state["log_filtered"]])
-            last = np.array(state["last"], dtype=np.int64)
-            n_events = np.array(state["n_events"], dtype=np.int64)
+            last, n_events = (_whole(state[name]) for name in ("last", "n_events"))
             log_likelihood = np.array([_float(v) for v in state["log_likelihood"]])
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise ValueError(f"this is no saved state of an online filter: {error!r}") from None
         if version != STATE_VERSION:
             raise ValueError(f"the state has version {version!r}; this reads {STATE_VERSION}")
@@ -117,13 +117,25 @@ class OnlineFilters:
             len(n_events) == len(log_likelihood) == n
         ):
             raise ValueError("the state's parts have different lengths")
-        valid = (last >= 0) & (last <= self._parameters.n_types) & (n_events >= 0)
-        if n == 0 or not valid.all() or np.isnan(log_filtered).any() or np.isnan(log_likelihood).any():
-            raise ValueError("the state has values out of range")
+        self._check_state(log_filtered, last, n_events, log_likelihood)
         self._log_filtered, self._last = log_filtered, last
         self.n_events, self.log_likelihood = n_events, log_likelihood
 
+    def _check_state(
+        self, log_filtered: Floats, last: Integers, n_events: Integers, log_likelihood: Floats
+    ) -> None:
+        total = np.exp(np.minimum(log_filtered, 1.0)).sum(axis=1)
+        right = np.isneginf(log_likelihood) & (total == 0.0)
+        right |= np.isfinite(log_likelihood) & (np.abs(total - 1.0) < 1e-9)
+        right &= n_events > 0
+        right |= (n_events == 0) & (log_filtered == 0.0).all(axis=1) & (log_likelihood == 0.0)
+        right &= (last >= 0) & (last <= self._parameters.n_types)
+        if len(right) == 0 or not right.all():
+            raise ValueError("the state has values out of range")
+
     def _check(self, values: Floats, which: Integers) -> None:
+        if which.ndim != 1 or which.dtype.kind not in "iu":
+            raise ValueError("streams must be a list of whole numbers")
         shape = (len(which), len(self._parameters.emission))
         if values.shape != shape:
             raise ValueError(f"x must have shape {shape}, one row a stream, not {values.shape}")
@@ -199,3 +211,9 @@ def _plain(value: float) -> float | None:
 
 def _float(value: float | None) -> float:
     return -np.inf if value is None else float(value)
+
+
+def _whole(values: Any) -> Integers:
+    if not all(isinstance(value, int) for value in values):
+        raise ValueError(f"{values!r} are not whole numbers")
+    return np.array(values, dtype=np.int64)

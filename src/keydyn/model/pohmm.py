@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any, Self
 
@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from keydyn.model import fitting, given, sampling, storage, training
 from keydyn.model.criteria import Criterion
-from keydyn.model.emissions import Family
+from keydyn.model.emissions import Family, families_of
 from keydyn.model.generative import Generative
 from keydyn.model.incremental import Incremental
 from keydyn.model.inference import Inference
@@ -40,7 +40,8 @@ class POHMM(Incremental, Generative, Inference, DensityMixin, BaseEstimator):  #
     spread : initial states lie within this many standard deviations of the mean
     tol : stop when the log-likelihood gains less; may be 0
     max_iter : limit of iterations, each an expectation and a maximisation step
-    n_init : number of starts; those after the first have jittered locations, the best result is kept
+    n_init : number of starts; those after the first have jittered locations, the best result is kept; a warm
+        start is one
     random_state : seed or generator of the jitter
     warm_start : go on from the current parameters in `fit`
     fixed : which of "start", "transitions", "emission" are not estimated
@@ -60,13 +61,26 @@ class POHMM(Incremental, Generative, Inference, DensityMixin, BaseEstimator):  #
 
     Attributes
     ----------
-    event_types_ : (m,); startprob_ : (m, M); transmat_ : (m, m, M, M) with transmat_[ψ, ω, i, j]
+    event_types_ : (m,) the event types
+    startprob_ : (m, M) π[j | ω]
+    transmat_ : (m, m, M, M) a[i, j | ψ, ω], as transmat_[ψ, ω, i, j]; built when asked for
     emission_ : list of `Emission`, one a feature, parameters (m, M)
-    event_startprob_ : (m,); event_transmat_ : (m, m); event_prob_ : (m,) Π[ω]; stationary_ : (m, M) Π[j | ω]
-    marginal_ : the marginals; log_likelihood_, history_, n_iter_, converged_, stop_reason_
-    n_parameters_ : what the likelihood depends on; n_parameters_full_ : the paper's count
+    event_startprob_ : (m,) π[ω]
+    event_transmat_ : (m, m) a[ψ, ω]; built when asked for
+    event_prob_ : (m,) Π[ω], the share of each type among all events
+    stationary_ : (m, M) Π[j | ω], the share of each state among the events of a type
+    marginal_ : `Marginal`, the parameters with event types integrated out
+    log_likelihood_ : of the training data
+    history_ : (n_iter_,) log-likelihood at each expectation step
+    n_iter_ : number of expectation steps
+    stop_reason_ : "tol", "decrease", "max_iter" or "callback"
+    converged_ : whether it was "tol"
+    n_parameters_ : free parameters that the likelihood depends on
+    n_parameters_full_ : free parameters with all m² pairs, the paper's count
     scale_floored_ : for each feature, where the scale floor acted, (m, M)
     init_results_ : the `FitResult` of every start
+    n_features_in_ : K
+    feature_names_in_ : (K,) if the input had names
     """
 
     def __init__(
@@ -153,10 +167,12 @@ class POHMM(Incremental, Generative, Inference, DensityMixin, BaseEstimator):  #
         `(family, loc, scale)` or `(family, {name: (m, M) array})`. Without an event chain all types are
         equally likely at every step. Further parameters are the constructor's.
         """
-        made = cls(smoothing=parameters.pop("smoothing", None), **parameters)
+        made = cls(**({"smoothing": None} | parameters))
         theta = given.given_parameters(
             event_types, startprob, transmat, emission, event_startprob, event_transmat, made.marginals
         )
+        if parameters.get("n_states", theta.n_states) != theta.n_states:
+            raise ValueError(f"n_states is {made.n_states}, but startprob has {theta.n_states} states")
         made.n_states = theta.n_states
         made.emission = [e.distribution if e.distribution.settings() else e.family for e in theta.emission]
         made._settings(len(emission))
@@ -181,6 +197,8 @@ class POHMM(Incremental, Generative, Inference, DensityMixin, BaseEstimator):  #
         current = self._parameters if self.warm_start and hasattr(self, "_parameters") else None
         sequences, families = self._take(X, events, lengths, new=current is None)
         settings = self._settings(sequences.n_features)
+        if current is not None:
+            training.check_unchanged(current, settings, families_of(self.emission, sequences.n_features))
         known = None if current is None else current.event_types
         data = training.training_data(sequences, families, sample_weight, known)
         if current is None:
@@ -222,12 +240,15 @@ class POHMM(Incremental, Generative, Inference, DensityMixin, BaseEstimator):  #
         """The marginal model: an HMM with event types integrated out."""
         check_is_fitted(self)
         marginal = self._parameters.known_marginal()
-        return HMM.from_parameters(
+        hmm = HMM.from_parameters(
             marginal.startprob,
             marginal.transmat,
             [(e.distribution, e.params) for e in marginal.emission],
             density_floor=self.density_floor,
         )
+        if hasattr(self, "feature_names_in_"):
+            hmm.feature_names_in_ = self.feature_names_in_
+        return hmm
 
     def online(self, state: dict[str, Any] | None = None, *, n_streams: int | None = None) -> Any:
         """An `OnlineFilter` that takes one event at a time; with `n_streams` an `OnlineFilters` for many.
@@ -251,8 +272,10 @@ class POHMM(Incremental, Generative, Inference, DensityMixin, BaseEstimator):  #
     def save(self, path: str | PathLike[str], *, event_chain: bool = True) -> None:
         """Write the model to a file (docs/file-format.md); `keydyn.load` reads it.
 
-        The event chain of a fixed text is the text. `event_chain=False` leaves it out; scoring does not need
-        it, `score_joint`, `predict_events`, `sample` without events and `predict_next` without one do.
+        The event chain of a fixed text is the text. `event_chain=False` leaves its probabilities out; scoring
+        does not need them; `score_joint`, `predict_events`, `sample` without events and `predict_next`
+        without one do. The types and the pairs that occurred stay in the file, and they tell much: see
+        docs/privacy.md.
         """
         check_is_fitted(self)
         storage.save(self, path, event_chain=event_chain)
@@ -263,7 +286,8 @@ class POHMM(Incremental, Generative, Inference, DensityMixin, BaseEstimator):  #
         return tags
 
     def _approximate(self) -> bool:
-        return self._parameters.smoothing.acts and self._parameters.n_types > 1
+        smoothed = self._parameters.smoothing.acts and self._parameters.n_types > 1
+        return smoothed or self.density_floor is not None
 
 
 class HMM(POHMM):
@@ -281,12 +305,7 @@ class HMM(POHMM):
 
         `emission` is a list with an item a feature, `(family, loc, scale)` or `(family, {name: (M,) array})`.
         """
-        rows = [
-            (item[0], {name: np.atleast_2d(values) for name, values in dict(item[1]).items()})
-            if len(item) == 2
-            else (item[0], np.atleast_2d(item[1]), np.atleast_2d(item[2]))
-            for item in emission
-        ]
+        rows = [_as_rows(item) for item in emission]
         startprob, transmat = np.asarray(startprob), np.asarray(transmat)
         return super().from_parameters(
             [SINGLE_TYPE], startprob[None], transmat[None, None], rows, **parameters
@@ -294,3 +313,16 @@ class HMM(POHMM):
 
     def _as_sequences(self, X: Any, events: Any, lengths: ArrayLike | None) -> Sequences:
         return super()._as_sequences(X, events, lengths).without_events()
+
+
+def _as_rows(item: Any) -> Any:
+    """An item of `emission` with its values, one a state, as the row of the only event type."""
+    if isinstance(item, (tuple, list)) and len(item) == 2 and isinstance(item[1], Mapping):
+        return item[0], {name: _as_row(values) for name, values in item[1].items()}
+    if isinstance(item, (tuple, list)) and len(item) == 3:
+        return item[0], _as_row(item[1]), _as_row(item[2])
+    return item
+
+
+def _as_row(values: ArrayLike) -> Any:
+    return values if np.ndim(values) == 0 else np.asarray(values)[None]

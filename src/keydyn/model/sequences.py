@@ -168,6 +168,8 @@ def as_sequences(X: Any, events: Any = None, lengths: ArrayLike | None = None) -
                 "X is a list of Sequences, which hold their events and lengths: do not give them again"
             )
         return concatenate(list(X))
+    if isinstance(X, (list, tuple)) and len(X) == 0:
+        raise ValueError("X is empty: there are no sequences")
     names = tuple(X.columns) if hasattr(X, "columns") else None
     feature_names = names if names and all(isinstance(name, str) for name in names) else None
     if _is_list_of_sequences(X):

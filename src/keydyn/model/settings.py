@@ -41,7 +41,7 @@ def check_settings(parameters: dict[str, Any], n_features: int) -> Settings:
     """Settings from `get_params()`; a `ValueError` names the parameter that is wrong."""
     given = parameters
     for name in ("n_states", "max_iter", "n_init"):
-        _check(given, name, _is_whole(given[name]) and given[name] >= 1, "a whole number, 1 or more")
+        _check(given, name, is_whole(given[name]) and given[name] >= 1, "a whole number, 1 or more")
     _check(given, "spread", _is_number(given["spread"]) and given["spread"] >= 0, "zero or greater")
     _check(given, "tol", _is_number(given["tol"]) and given["tol"] >= 0, "zero or greater")
     _check(
@@ -73,7 +73,7 @@ def check_settings(parameters: dict[str, Any], n_features: int) -> Settings:
     _check(
         given,
         "leading_feature",
-        _is_whole(leading) and 0 <= leading < n_features,
+        is_whole(leading) and 0 <= leading < n_features,
         f"the number of a feature, 0 to {n_features - 1}",
     )
     callback = given["callback"]
@@ -87,8 +87,8 @@ def check_settings(parameters: dict[str, Any], n_features: int) -> Settings:
     _check(
         given,
         "fixed",
-        isinstance(fixed, (tuple, list, set, frozenset)) and all(part in PARTS for part in fixed),
-        f"some of {', '.join(PARTS)}",
+        isinstance(fixed, (tuple, list)) and all(part in PARTS for part in fixed),
+        f"a tuple of some of {', '.join(PARTS)}",
     )
     return Settings(
         n_states=int(given["n_states"]),
@@ -132,7 +132,8 @@ def _is_seed(value: Any) -> bool:
     return True
 
 
-def _is_whole(value: Any) -> bool:
+def is_whole(value: Any) -> bool:
+    """Whether this is a whole number, and not a truth value."""
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 

@@ -49,13 +49,13 @@ class Smoothing:
 
 
 def _rule(value: Any) -> Rule:
-    if value is None or value == "frequency":
-        return None if value is None else "frequency"
+    if value is None or (isinstance(value, str) and value == "frequency"):
+        return value
     if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not 0 <= value <= 1:
         raise ValueError(
             f"smoothing must be 'frequency', None, a share from 0 to 1, or a dict of these, not {value!r}"
         )
-    return float(value)
+    return float(value) or None
 
 
 def kept_share(rule: Rule, counts: Floats) -> Floats:

@@ -10,8 +10,8 @@ import numpy as np
 from keydyn.model import lattice as lattices
 from keydyn.model.arrays import Floats, Integers
 from keydyn.model.emissions import Family, Stats
-from keydyn.model.families import merge_moments
 from keydyn.model.lattice import EventIndex
+from keydyn.model.moments import merge_moments
 from keydyn.model.parameters import Parameters
 from keydyn.model.sums import weighted_moments, weighted_sums
 from keydyn.model.vocabulary import Types

@@ -37,6 +37,8 @@ def training_data(
     if (weights == 0).any():
         sequences, weights = sequences[weights > 0], weights[weights > 0]
     seen = sequences.event_types[np.unique(sequences.codes[sequences.codes >= 0])]
+    if known is not None and vocabulary.is_single(known) and len(seen):
+        raise ValueError("the model was fitted without event types and cannot learn them now: fit it anew")
     if closed and known is not None:
         types = known
     elif known is not None:
@@ -47,6 +49,19 @@ def training_data(
     check_values_present(sequences)
     index = EventIndex.of(codes, sequences.offsets, len(types))
     return Data(sequences.X, index, weights, types, families)
+
+
+def check_unchanged(current: Parameters, settings: Settings, families: list[Family]) -> None:
+    """`ValueError` if a warm start is to go on with other states or families than it began with."""
+    if settings.n_states != current.n_states:
+        raise ValueError(
+            f"warm_start goes on with {current.n_states} states, but n_states is {settings.n_states}"
+        )
+    for k, (emission, wanted) in enumerate(zip(current.emission, families, strict=True)):
+        if emission.distribution != wanted:
+            raise ValueError(
+                f"warm_start goes on with {emission.distribution} for feature {k}, but emission says {wanted}"
+            )
 
 
 def check_domain(sequences: Sequences, families: list[Family]) -> None:

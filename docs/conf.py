@@ -1,0 +1,75 @@
+"""Sphinx's configuration: python -m sphinx -W -b html docs docs/_build/html."""
+
+import re
+from typing import Any
+
+from sphinx.application import Sphinx
+
+import keydyn
+
+project = "keydyn"
+author = "The keydyn developers"
+copyright = "2026, The keydyn developers"
+release = keydyn.__version__
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.mathjax"]
+exclude_patterns = ["_build", "figures"]
+myst_enable_extensions = ["dollarmath"]
+myst_heading_anchors = 3
+
+html_theme = "furo"
+html_title = f"keydyn {release}"
+html_show_sourcelink = False
+
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+autodoc_class_signature = "mixed"
+napoleon_google_docstring = False
+napoleon_use_rtype = False
+napoleon_use_ivar = True
+# Without it a trailing underscore of an attribute is lost.
+strip_signature_backslash = True
+# A single backquote is code, as everywhere in the docstrings.
+default_role = "code"
+
+napoleon_custom_sections = [("Class attributes", "params_style")]
+
+# "name : what it is", and several of them on a line: napoleon would take the text for a type.
+ENTRY = re.compile(r"^(\w+(?:, \w+)*) : (.*)$")
+NEXT_ENTRY = re.compile(r"; (?=\w+(?:, \w+)* : )")
+SPECIAL = re.compile(r"(`+[^`]*`+)|(\w_)(?!\w)|([|])")
+
+
+def escape(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Docstrings are plain text: a trailing underscore or a bar outside of code is itself."""
+    if what in ("attribute", "property") and lines:
+        lines[0] = lines[0].replace(": ", "; ")
+    split: list[str] = []
+    for line in lines:
+        for part in NEXT_ENTRY.split(line) if ENTRY.match(line) else [line]:
+            entry = ENTRY.match(part)
+            split += (
+                [entry[1], f"    {SPECIAL.sub(_literal, entry[2])}"]
+                if entry
+                else [SPECIAL.sub(_literal, part)]
+            )
+    lines[:] = split
+
+
+def _literal(match: re.Match[str]) -> str:
+    code, underscore, sign = match.groups()
+    if code is not None:
+        return str(code)
+    return f"{underscore[0]}\\_" if underscore else f"\\{sign}"
+
+
+def skip_foreign(app: Sphinx, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
+    """Methods that come from scikit-learn are documented there."""
+    foreign = str(getattr(obj, "__module__", "")).startswith("sklearn.")
+    return True if foreign or name.endswith("_request") else None
+
+
+def setup(app: Sphinx) -> None:
+    # Before napoleon, which has the default priority of 500.
+    app.connect("autodoc-process-docstring", escape, priority=400)
+    app.connect("autodoc-skip-member", skip_foreign)

@@ -1,0 +1,71 @@
+"""The exponential distribution."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from keydyn.model.arrays import Floats, Integers
+from keydyn.model.emissions import NO_MASS, Family, Params, Stats, at_least, check_positive, register
+from keydyn.model.moments import add_stats
+from keydyn.model.sums import weighted_moments
+
+
+@register
+@dataclass(frozen=True)
+class Exponential(Family):
+    """The exponential distribution, `scale` its mean."""
+
+    name: ClassVar[str] = "exponential"
+    parameters: ClassVar[tuple[str, ...]] = ("scale",)
+    lowest: ClassVar[float] = 0.0
+    domain: ClassVar[str] = "zero or greater, at most 1e100"
+
+    def log_density(self, x: Floats, params: Params) -> Floats:
+        return -x / params["scale"] - np.log(params["scale"])
+
+    def cdf(self, x: Floats, params: Params) -> Floats:
+        return -np.expm1(-np.maximum(x, 0.0) / params["scale"])
+
+    def quantile(self, q: Floats, params: Params) -> Floats:
+        return -special.log1p(-np.asarray(q)) * params["scale"]
+
+    def mean(self, params: Params) -> Floats:
+        return params["scale"]
+
+    def location(self, params: Params) -> Floats:
+        return params["scale"]
+
+    def draw(self, generator: np.random.Generator, params: Params) -> Floats:
+        return generator.exponential(params["scale"])
+
+    def start(self, mean: Floats, scale: Floats, shift: Floats) -> Params:
+        # Means are positive: spread them by factors, e^h at the most extreme.
+        return {"scale": np.maximum(mean, scale) * np.exp(np.clip(shift / scale, -10.0, 10.0))}
+
+    def statistics(self, x: Floats, posterior: Floats, rows: Integers, n_rows: int, params: Params) -> Stats:
+        count, mean, _ = weighted_moments(rows, n_rows, posterior, x)
+        return {"count": count, "sum": count * mean}
+
+    def merge(self, a: Stats, b: Stats) -> Stats:
+        return add_stats(a, b)
+
+    def update(
+        self, stats: Stats, current: Params, min_scale: float, count_floor: float
+    ) -> tuple[Params, NDArray[np.bool_]]:
+        some = stats["count"] > max(NO_MASS, count_floor)
+        scale, floored = at_least(stats["sum"] / np.where(some, stats["count"], 1.0), min_scale)
+        return {"scale": np.where(some, scale, current["scale"])}, floored & some
+
+    def marginal(self, params: Params, weights: Floats) -> Params:
+        return {"scale": np.sum(weights * params["scale"], axis=0)}
+
+    def interpolate(self, params: Params, marginal: Params, keep: Floats) -> Params:
+        return {"scale": keep * params["scale"] + (1.0 - keep) * marginal["scale"]}
+
+    def check(self, params: Params) -> None:
+        check_positive(params, "scale")

@@ -1,0 +1,45 @@
+"""What a family of ln x adds to the family of x that it is built on."""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar
+
+import numpy as np
+
+from keydyn.model.arrays import Floats
+from keydyn.model.emissions import Family, Params
+
+LARGEST = float(np.finfo(float).max)
+
+
+class LogScale(Family):
+    """Put before a family in the list of bases: x is positive, and ln x has the other's distribution."""
+
+    lowest: ClassVar[float] = 5e-324
+    highest: ClassVar[float] = LARGEST
+    domain: ClassVar[str] = "greater than zero"
+    on_log_scale: ClassVar[bool] = True
+
+    def log_density(self, x: Floats, params: Params) -> Floats:
+        log_x = np.log(x)
+        return super().log_density(log_x, params) - log_x  # type: ignore[safe-super]
+
+    def cdf(self, x: Floats, params: Params) -> Floats:
+        x = np.asarray(x, dtype=np.float64)
+        log_x = np.log(x, out=np.full_like(x, -np.inf), where=x > 0)
+        return super().cdf(log_x, params)  # type: ignore[safe-super]
+
+    def quantile(self, q: Floats, params: Params) -> Floats:
+        return exp_or_inf(super().quantile(q, params))  # type: ignore[safe-super]
+
+    def draw(self, generator: np.random.Generator, params: Params) -> Floats:
+        """The nearest positive number where e^x is none."""
+        drawn = super().draw(generator, params)  # type: ignore[safe-super]
+        return np.exp(np.clip(drawn, -math.log(LARGEST), math.log(LARGEST)))
+
+
+def exp_or_inf(x: Floats) -> Floats:
+    """e^x, without a warning where it overflows."""
+    with np.errstate(over="ignore"):
+        return np.exp(x)

@@ -1,0 +1,97 @@
+"""The normal distribution, and the log-normal, which the paper uses for intervals."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from keydyn.model.arrays import Floats, Integers
+from keydyn.model.emissions import NO_MASS, Family, Params, Stats, at_least, check_positive, register
+from keydyn.model.families.log_scale import LogScale, exp_or_inf
+from keydyn.model.moments import merge_moments, mixture_moments
+from keydyn.model.sums import weighted_moments
+
+HALF_LOG_TAU = 0.5 * math.log(2.0 * math.pi)
+SMALLEST = 5e-324
+
+
+@register
+@dataclass(frozen=True)
+class Normal(Family):
+    """The normal distribution: mean `loc`, standard deviation `scale`."""
+
+    name: ClassVar[str] = "normal"
+    parameters: ClassVar[tuple[str, ...]] = ("loc", "scale")
+    location_scale: ClassVar[bool] = True
+
+    def log_density(self, x: Floats, params: Params) -> Floats:
+        standard = (x - params["loc"]) / params["scale"]
+        return -0.5 * standard**2 - np.log(params["scale"]) - HALF_LOG_TAU
+
+    def cdf(self, x: Floats, params: Params) -> Floats:
+        return np.asarray(special.ndtr((x - params["loc"]) / params["scale"]))
+
+    def quantile(self, q: Floats, params: Params) -> Floats:
+        return params["loc"] + params["scale"] * special.ndtri(q)
+
+    def mean(self, params: Params) -> Floats:
+        return params["loc"]
+
+    def location(self, params: Params) -> Floats:
+        return params["loc"]
+
+    def draw(self, generator: np.random.Generator, params: Params) -> Floats:
+        return generator.normal(params["loc"], params["scale"])
+
+    def start(self, mean: Floats, scale: Floats, shift: Floats) -> Params:
+        loc = mean + shift
+        return {"loc": loc, "scale": np.broadcast_to(scale, loc.shape).copy()}
+
+    def statistics(self, x: Floats, posterior: Floats, rows: Integers, n_rows: int, params: Params) -> Stats:
+        count, mean, square = weighted_moments(rows, n_rows, posterior, self.working(x))
+        return {"count": count, "mean": mean, "square": square}
+
+    def merge(self, a: Stats, b: Stats) -> Stats:
+        return merge_moments(a, b)
+
+    def update(
+        self, stats: Stats, current: Params, min_scale: float, count_floor: float
+    ) -> tuple[Params, NDArray[np.bool_]]:
+        count = stats["count"]
+        some = (count > NO_MASS) | (count_floor > 0)
+        divisor = np.maximum(count, max(count_floor, SMALLEST))
+        loc = count * stats["mean"] / divisor if count_floor > 0 else stats["mean"]
+        # Σγ(x − loc)², for a loc that is not the mean where the divisor was raised
+        square = stats["square"] + count * (stats["mean"] - loc) ** 2
+        scale, floored = at_least(np.sqrt(square / divisor), min_scale)
+        params = {
+            "loc": np.where(some, loc, current["loc"]),
+            "scale": np.where(some, scale, current["scale"]),
+        }
+        return params, floored & some
+
+    def marginal(self, params: Params, weights: Floats) -> Params:
+        loc, variance = mixture_moments(params["loc"], params["scale"] ** 2, weights)
+        return {"loc": loc, "scale": np.sqrt(variance)}
+
+    def interpolate(self, params: Params, marginal: Params, keep: Floats) -> Params:
+        return {name: keep * params[name] + (1.0 - keep) * marginal[name] for name in self.parameters}
+
+    def check(self, params: Params) -> None:
+        check_positive(params, "scale")
+
+
+@register
+@dataclass(frozen=True)
+class LogNormal(LogScale, Normal):
+    """The log-normal (Eq. 16): ln x is normal with mean `loc` = η and standard deviation `scale` = ρ."""
+
+    name: ClassVar[str] = "lognormal"
+
+    def mean(self, params: Params) -> Floats:
+        return exp_or_inf(params["loc"] + 0.5 * params["scale"] ** 2)

@@ -1,0 +1,157 @@
+"""Student's t distribution, and its log: heavy tails."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import optimize, special
+
+from keydyn.model.arrays import Floats, Integers
+from keydyn.model.emissions import NO_MASS, Family, Params, Stats, at_least, check_positive, register
+from keydyn.model.families.log_scale import LogScale
+from keydyn.model.moments import merge_moments, mixture_moments
+from keydyn.model.sums import weighted_moments, weighted_sums
+
+
+@register
+@dataclass(frozen=True)
+class Student(Family):
+    """Student's t: `loc`, `scale` and degrees of freedom `df`, one a feature.
+
+    `Student(df=4.0)` keeps ν fixed; `Student(estimate_df=True)` estimates it, starting at `df`, between
+    0.5 and 200. Estimation is EM with the precision of each event as a second hidden variable, so that it
+    stays monotone (Liu and Rubin).
+    """
+
+    df: float = 4.0
+    estimate_df: bool = False
+
+    name: ClassVar[str] = "student"
+    parameters: ClassVar[tuple[str, ...]] = ("loc", "scale", "df")
+    location_scale: ClassVar[bool] = True
+    lowest_df: ClassVar[float] = 0.5
+    highest_df: ClassVar[float] = 200.0
+
+    def __post_init__(self) -> None:
+        if not self.lowest_df <= self.df <= self.highest_df:
+            raise ValueError(f"df must be between {self.lowest_df} and {self.highest_df}, not {self.df}")
+
+    def log_density(self, x: Floats, params: Params) -> Floats:
+        df = params["df"]
+        standard = (x - params["loc"]) / params["scale"]
+        constant = special.gammaln(0.5 * (df + 1.0)) - special.gammaln(0.5 * df) - 0.5 * np.log(np.pi * df)
+        return constant - np.log(params["scale"]) - 0.5 * (df + 1.0) * np.log1p(standard**2 / df)
+
+    def cdf(self, x: Floats, params: Params) -> Floats:
+        return np.asarray(special.stdtr(params["df"], (x - params["loc"]) / params["scale"]))
+
+    def quantile(self, q: Floats, params: Params) -> Floats:
+        # scipy's stdtrit gives +inf at 0
+        standard = np.where(np.asarray(q) == 0.0, -np.inf, special.stdtrit(params["df"], q))
+        return params["loc"] + params["scale"] * standard
+
+    def mean(self, params: Params) -> Floats:
+        return np.where(params["df"] > 1.0, params["loc"], np.inf)
+
+    def location(self, params: Params) -> Floats:
+        return params["loc"]
+
+    def draw(self, generator: np.random.Generator, params: Params) -> Floats:
+        return params["loc"] + params["scale"] * generator.standard_t(params["df"])
+
+    def start(self, mean: Floats, scale: Floats, shift: Floats) -> Params:
+        loc = mean + shift
+        return {
+            "loc": loc,
+            "scale": np.broadcast_to(scale, loc.shape).copy(),
+            "df": np.full(loc.shape, self.df),
+        }
+
+    def statistics(self, x: Floats, posterior: Floats, rows: Integers, n_rows: int, params: Params) -> Stats:
+        values = self.working(x)
+        present = ~np.isnan(values)
+        rows, values, posterior = rows[present], values[present], posterior[present]
+        df = params["df"][rows]
+        standard = (values[:, None] - params["loc"][rows]) / params["scale"][rows]
+        precision = (df + 1.0) / (df + standard**2)
+        weights = posterior * precision
+        precise, mean, square = weighted_moments(rows, n_rows, weights, values)
+        expected_log = (
+            np.log(precision) + special.digamma(0.5 * (df + 1.0)) - np.log(0.5 * (df + 1.0)) - precision
+        )
+        return {
+            "count": weighted_sums(rows, n_rows, posterior),
+            "precision": precise,
+            "mean": mean,
+            "square": square,
+            "log_precision": weighted_sums(rows, n_rows, posterior * expected_log),
+        }
+
+    def merge(self, a: Stats, b: Stats) -> Stats:
+        together = merge_moments(a, b, weight="precision")
+        return together | {name: a[name] + b[name] for name in ("count", "log_precision")}
+
+    def update(
+        self, stats: Stats, current: Params, min_scale: float, count_floor: float
+    ) -> tuple[Params, NDArray[np.bool_]]:
+        some = (stats["precision"] > NO_MASS) & (stats["count"] > count_floor)
+        square = stats["square"] / np.where(some, stats["count"], 1.0)
+        scale, floored = at_least(np.sqrt(square), min_scale)
+        params = {
+            "loc": np.where(some, stats["mean"], current["loc"]),
+            "scale": np.where(some, scale, current["scale"]),
+            "df": current["df"],
+        }
+        if self.estimate_df and stats["count"].sum() > NO_MASS:
+            params["df"] = np.full_like(current["df"], self._best_df(stats))
+        return params, floored & some
+
+    def _best_df(self, stats: Stats) -> float:
+        mean_log = float(stats["log_precision"].sum() / stats["count"].sum())
+
+        def slope(df: float) -> float:
+            return math.log(0.5 * df) + 1.0 - float(special.digamma(0.5 * df)) + mean_log
+
+        if slope(self.lowest_df) <= 0.0:
+            return self.lowest_df
+        if slope(self.highest_df) >= 0.0:
+            return self.highest_df
+        return float(optimize.brentq(slope, self.lowest_df, self.highest_df, xtol=1e-10))
+
+    def marginal(self, params: Params, weights: Floats) -> Params:
+        loc, square = mixture_moments(params["loc"], params["scale"] ** 2, weights)
+        return {"loc": loc, "scale": np.sqrt(square), "df": params["df"][0].copy()}
+
+    def interpolate(self, params: Params, marginal: Params, keep: Floats) -> Params:
+        square = keep * params["scale"] ** 2 + (1.0 - keep) * marginal["scale"] ** 2
+        return {
+            "loc": keep * params["loc"] + (1.0 - keep) * marginal["loc"],
+            "scale": np.sqrt(square),
+            "df": params["df"],
+        }
+
+    def check(self, params: Params) -> None:
+        check_positive(params, "scale", "df")
+        if np.ptp(params["df"]) > 0:
+            raise ValueError("df must be one number a feature, the same for all types and states")
+
+    def free_parameters(self) -> int:
+        return 2
+
+    def shared_parameters(self) -> int:
+        return 1 if self.estimate_df else 0
+
+
+@register
+@dataclass(frozen=True)
+class LogStudent(LogScale, Student):
+    """ln x has Student's t distribution: a log-normal with heavy tails, and no finite mean."""
+
+    name: ClassVar[str] = "logstudent"
+
+    def mean(self, params: Params) -> Floats:
+        return np.full_like(params["loc"], np.inf)

@@ -1,0 +1,239 @@
+"""The bad input table for whole models: given parameters, classifiers, many models, data frames."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.exceptions import NotFittedError
+
+from keydyn import HMM, POHMM, POHMMClassifier, Sequences, fit_many
+
+NAN = np.nan
+HALF = np.full((2, 2), 0.5)
+STEPS = np.full((2, 2, 2, 2), 0.5)
+NORMAL = [("normal", np.zeros((2, 2)), np.ones((2, 2)))]
+
+
+def given(event_types=("a", "b"), startprob=HALF, transmat=STEPS, emission=NORMAL, **more):
+    return POHMM.from_parameters(event_types, startprob, transmat, emission, **more)
+
+
+def entry(array, place, value):
+    changed = np.array(array)
+    changed[place] = value
+    return changed
+
+
+GIVEN = {
+    "start shape": (lambda: given(startprob=HALF[:1]), r"startprob must have shape \(2, M\), not \(1, 2\)"),
+    "start sum": (lambda: given(startprob=[[0.5, 0.5], [0.5, 0.6]]), r"startprob\[1\] adds up to 1.1, not 1"),
+    "start negative": (lambda: given(startprob=[[0.5, 0.5], [1.5, -0.5]]), r"startprob\[1, 1\] is -0.5"),
+    "start NaN": (lambda: given(startprob=entry(HALF, (0, 1), NAN)), r"startprob\[0, 1\] is nan"),
+    "start text": (lambda: given(startprob="uniform"), "startprob cannot be read as numbers"),
+    "start ragged": (
+        lambda: given(startprob=[[1.0], [0.5, 0.5]]),
+        "startprob cannot be .* row 1 has 2 columns",
+    ),
+    "start none": (lambda: given(startprob=None), r"startprob must have shape \(2, M\)"),
+    "transition shape": (lambda: given(transmat=STEPS[0]), r"transmat must have shape \(2, 2, 2, 2\)"),
+    "transition sum": (lambda: given(transmat=STEPS * 0.9), r"transmat\[0, 0, 0\] adds up to 0.9"),
+    "transition negative": (
+        lambda: given(transmat=entry(STEPS, (1, 0, 1), [2, -1])),
+        r"transmat\[1, 0, 1, 1\] is -1",
+    ),
+    "transition NaN": (
+        lambda: given(transmat=entry(STEPS, (1, 1, 0, 0), NAN)),
+        r"transmat\[1, 1, 0, 0\] is nan",
+    ),
+    "types twice": (lambda: given(["a", "a"]), "event_types names 'a' more than once"),
+    "types missing": (lambda: given(["a", None]), "event_types has a missing label at position 1"),
+    "types none": (lambda: given([]), "event_types is empty"),
+    "types mixed": (lambda: given(["a", 1]), "all text or all whole numbers"),
+    "types nested": (lambda: given([["a"], ["b"]]), "event types must be text or whole numbers"),
+    "types a number": (lambda: given(2), "one label an event, not 2"),
+    "emission none": (lambda: given(emission=[]), "emission is empty"),
+    "emission number": (lambda: given(emission=5), "emission must be a list"),
+    "emission name": (lambda: given(emission=["normal"]), "emission of feature 0 must be"),
+    "emission pair": (lambda: given(emission=[("normal", 5)]), "emission of feature 0 must be"),
+    "emission family": (lambda: given(emission=[("cauchy", HALF, HALF)]), "emission 'cauchy' is not known"),
+    "emission shape": (
+        lambda: given(emission=[*NORMAL, ("normal", HALF[0], HALF)]),
+        "feature 1, loc must have shape",
+    ),
+    "emission scale": (lambda: given(emission=[("normal", HALF, -HALF)]), "feature 0: scale must be greater"),
+    "emission NaN": (
+        lambda: given(emission=[("normal", HALF * NAN, HALF)]),
+        "feature 0, loc has values that are not",
+    ),
+    "emission text": (
+        lambda: given(emission=[("normal", "x", HALF)]),
+        "feature 0, loc cannot be read as numbers",
+    ),
+    "emission triple": (
+        lambda: given(emission=[("gamma", HALF, HALF)]),
+        "feature 0: gamma needs a dict of shape",
+    ),
+    "emission dict": (
+        lambda: given(emission=[("gamma", {"rate": 1.0})]),
+        r"has the parameters shape, scale, not \['r",
+    ),
+    "chain start": (lambda: given(event_startprob=[0.5, 0.6]), "event_startprob adds up to 1.1"),
+    "chain shape": (lambda: given(event_transmat=[0.5, 0.5]), r"event_transmat must have shape \(2, 2\)"),
+    "chain sum": (lambda: given(event_transmat=HALF * 2), r"event_transmat\[0\] adds up to 2"),
+    "settings": (lambda: given(tol=-1), "tol must be zero or greater"),
+    "HMM transition": (
+        lambda: HMM.from_parameters([0.5, 0.5], HALF[:1], [("normal", [0.0, 1.0], [1.0, 1.0])]),
+        "transmat must have shape",
+    ),
+    "no stationary chain": (
+        lambda: given(event_transmat=np.eye(2)).marginal_,
+        "no unique stationary distribution",
+    ),
+    "unknown without marginals": (
+        lambda: given(event_transmat=np.eye(2)).score([[0.0]], events=["z"]),
+        "missing and unseen event types cannot be scored",
+    ),
+}
+
+RNG = np.random.default_rng(0)
+X = np.exp(RNG.normal(4.0, 0.3, (60, 1)))
+LENGTHS = [20, 25, 15]
+USERS = ["u", "v", "u"]
+GOOD, BAD = Sequences.from_arrays(X, None, LENGTHS), Sequences.from_arrays(-X, None, LENGTHS)
+
+
+def classify(y=USERS, **settings):
+    return POHMMClassifier(POHMM(tol=0.1), **settings).fit(X, y, lengths=LENGTHS)
+
+
+MANY = {
+    "one class": (lambda: classify(["u", "u", "u"]), "one class only.*'u'"),
+    "labels too few": (
+        lambda: classify(["u", "v"]),
+        r"y must be one label a sequence: 3 sequences, shape \(2,\)",
+    ),
+    "labels an event": (lambda: classify(["u", "v"] * 30), "y must be one label a sequence: 3 sequences"),
+    "no labels": (lambda: classify(None), "y must be one label a sequence"),
+    "priors name": (lambda: classify(priors="flat"), "priors must be 'uniform', 'empirical'"),
+    "priors sum": (lambda: classify(priors=[0.5, 0.6]), "priors must be 2 probabilities that add up to one"),
+    "priors negative": (lambda: classify(priors=[1.5, -0.5]), "priors must be 2 probabilities"),
+    "priors NaN": (lambda: classify(priors=[NAN, 1.0]), "priors must be 2 probabilities"),
+    "priors too few": (lambda: classify(priors=[1.0]), "priors must be 2 probabilities"),
+    "priors of one": (lambda: classify(priors={"u": 1.0}), r"an entry for each of \['u', 'v'\]"),
+    "class without weight": (
+        lambda: POHMMClassifier(POHMM(tol=0.1)).fit(X, USERS, lengths=LENGTHS, sample_weight=[1, 0, 1]),
+        "model 1: every sample_weight is zero",
+    ),
+    "bad value of a class": (
+        lambda: classify().predict(-X, lengths=LENGTHS),
+        "sequence 0, row 0 .* column 0: .* is no value of a lognormal",
+    ),
+    "second of many": (
+        lambda: fit_many(POHMM(tol=0.1), [GOOD, BAD, GOOD]),
+        r"^model 1: sequence 0, row 0 .*, column 0: -.* is no value",
+    ),
+    "second of many, two threads": (
+        lambda: fit_many(POHMM(tol=0.1), [GOOD, BAD], n_jobs=2),
+        "^model 1: sequence 0",
+    ),
+    "settings of many": (lambda: fit_many(POHMM(tol=-1), [GOOD]), "^model 0: tol must be zero or greater"),
+    "weights of many": (
+        lambda: fit_many(POHMM(), [GOOD, GOOD], sample_weight=[None]),
+        "has 1 items, data has 2",
+    ),
+    "weight of one": (
+        lambda: fit_many(POHMM(tol=0.1), [GOOD, GOOD], sample_weight=[None, [1, 1]]),
+        "^model 1: sample_weight must be one number a sequence",
+    ),
+    "update before data": (lambda: POHMM().update(), "nothing to update from"),
+    "vocabulary changes": (
+        lambda: POHMM().partial_fit(X, events=["a"] * 60).partial_fit(X, event_types=["b"]),
+        "give it on the first call only",
+    ),
+    "kinds of labels change": (
+        lambda: POHMM().partial_fit(X, events=["a"] * 60).partial_fit(X, events=[1] * 60),
+        "all text or all whole numbers, in every call",
+    ),
+    "types after none": (
+        lambda: POHMM(tol=0.1).fit(X).partial_fit(X, events=["a"] * 60),
+        "fitted without event types and cannot learn them now",
+    ),
+    "other states in a warm start": (
+        lambda: POHMM(tol=0.1, warm_start=True).fit(X).set_params(n_states=3).fit(X),
+        "warm_start goes on with 2 states, but n_states is 3",
+    ),
+    "another family in a warm start": (
+        lambda: POHMM(tol=0.1, warm_start=True).fit(X).set_params(emission="gamma").fit(X),
+        r"warm_start goes on with LogNormal\(\) for feature 0, but emission says Gamma\(\)",
+    ),
+    "infinite item": (lambda: fit_many(POHMM(tol=0.1), [GOOD, X * np.inf]), "^model 1: sequence 0, row 0"),
+    "sample of nothing": (lambda: given().sample(0), "n_events must be a whole number, 1 or more, not 0"),
+    "sample of a half": (lambda: given().sample(2.5), "n_events must be a whole number, 1 or more"),
+    "sample seed": (lambda: given().sample(2, random_state="x"), "random_state 'x' is no seed"),
+    "quantile": (
+        lambda: given().predict_next([[0.0]], events=["a"]).quantile(1.0),
+        "q must lie between 0 and 1",
+    ),
+    "mean of a log-Student": (
+        lambda: POHMM(emission="logstudent", tol=1.0).fit(X).predict_next(X).mean(),
+        r"feature 0: a logstudent distribution has no finite mean here; ask for the median, quantile\(0.5\)",
+    ),
+}
+
+FRAME = pd.DataFrame({"d": X[:, 0], "key": ["a", "b"] * 30, "s": np.repeat([0.0, 1.0, 2.0], LENGTHS)})
+
+
+def of_frame(frame=FRAME, features=("d",), event="key", sequence="s"):
+    return Sequences.from_frame(frame, features, event, sequence)
+
+
+def with_cell(column, row, value):
+    frame = FRAME.astype({column: object})
+    frame.loc[row, column] = value
+    return frame
+
+
+FRAMES = {
+    "feature column": (
+        lambda: of_frame(features=["d", "tau"]),
+        "no column 'tau'; the frame has 'd', 'key', 's'",
+    ),
+    "event column": (lambda: of_frame(event="keyname"), "no column 'keyname'"),
+    "sequence columns": (lambda: of_frame(sequence=["user", "s", "day"]), "no column 'user', 'day'"),
+    "no features": (lambda: of_frame(features=[]), "features is empty"),
+    "no rows": (lambda: of_frame(FRAME[:0]), "the frame has no rows"),
+    "no sequence": (
+        lambda: of_frame(with_cell("s", 7, None)),
+        "row 7, column 's': the sequence it belongs to is",
+    ),
+    "infinite": (
+        lambda: of_frame(with_cell("d", 23, np.inf)),
+        r"sequence 1, row 3 \(row 23 .* column 0 \('d'\): .* inf",
+    ),
+    "text": (lambda: of_frame(with_cell("d", 23, "x")), "row 23, column 0 is 'x'"),
+    "mixed events": (
+        lambda: of_frame(with_cell("key", 23, 5)),
+        r"sequence 1, row 3 \(row 23 .* found 5 \(int\)",
+    ),
+    "domain": (
+        lambda: POHMM().fit(of_frame(with_cell("d", 23, 0.0))),
+        r"sequence 1, row 3 .* column 0 \('d'\): 0.0",
+    ),
+}
+TABLE = {
+    f"{group}: {kind}": case
+    for group, cases in {"given": GIVEN, "many": MANY, "frame": FRAMES}.items()
+    for kind, case in cases.items()
+}
+
+
+@pytest.mark.parametrize("kind", TABLE)
+def test_bad_model(kind):
+    call, message = TABLE[kind]
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+@pytest.mark.parametrize("method", ["predict", "predict_proba", "predict_log_proba", "log_likelihoods"])
+def test_classifier_not_fitted(method):
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        getattr(POHMMClassifier(), method)(X)

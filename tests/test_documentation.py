@@ -1,0 +1,48 @@
+"""Every Python block in the documentation runs, page by page, top to bottom, warnings as errors."""
+
+import re
+import warnings
+from pathlib import Path
+
+import matplotlib
+import pytest
+
+from keydyn.model import emissions
+
+matplotlib.use("Agg")
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted(
+    [
+        ROOT / "README.md",
+        *(ROOT / "docs").glob("*.md"),
+        *(ROOT / "docs" / "guide").glob("*.md"),
+        *(ROOT / "docs" / "decisions").glob("*.md"),
+    ]
+)
+BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def blocks_of(page: Path) -> list[tuple[int, str]]:
+    """The line on which each block's code begins, and the code."""
+    text = page.read_text(encoding="utf-8")
+    return [(text.count("\n", 0, match.start(1)) + 1, match[1]) for match in BLOCK.finditer(text)]
+
+
+def test_the_guide_has_examples() -> None:
+    guide = [page for page in PAGES if page.parent.name == "guide"]
+    assert guide
+    assert all(blocks_of(page) for page in guide)
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks_of(p)], ids=lambda p: str(p.relative_to(ROOT)))
+def test_page(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    # A family that a page registers is gone after it.
+    monkeypatch.setattr(emissions, "_FAMILIES", dict(emissions._FAMILIES))
+    namespace: dict[str, object] = {"__name__": "__documentation__"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for line, code in blocks_of(page):
+            # Blank lines before the code give errors the page's own line numbers.
+            exec(compile("\n" * (line - 1) + code, str(page), "exec"), namespace)
