@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from keydyn.commands import data, recognise
+
 app = typer.Typer(
     name="keydyn",
     help="Recognise people by the rhythm of their typing.",
@@ -30,15 +32,20 @@ def root(
         raise typer.Exit
 
 
+app.add_typer(data.app)
+for command in (recognise.fit, recognise.score, recognise.identify, recognise.verify, recognise.watch):
+    app.command()(command)
+
+
 @app.command()
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the table, the figure and a model file.")] = Path(
+    out: Annotated[Path, typer.Option(help="Folder for tables, figures, a model and the recordings.")] = Path(
         "demo"
     ),
     users: Annotated[int, typer.Option(min=2, max=200, help="Number of simulated typists.")] = 8,
     seed: Annotated[int, typer.Option(min=0, help="Seed: the same seed gives the same typists.")] = 1,
 ) -> None:
-    """Fit simulated typists, identify an unknown sample, show its hidden states.
+    """Simulated typists: fit, identify, verify, watch, and show hidden states.
 
     Example: `keydyn demo --users 20 --seed 7 --out /tmp/demo`
     """

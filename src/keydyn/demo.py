@@ -1,4 +1,4 @@
-"""The demonstration: fit simulated typists, identify an unknown sample, show its hidden states."""
+"""The demonstration: simulated typists are enrolled, identified, verified and watched."""
 
 from __future__ import annotations
 
@@ -11,117 +11,121 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from keydyn.commands.shown import progress_bar
+from keydyn.datasets import save_recordings
+from keydyn.datasets.typists import make_typists
+from keydyn.detectors import Markov, Population, fit_population, make_detector
+from keydyn.evaluation.penalty import first_above, rank_penalty
+from keydyn.evaluation.published_protocol import Scores, recognition
 from keydyn.figures.hidden_states import draw_hidden_states
-from keydyn.model import POHMM, POHMMClassifier, Sequences
-from keydyn.model.arrays import Floats, Integers
+from keydyn.figures.penalty import draw_penalty
+from keydyn.keystrokes.samples import Samples
+from keydyn.keystrokes.timing import sequences_of
+from keydyn.model import POHMM
 
-PANGRAM = "the five boxing wizards jump quickly past a lazy dog"
-KEYS = ["space" if letter == " " else letter for letter in PANGRAM]
-TRAINING_SAMPLES = 40
+TRAINING, QUERIES, KEYS = 8, 2, 150
+SHOWN = 60
 PASSIVE = "bold white on dark_orange3"
 
 
 def run(out: Path, n_users: int, seed: int) -> None:
-    """Do it all and write `identification.csv`, `hidden_states.png` and `typist.keydyn` to `out`."""
+    """Do it all and write recordings, tables, figures and a model to `out`."""
     began = time.perf_counter()
     console = Console()
-    generator = np.random.default_rng(seed)
-    typists = [simulated_typist(generator) for _ in range(n_users)]
-    names = [f"user {u:02d}" for u in range(n_users)]
-    console.print(
-        f"[bold]{n_users} simulated typists[/bold] copy “{PANGRAM}” {TRAINING_SAMPLES} times each, "
-        "then once more as strangers."
+    keystrokes = make_typists(
+        n_users, TRAINING + QUERIES, text="copied", n_keys=KEYS, return_states=True, random_state=seed
     )
-    training = [draw_samples(typist, TRAINING_SAMPLES, generator)[0] for typist in typists]
-    strangers = [draw_samples(typist, 1, generator) for typist in typists]
-    queries = Sequences.concatenate([sample for sample, _ in strangers])
-    with console.status("fitting a POHMM to each typist"):
-        classifier = POHMMClassifier(POHMM(tol=1e-3), n_jobs=2).fit(
-            Sequences.concatenate(training), np.repeat(names, TRAINING_SAMPLES)
-        )
-    scores = classifier.log_likelihoods(queries)
-    rank = 1 + np.count_nonzero(scores > np.diag(scores)[:, None], axis=1)
-
-    unknown = int(generator.integers(n_users))
-    posterior = classifier.predict_proba(queries[unknown])[0]
-    console.print(_ranking(scores[unknown], posterior, names, unknown))
+    samples = Samples.of(keystrokes.drop(columns="state"))
+    number = samples.index.get_level_values("session").to_numpy()
+    training, queries = samples[number < TRAINING], samples[number >= TRAINING]
     console.print(
-        f"Of all {n_users} strangers’ samples {np.count_nonzero(rank == 1)} are identified rightly.\n"
+        f"[bold]{n_users} simulated typists[/bold] copy {TRAINING + QUERIES} passages of {KEYS} keys each; "
+        f"the last {QUERIES} are unknown samples."
     )
+    with progress_bar("fitting a POHMM to each", n_users) as progress:
+        population = fit_population(make_detector("pohmm-recommended"), training, 2, progress)
+    scores = Scores(queries.users, population.users, population.score(queries, n_jobs=2))
 
-    model: POHMM = classifier.models_[unknown]
-    sample, simulated = strangers[unknown]
-    states = model.predict(sample)
-    console.print(_coloured(states))
+    unknown = int(np.random.default_rng(seed).integers(len(queries)))
+    console.print(_ranking(scores, unknown))
+    found = recognition(scores)
     console.print(
-        f"{np.mean(states == simulated):.0%} of the states are those simulated; the true model itself finds "
-        f"{np.mean(typists[unknown].predict(sample) == simulated):.0%}."
+        f"Of all {len(queries)} unknown samples {found['acc'].mean():.0%} are identified; "
+        f"verification has an equal error rate of {found['eer'].mean():.1%} (mean over users)."
     )
     out.mkdir(parents=True, exist_ok=True)
-    table = pd.DataFrame(scores, columns=[f"log-likelihood {name}" for name in names])
-    table.insert(0, "true user", names)
-    table.insert(1, "rank of true user", rank)
-    table.to_csv(out / "identification.csv", index=False)
-    draw_hidden_states(model, sample.X[:, 0], states, KEYS, 0, out / "hidden_states.png")
-    model.save(out / "typist.keydyn")
-    files = ", ".join(
-        f"[bold]{out / name}[/bold]" for name in ("identification.csv", "hidden_states.png", "typist.keydyn")
-    )
-    console.print(f"\nWrote {files} in {time.perf_counter() - began:.1f} s.")
+    console.print(_watch(population, queries, unknown, out))
+
+    user, session = queries.index[unknown]
+    own = keystrokes[keystrokes["user"] == user]
+    _show_states(own[own["session"] < TRAINING], own[own["session"] == session], console, out)
+    found.to_csv(out / "recognition.csv")
+    _model(population, user).save(out / "typist.keydyn")
+    save_recordings(keystrokes.drop(columns="state"), out / "typing.csv")
+    names = ("recognition.csv", "hidden_states.png", "watching.png", "typist.keydyn", "typing.csv")
+    console.print(f"\nIn [bold]{out}[/bold]: {', '.join(names)}; {time.perf_counter() - began:.1f} s.")
+    console.print(f"Go on with [bold]keydyn fit {out / 'typing.csv'} --out {out / 'models'}[/bold]")
 
 
-def simulated_typist(generator: np.random.Generator) -> POHMM:
-    """Somebody with a speed, a touch and a way of pausing of their own; each key a little different.
-
-    State 0 is active, state 1 passive: pauses are longer, and likelier at the space bar.
-    """
-    keys = sorted(set(KEYS))
-    m = len(keys)
-    speed, touch = generator.normal(np.log(170.0), 0.25), generator.normal(np.log(90.0), 0.2)
-    own_tau, own_duration = generator.normal(0.0, 0.15, (2, m, 1))
-    tau = speed + own_tau + np.array([0.0, generator.normal(1.0, 0.2)])
-    duration = touch + own_duration + np.array([0.0, generator.normal(0.15, 0.1)])
-    scale = np.array([generator.uniform(0.18, 0.3), generator.uniform(0.4, 0.6)])
-    pause = np.where(np.array(keys) == "space", generator.beta(6, 6), generator.beta(2, 20))
-    passive = np.broadcast_to(pause[None, :, None], (m, m, 2))
-    return POHMM.from_parameters(
-        keys,
-        np.stack([1.0 - pause, pause], axis=1),
-        np.stack([1.0 - passive, passive], axis=-1),
-        [
-            ("lognormal", tau, np.broadcast_to(scale, (m, 2))),
-            ("lognormal", duration, np.full((m, 2), generator.uniform(0.12, 0.25))),
-        ],
-    )
-
-
-def draw_samples(typist: POHMM, n_samples: int, generator: np.random.Generator) -> tuple[Sequences, Integers]:
-    """The text typed several times, with the hidden states; nobody is equally fast twice."""
-    lengths = [len(KEYS)] * n_samples
-    values, events, states = typist.sample(events=KEYS * n_samples, lengths=lengths, random_state=generator)
-    mood: Floats = generator.lognormal(0.0, 0.06, n_samples)
-    values = values * np.repeat(mood, len(KEYS))[:, None]
-    return Sequences.from_arrays(values, events, lengths), states
-
-
-def _ranking(scores: Floats, posterior: Floats, names: list[str], owner: int) -> Table:
+def _ranking(scores: Scores, unknown: int) -> Table:
+    """The best candidates for one query."""
     table = Table(title="Who typed the unknown sample?", title_justify="left")
-    table.add_column("rank", justify="right")
-    table.add_column("candidate")
-    table.add_column("log-likelihood a key", justify="right")
-    table.add_column("probability", justify="right")
-    for place, u in enumerate(np.argsort(-scores)[:5].tolist()):
-        name, style = (f"{names[u]}  ← typed it", "bold green") if u == owner else (names[u], None)
+    for name in ("rank", "candidate", "log-likelihood a key", "probability"):
+        table.add_column(name, justify="left" if name == "candidate" else "right")
+    raw = scores.raw[unknown]
+    posterior = np.exp(raw - np.logaddexp.reduce(raw))
+    for place, u in enumerate(np.argsort(-raw)[:5].tolist()):
+        right = scores.users[u] == scores.owners[unknown]
         table.add_row(
-            str(place + 1), name, f"{scores[u] / len(KEYS):.3f}", f"{posterior[u]:.3g}", style=style
+            str(place + 1),
+            f"user {scores.users[u]}" + ("  ← typed it" if right else ""),
+            f"{raw[u] / KEYS:.3f}",
+            f"{posterior[u]:.3g}",
+            style="bold green" if right else None,
         )
     return table
 
 
-def _coloured(states: Integers) -> Text:
-    text = Text("Its hidden states, key by key (active, ")
+def _watch(population: Population, queries: Samples, unknown: int, out: Path) -> str:
+    """At which key would somebody else have been found out in this session?"""
+    session = queries[[unknown]]
+    penalty = rank_penalty(population.score_events(session), session.sequences.offsets)
+    own = population.users == session.users[0]
+    genuine, others = penalty[:, own][:, 0], penalty[:, ~own]
+    threshold = float(genuine.max())
+    draw_penalty(genuine, others, threshold, out / "watching.png")
+    rejected = [first_above(others[:, i], threshold) for i in range(others.shape[1])]
+    return (
+        f"Watched key by key, an impostor is found out after {np.mean(rejected):.0f} keys on average, with a "
+        f"threshold ({threshold:g}) at which the genuine user is never rejected."
+    )
+
+
+def _show_states(training: pd.DataFrame, sample: pd.DataFrame, console: Console, out: Path) -> None:
+    """The hidden states of a sample, coloured in the text and drawn.
+
+    Groups of keys instead of keys: a state is seen from few keys, and most keys are rare.
+    """
+    known, shown = (
+        sequences_of(frame.reset_index(drop=True), ["tau"], "group") for frame in (training, sample)
+    )
+    model = POHMM(tol=1e-3).fit(known)
+    states = model.predict(shown)
+    text = Text("\nIts hidden states, key by key (active, ")
     text.append("PASSIVE", style=PASSIVE)
     text.append("):\n")
-    for letter, state in zip(PANGRAM, states, strict=True):
+    keys = sample["keyname"].tolist()
+    for key, state in zip(keys[:SHOWN], states, strict=False):
+        letter = " " if key == "space" else key if len(key) == 1 else f"‹{key}›"
         text.append(letter.upper().replace(" ", "_") if state else letter, style=PASSIVE if state else "")
-    return text
+    console.print(text)
+    right = np.mean(states == sample["state"].to_numpy())
+    console.print(f"{right:.0%} of the states are those that were simulated.")
+    draw_hidden_states(model, shown.X[:SHOWN, 0], states[:SHOWN], keys[:SHOWN], 0, out / "hidden_states.png")
+
+
+def _model(population: Population, user: object) -> POHMM:
+    detector = population.detectors[population.users.tolist().index(user)]
+    if not isinstance(detector, Markov):
+        raise TypeError("the demonstration fits hidden Markov models")
+    return detector.model_

@@ -34,7 +34,7 @@ def _draw_along(axes: Axes, intervals: Floats, states: Integers, keys: Sequence[
     axes.set_yscale("log")
     label_log_axis(axes.yaxis)
     axes.margins(x=0.01)
-    axes.set_xticks(position, ["␣" if key == "space" else key for key in keys], fontsize=6.5)
+    axes.set_xticks(position, [_short(key) for key in keys], fontsize=6.5)
     axes.set(
         title="Each key's interval, coloured by the most probable state", ylabel="press-press interval (ms)"
     )
@@ -69,3 +69,10 @@ def _draw_densities(axes: Axes, model: POHMM, intervals: Floats, states: Integer
 
 def _name(state: int) -> str:
     return STATE_NAMES[state] if state < len(STATE_NAMES) else f"state {state}"
+
+
+def _short(key: str) -> str:
+    """A name that fits under its tick."""
+    return {"space": "␣", "shift": "⇧", "period": ".", "comma": ",", "backspace": "⌫", "enter": "⏎"}.get(
+        key, key[:2]
+    )

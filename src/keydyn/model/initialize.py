@@ -48,7 +48,7 @@ def _start_emission(
     mean = np.where(seen, mean, overall["mean"])
     deviation = np.sqrt(np.where(seen, square, overall["square"]) / np.where(seen, count, total))
     shift = displacements(settings.n_states, settings.spread)
-    if feature > 0 and settings.spread_features == "first":
+    if feature != settings.leading_feature and settings.spread_features == "leading":
         shift = np.zeros_like(shift)
     if jitter is not None:
         shift = shift + jitter.standard_normal(settings.n_states)

@@ -52,7 +52,7 @@ class POHMM(Incremental, Generative, Inference, DensityMixin, BaseEstimator):  #
     leading_feature : that feature's number
     density_floor : least density of each feature; None for none. Not a density then: see the guide
     count_floor : least divisor in the maximisation step (published settings)
-    spread_features : "all" features are spread at the start, or the "first" only
+    spread_features : "all" features are spread at the start, or the "leading" one only
     spread_scale : spread in units of each "type"'s own standard deviation, or of that of "all" events
     start_estimate : start probabilities from "sequence_start", or from each type's "first_occurrence"
     transition_weights : smoothing weights above one are made "proper", or handled as "published"
@@ -143,7 +143,7 @@ class POHMM(Incremental, Generative, Inference, DensityMixin, BaseEstimator):  #
             "order_states": False,
             "density_floor": 1e-5,
             "count_floor": 1e-5,
-            "spread_features": "first",
+            "spread_features": "leading",
             "spread_scale": "all",
             "start_estimate": "first_occurrence",
             "transition_weights": "published",

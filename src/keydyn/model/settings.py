@@ -65,7 +65,7 @@ def check_settings(parameters: dict[str, Any], n_features: int) -> Settings:
         "'auto' or greater than zero",
     )
     _one_of(given, "marginals", ("printed", "exact"))
-    _one_of(given, "spread_features", ("all", "first"))
+    _one_of(given, "spread_features", ("all", "leading"))
     _one_of(given, "spread_scale", ("type", "all"))
     _one_of(given, "start_estimate", ("sequence_start", "first_occurrence"))
     _one_of(given, "handle_unknown", ("marginal", "error"))

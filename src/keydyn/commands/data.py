@@ -1,0 +1,178 @@
+"""keydyn data: which datasets there are, fetching them, checking them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from keydyn.commands.shown import JsonOption, fail_clearly, print_json, show_table
+
+if TYPE_CHECKING:
+    from keydyn.datasets.files import FileState
+
+app = typer.Typer(
+    name="data",
+    help="List, fetch and check the paper's five datasets.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+)
+
+EVERYTHING = "all"
+WORDS = {"right": "present, right", "changed": "present, changed", "absent": "absent"}
+# The data are not as they should be; 2 is for a command that cannot be carried out.
+NOT_RIGHT = 1
+
+DataOption = Annotated[
+    Path | None,
+    typer.Option("--data", help="Folder of data files. KEYDYN_DATA names one too.", show_default=False),
+]
+
+
+@app.command("list")
+@fail_clearly
+def list_datasets(data: DataOption = None, as_json: JsonOption = False) -> None:
+    """Show the datasets, and whether their files are here; `--json` has citations and terms too.
+
+    Example: `keydyn data list`
+    """
+    from keydyn.datasets.catalogue import CATALOGUE
+    from keydyn.datasets.files import data_folders, find_file
+
+    folders = data_folders(data)
+    full, short = [], []
+    for entry in CATALOGUE.values():
+        found = {file.source: find_file(file, folders) for file in entry.files}
+        here = sum(path is not None for path in found.values())
+        full.append(
+            {
+                "name": entry.name,
+                "title": entry.title,
+                "category": entry.category,
+                "description": entry.description,
+                "citation": entry.citation,
+                "terms": entry.terms,
+                "files": {source: path and str(path) for source, path in found.items()},
+            }
+        )
+        short.append(
+            {
+                "dataset": entry.name,
+                "category": entry.category,
+                "what": entry.description,
+                "size": f"{sum(file.size for file in entry.files) / 1e6:.1f} MB",
+                "here": "yes" if here == len(found) else "in part" if here else "no",
+            }
+        )
+    if as_json:
+        print_json(full)
+    else:
+        show_table("Datasets", short)
+
+
+@app.command()
+@fail_clearly
+def fetch(
+    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Datasets, or `all`.")],
+    data: Annotated[
+        Path | None,
+        typer.Option("--data", help="Folder to put the files in; otherwise the cache.", show_default=False),
+    ] = None,
+    mirror: Annotated[
+        str | None,
+        typer.Option(
+            help="Address of a folder that has the files under their sources' names.", show_default=False
+        ),
+    ] = None,
+) -> None:
+    """Download datasets and check their SHA-256. Files that are there already are left alone.
+
+    The exit code is 1 if one of them could not be had.
+
+    Examples: `keydyn data fetch fable` · `keydyn data fetch all --data recordings`
+    """
+    from keydyn.datasets.catalogue import entry_of
+    from keydyn.datasets.fetching import FetchError, fetch_dataset
+
+    failed = False
+    for name in _names(names):
+        try:
+            paths = fetch_dataset(name, data, mirror=mirror, progress=True)
+        except FetchError as error:
+            _complain(f"{name}: {error}")
+            failed = True
+            continue
+        for path in paths:
+            typer.echo(f"{name}: {path}")
+        entry = entry_of(name)
+        typer.echo(f"{name}: please cite {entry.citation} {entry.terms}")
+    if failed:
+        raise typer.Exit(NOT_RIGHT)
+
+
+@app.command()
+@fail_clearly
+def check(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Datasets; all that are there by default.")
+    ] = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Compare the files with the published SHA-256.
+
+    The exit code is 1 if a file is changed, if one of a dataset that was named is absent, or if all are.
+
+    Examples: `keydyn data check` · `keydyn data check essay --data recordings --json`
+    """
+    from keydyn.datasets.files import check_files
+
+    states = check_files(_names(names or [EVERYTHING]), data)
+    if as_json:
+        print_json([_as_row(state) for state in states])
+    else:
+        rows = (_as_row(state) for state in states)
+        show_table(
+            "Files",
+            [
+                {"dataset": row["dataset"], "state": WORDS[row["status"]], "file": row["path"] or row["file"]}
+                for row in rows
+            ],
+        )
+    changed = [str(state.path) for state in states if state.status == "changed"]
+    absent = [state.file.source for state in states if state.status == "absent"]
+    if changed:
+        _complain(f"not the published files: {', '.join(changed)}")
+    elif absent and (names or len(absent) == len(states)):
+        _complain(f"absent: {', '.join(absent)}. `keydyn data fetch NAME` downloads a dataset")
+    else:
+        return
+    raise typer.Exit(NOT_RIGHT)
+
+
+def _names(names: list[str]) -> list[str]:
+    from keydyn.datasets.catalogue import NAMES
+
+    unknown = [name for name in names if name not in (*NAMES, EVERYTHING)]
+    if unknown:
+        raise typer.BadParameter(
+            f"there is no dataset {', '.join(map(repr, unknown))}; there are {', '.join(NAMES)}"
+        )
+    return list(NAMES) if EVERYTHING in names else list(dict.fromkeys(names))
+
+
+def _as_row(state: FileState) -> dict[str, Any]:
+    return {
+        "dataset": state.dataset,
+        "file": state.file.source,
+        "status": state.status,
+        "path": state.path and str(state.path),
+        "sha256": state.sha256,
+        "published_sha256": state.file.sha256,
+    }
+
+
+def _complain(message: str) -> None:
+    typer.secho(f"keydyn: {message}", err=True, fg="red")

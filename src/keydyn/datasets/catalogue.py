@@ -1,0 +1,215 @@
+"""What the five datasets are: what was typed, whom to cite, on what terms, and which files hold them.
+
+Nothing here opens a file or imports the numerical stack.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Category = Literal["fixed", "constrained", "free"]
+
+CMU = "https://www.cs.cmu.edu/~keystroke/"
+PACE = "https://raw.githubusercontent.com/vmonaco/pohmm-keystroke/master/data/"
+
+PAPER = (
+    "J. V. Monaco, C. C. Tappert. The partially observable hidden Markov model and its application to "
+    "keystroke dynamics. Pattern Recognition 76 (2018) 449-462."
+)
+PACE_TERMS = (
+    "Research use with citation. The repository that publishes the file has a BSD 3-clause licence and "
+    "states no separate terms for the data. Users are numbered, not named."
+)
+CMU_TERMS = (
+    "No licence is named. The authors share the data for other researchers to use, to reproduce their "
+    "results and to extend them; cite their paper. Users are numbered, not named."
+)
+
+
+@dataclass(frozen=True)
+class File:
+    """A published file. In a data folder it is called `stem` or as its source calls it, plain or gzipped."""
+
+    stem: str
+    source: str
+    folder: str
+    sha256: str  # of the unpacked contents, which are the same in every form
+    size: int  # bytes, unpacked
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names under which it is looked for in a folder, the first found wins."""
+        plain = dict.fromkeys((f"{self.stem}.csv", self.source))
+        return tuple(name + packed for name in plain for packed in ("", ".gz"))
+
+    @property
+    def address(self) -> str:
+        """Where it is published."""
+        return self.folder + self.source
+
+
+@dataclass(frozen=True)
+class Entry:
+    """All that is known of a dataset without opening it."""
+
+    name: str
+    title: str
+    category: Category
+    description: str
+    citation: str
+    terms: str
+    keystrokes: File
+    vectors: File | None = None
+    sensors: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def files(self) -> tuple[File, ...]:
+        """The keystrokes first."""
+        return (self.keystrokes,) if self.vectors is None else (self.keystrokes, self.vectors)
+
+
+CATALOGUE = {
+    entry.name: entry
+    for entry in (
+        Entry(
+            name="password",
+            title="A password on a keyboard",
+            category="fixed",
+            description=(
+                "51 people typed .tie5Roanl and Return 400 times, 50 in each of 8 sittings. "
+                "The capital R is one keystroke; its shift is not given apart."
+            ),
+            citation=(
+                "K. S. Killourhy, R. A. Maxion. Comparing anomaly-detection algorithms for keystroke "
+                "dynamics. DSN 2009, 125-134."
+            ),
+            terms=CMU_TERMS,
+            keystrokes=File(
+                stem="password",
+                source="DSL-StrongPasswordData.csv",
+                folder=CMU,
+                sha256="b11d23538b1865fa6ecf4e8b78567caa312e9c1027604bb022fcc6ad7eaa7a33",
+                size=4_669_935,
+            ),
+            notes=(
+                "People get faster: the mean interval falls by about a third between the first sitting "
+                "and the last.",
+            ),
+        ),
+        Entry(
+            name="keypad",
+            title="A number on a numeric keypad",
+            category="fixed",
+            description="30 people typed 9141937761 and enter 20 times on a keyboard's numeric keypad.",
+            citation=(
+                "N. Bakelman, J. V. Monaco, S.-H. Cha, C. C. Tappert. Keystroke biometric studies on "
+                "password and numeric keypad input. EISIC 2013, 204-207."
+            ),
+            terms=PACE_TERMS,
+            keystrokes=File(
+                stem="keypad",
+                source="keypad.csv",
+                folder=PACE,
+                sha256="5372cc2bafdf7b5e8cf578279b2a3b57f36ed789ba261feaed446c89204b3743",
+                size=175_339,
+            ),
+            notes=("Half of the users were recorded with a clock that ticks every 15.6 ms.",),
+        ),
+        Entry(
+            name="mobile",
+            title="A number on a telephone's touch screen",
+            category="fixed",
+            description=(
+                "51 people typed 9141937761 and enter 20 times on a touch screen, "
+                "with place, pressure, acceleration and rotation at every keystroke."
+            ),
+            citation=(
+                "M. J. Coakley, J. V. Monaco, C. C. Tappert. Keystroke biometric studies with short numeric "
+                "input on smartphones. BTAS 2016."
+            ),
+            terms=PACE_TERMS,
+            keystrokes=File(
+                stem="mobile",
+                source="mobile.csv",
+                folder=PACE,
+                sha256="9acd4263859b2c7d8422394de1503897c236c705e50b0d9a035149c8844e7b34",
+                size=1_398_355,
+            ),
+            sensors=(
+                "pressure",
+                "tool_major",
+                "x",
+                "x_acceleration",
+                "x_rotation",
+                "y",
+                "y_acceleration",
+                "y_rotation",
+                "z_acceleration",
+                "z_rotation",
+            ),
+        ),
+        Entry(
+            name="fable",
+            title="Fables, copied",
+            category="constrained",
+            description="60 people copied four fables, 100 keystrokes of each.",
+            citation=(
+                "J. V. Monaco, N. Bakelman, S.-H. Cha, C. C. Tappert. Recent advances in the development of "
+                "a long-text-input keystroke biometric authentication system for arbitrary text input. "
+                "EISIC 2013, 60-66."
+            ),
+            terms=PACE_TERMS,
+            keystrokes=File(
+                stem="fable",
+                source="fixed_text.csv",
+                folder=PACE,
+                sha256="6400c6a20f2f9cc99d8a3446e1528401542421f4f68809a3dbb1ba26f1f8735e",
+                size=458_397,
+            ),
+            vectors=File(
+                stem="fable_features",
+                source="fixed_text_features.csv",
+                folder=PACE,
+                sha256="3faeed5e945de8bf314705b2035affda33a6ee21f8b20242bc6f1d13d89a6941",
+                size=881_883,
+            ),
+        ),
+        Entry(
+            name="essay",
+            title="Answers to essay questions",
+            category="free",
+            description="55 people answered essay questions in their own words, six times 500 keystrokes.",
+            citation=(
+                "M. Villani, C. Tappert, G. Ngo, J. Simone, H. St. Fort, S.-H. Cha. Keystroke biometric "
+                "recognition studies on long-text input under ideal and application-oriented conditions. "
+                "CVPR Workshop 2006, 39."
+            ),
+            terms=PACE_TERMS,
+            keystrokes=File(
+                stem="essay",
+                source="free_text.csv",
+                folder=PACE,
+                sha256="64fdc7cc903641f31eafa9527a9a2447376a7ffe68c42d3edf29e0d469c72d8f",
+                size=3_376_325,
+            ),
+            vectors=File(
+                stem="essay_features",
+                source="free_text_features.csv",
+                folder=PACE,
+                sha256="f47ecdac6ddb40fa0c37b2c82fb848a2203020157290347adc405fe7f1ed6c72",
+                size=1_229_877,
+            ),
+            notes=("One sample occurs twice; see `duplicates`.",),
+        ),
+    )
+}
+NAMES = tuple(CATALOGUE)
+
+
+def entry_of(name: str) -> Entry:
+    """The entry of that name; a `ValueError` lists the names."""
+    if name not in CATALOGUE:
+        raise ValueError(f"there is no dataset {name!r}; there are {', '.join(NAMES)}")
+    return CATALOGUE[name]

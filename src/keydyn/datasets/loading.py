@@ -1,0 +1,163 @@
+"""The paper's five datasets, in the schema."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+from itertools import pairwise
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from keydyn.datasets.catalogue import Category, Entry, File, entry_of
+from keydyn.datasets.files import VARIABLE, checksum, data_folders, find_file
+from keydyn.datasets.recordings import load_recordings
+from keydyn.datasets.tables import Table, read_table
+from keydyn.keystrokes.duplicates import find_duplicates
+from keydyn.keystrokes.schema import SAMPLE, sample_starts
+from keydyn.model.arrays import Integers
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Keystrokes of many people, with all that is to be known about them."""
+
+    name: str
+    title: str
+    category: Category
+    description: str
+    keystrokes: pd.DataFrame = field(repr=False)
+    sensors: tuple[str, ...] = field(repr=False)
+    vectors: pd.DataFrame | None = field(repr=False)  # the authors' own: index (user, session), 218 columns
+    citation: str = field(repr=False)
+    terms: str = field(repr=False)
+    checksums: dict[str, str] = field(repr=False)  # SHA-256 of each file read, unpacked, by the file's name
+    notes: tuple[str, ...] = field(repr=False)
+    duplicates: pd.DataFrame = field(repr=False)  # samples that are copies of an earlier one, and of which
+
+
+def load_dataset(name: str, data: str | PathLike[str] | None = None) -> Dataset:
+    """One of password, keypad, mobile, fable and essay.
+
+    Files are looked for in the folder `data`, then in the one that KEYDYN_DATA names, then among those that
+    `fetch_dataset` has downloaded. A file that is not the published one is read with a warning.
+    """
+    entry = entry_of(name)
+    folders = data_folders(data)
+    path = find_file(entry.keystrokes, folders)
+    if path is None:
+        looked = ", ".join(map(str, folders))
+        raise FileNotFoundError(
+            f"{name} is not here: looked for {' or '.join(entry.keystrokes.names)} in {looked}. "
+            f"`keydyn data fetch {name}` downloads it; data=, --data or {VARIABLE} names a folder that has it"
+        )
+    checksums = {path.name: _checked(entry.keystrokes, path)}
+    keystrokes = _read_password(path) if name == "password" else load_recordings(path)
+    absent = [sensor for sensor in entry.sensors if sensor not in keystrokes]
+    if absent:
+        raise ValueError(f"{path}: no column {', '.join(absent)}")
+    vectors = None
+    if entry.vectors is not None and (vectors_path := find_file(entry.vectors, folders)) is not None:
+        checksums[vectors_path.name] = _checked(entry.vectors, vectors_path)
+        vectors = _read_vectors(vectors_path, keystrokes)
+    return _dataset(entry, keystrokes, vectors, checksums)
+
+
+def _dataset(
+    entry: Entry, keystrokes: pd.DataFrame, vectors: pd.DataFrame | None, checksums: dict[str, str]
+) -> Dataset:
+    return Dataset(
+        name=entry.name,
+        title=entry.title,
+        category=entry.category,
+        description=entry.description,
+        keystrokes=keystrokes,
+        sensors=entry.sensors,
+        vectors=vectors,
+        citation=entry.citation,
+        terms=entry.terms,
+        checksums=checksums,
+        notes=entry.notes,
+        duplicates=find_duplicates(keystrokes),
+    )
+
+
+def _checked(file: File, path: Path) -> str:
+    found = checksum(path)
+    if found != file.sha256:
+        warnings.warn(
+            f"{path} is not the published file (SHA-256 {found[:12]}..., published {file.sha256[:12]}...): "
+            "results from it are not comparable with published ones",
+            stacklevel=3,
+        )
+    return found
+
+
+def _read_password(path: Path) -> pd.DataFrame:
+    """One row a sample, seconds: H.k holds key k, DD.k.m leads from press to press. UD follows from both."""
+    try:
+        table = read_table(path)
+        _refuse_absent(table, ["subject", "sessionIndex", "rep", "H.period"])
+        keys = [name.removeprefix("H.") for name in table.columns if name.startswith("H.")]
+        steps = [f"DD.{key}.{after}" for key, after in pairwise(keys)]
+        _refuse_absent(table, steps)
+        hold = _columns(table, [f"H.{key}" for key in keys])
+        step = np.pad(_columns(table, steps), ((0, 0), (1, 0)))
+        # The file has tenths of a millisecond; rounding takes away what summing in binary added.
+        press = np.round(1000.0 * step.cumsum(axis=1), 6)
+        release = np.round(press + 1000.0 * hold, 6)
+        user = table.columns["subject"].to_pandas()
+        per_sample = {
+            "user": user,
+            "session": user.groupby(user).cumcount(),
+            "sitting": _integers(table, "sessionIndex"),
+            "repetition": _integers(table, "rep"),
+        }
+        rows = np.repeat(np.arange(len(table)), len(keys))
+        keystrokes = pd.DataFrame(per_sample).loc[rows]
+        keystrokes["keyname"] = np.tile(keys, len(table))
+        keystrokes["timepress"] = press.ravel()
+        keystrokes["timerelease"] = release.ravel()
+        return table.checked(keystrokes, rows)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def _read_vectors(path: Path, keystrokes: pd.DataFrame) -> pd.DataFrame:
+    """The authors' feature vectors, which must be of the samples that were read."""
+    try:
+        table = read_table(path)
+        _refuse_absent(table, SAMPLE)
+        user, session = (_integers(table, name) for name in SAMPLE)
+        features = [name for name in table.columns if name not in SAMPLE]
+        index = pd.MultiIndex.from_arrays([user, session], names=SAMPLE)
+        vectors = pd.DataFrame(_columns(table, features), index=index, columns=features)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+    samples = keystrokes.loc[sample_starts(keystrokes), SAMPLE]
+    if not index.equals(pd.MultiIndex.from_frame(samples)):
+        raise ValueError(f"{path}: its samples are not those of the keystrokes")
+    return vectors
+
+
+def _columns(table: Table, names: list[str]) -> Any:
+    values = np.column_stack([table.numbers(name) for name in names])
+    missing = np.argwhere(np.isnan(values))
+    if len(missing):
+        row, column = missing[0]
+        raise ValueError(f"{table.place(int(row))}: {names[column]} is missing")
+    return values
+
+
+def _integers(table: Table, name: str) -> Integers:
+    values: Integers = _columns(table, [name])[:, 0].astype(np.int64)
+    return values
+
+
+def _refuse_absent(table: Table, names: list[str]) -> None:
+    absent = [repr(name) for name in names if name not in table.columns]
+    if absent:
+        raise ValueError(f"no column {', '.join(absent)}")

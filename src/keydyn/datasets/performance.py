@@ -1,0 +1,132 @@
+"""When a simulated typist presses and releases the keys of a text: hidden states, then times."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from keydyn.datasets.keyboard import KEYS
+from keydyn.datasets.population import DIGRAPHS, People
+from keydyn.datasets.streams import TIMES, Streams
+from keydyn.model.arrays import Floats, Integers, compiled
+
+# A finger has to come up before it can press its key again: the share of the interval it stays down at most.
+LONGEST_HOLD = 0.8
+# A sample's mood takes two numbers, a keystroke three.
+OF_SAMPLE, OF_KEYSTROKE = 2, 3
+
+
+def perform(
+    keys: Integers,
+    people: People,
+    streams: Streams,
+    users: Integers,
+    *,
+    mood: float,
+    practice: Floats,
+    digraphs: float,
+    tick: float | None,
+) -> tuple[Floats, Floats, Integers]:
+    """Press and release times (ms from the first press) and hidden states, each like `keys`.
+
+    `keys` is (U · n_samples, n_keys) with the samples of each user together. `mood` is the standard deviation
+    over samples of ln time, `practice` (n_samples,) what practice adds to the average person's ln τ.
+    """
+    n_samples, n_keys = len(practice), keys.shape[1]
+    normals = streams.normals(users, TIMES, (n_samples, OF_SAMPLE + OF_KEYSTROKE * n_keys))
+    press, release = np.empty(keys.shape), np.empty(keys.shape)
+    states = np.empty(keys.shape, dtype=np.int64)
+    _press_and_release(
+        keys,
+        normals,
+        mood,
+        people.practice[:, None] * practice,
+        people.tau,
+        people.tau_spread,
+        people.touch,
+        people.touch_spread,
+        people.pause_start,
+        people.pause_at,
+        people.pause_after,
+        people.persistence,
+        digraphs * people.digraphs,
+        DIGRAPHS,
+        press,
+        release,
+        states,
+    )
+    _lift(keys, press, release, len(KEYS))
+    if tick is not None:
+        _round_to_clock(press, release, tick)
+    return press, release, states
+
+
+@compiled
+def _press_and_release(
+    keys: Integers,
+    normals: Floats,
+    mood: float,
+    practice: Floats,
+    tau: Floats,
+    tau_spread: Floats,
+    touch: Floats,
+    touch_spread: Floats,
+    pause_start: Floats,
+    pause_at: Floats,
+    pause_after: Floats,
+    persistence: Floats,
+    strength: Floats,
+    digraphs: Floats,
+    press: Floats,
+    release: Floats,
+    states: Integers,
+) -> None:
+    n_users, n_samples = practice.shape
+    n_keys = keys.shape[1]
+    for u in range(n_users):
+        for s in range(n_samples):
+            row = u * n_samples + s
+            slower = mood * normals[u, s, 0] + practice[u, s]
+            heavier = mood * normals[u, s, 1]
+            now, before, state = 0.0, 0, 0
+            for n in range(n_keys):
+                key = keys[row, n]
+                draw = OF_SAMPLE + OF_KEYSTROKE * n
+                if n == 0:
+                    threshold = pause_start[u, key]
+                else:
+                    threshold = pause_after[u, before] + pause_at[u, key] + persistence[u] * state
+                state = 1 if normals[u, s, draw] < threshold else 0
+                if n > 0:
+                    way = tau[u, key, state] + slower + strength[u] * digraphs[before, key]
+                    now += math.exp(way + tau_spread[u, state] * normals[u, s, draw + 1])
+                hold = touch[u, key, state] + heavier
+                press[row, n] = now
+                release[row, n] = now + math.exp(hold + touch_spread[u, state] * normals[u, s, draw + 2])
+                states[row, n] = state
+                before = key
+
+
+@compiled
+def _lift(keys: Integers, press: Floats, release: Floats, n_types: int) -> None:
+    """Release each key before it is pressed again."""
+    for s in range(len(keys)):
+        again = np.full(n_types, np.inf)
+        for n in range(keys.shape[1] - 1, -1, -1):
+            key = keys[s, n]
+            latest = press[s, n] + LONGEST_HOLD * (again[key] - press[s, n])
+            release[s, n] = min(release[s, n], latest)
+            again[key] = press[s, n]
+
+
+@compiled
+def _round_to_clock(press: Floats, release: Floats, tick: float) -> None:
+    """Times as a coarse clock gives them; presses stay apart and holds positive, by one tick at least."""
+    for s in range(len(press)):
+        before = -1
+        for n in range(press.shape[1]):
+            down = max(round(press[s, n] / tick), before + 1)
+            up = max(round(release[s, n] / tick), down + 1)
+            press[s, n], release[s, n] = down * tick, up * tick
+            before = down

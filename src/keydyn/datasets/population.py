@@ -1,0 +1,174 @@
+"""The population that simulated typists are drawn from: each person is a POHMM with two states.
+
+State 0 is active, state 1 passive. Intervals τ and hold times are log-normal given the key and the state.
+Whether a key is typed passively is a probit: the threshold is the person's, plus what the key, the key before
+and the state before add. Every number here is a coarse choice, made so that the summaries that `make_typists`
+lists come out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr
+
+from keydyn.datasets import keyboard
+from keydyn.datasets.keyboard import CODES, DIGITS, KEYS, LETTERS, NUMPAD, PUNCTUATION
+from keydyn.datasets.streams import PERSON, Streams
+from keydyn.model import POHMM
+from keydyn.model.arrays import Floats, Integers
+
+# What differs between people: mean and standard deviation of a normal distribution. `speed` and `touch` are
+# ln milliseconds, `_spread` is the logarithm of a standard deviation of ln time, `pausing` and `persistence`
+# are in units of the probit, and the last two the logarithm of a factor.
+TRAITS: dict[str, tuple[float, float]] = {
+    "speed": (np.log(161.0), 0.26),
+    "touch": (np.log(93.0), 0.19),
+    "active_spread": (np.log(0.24), 0.25),
+    "passive_spread": (np.log(0.68), 0.12),
+    "touch_spread": (np.log(0.16), 0.25),
+    "pause_length": (1.05, 0.18),
+    "pause_touch": (0.10, 0.06),
+    "pausing": (-1.50, 0.22),
+    "persistence": (0.45, 0.20),
+    "digraphs": (1.0, 0.35),
+    "practice": (0.0, 0.25),
+    "mistakes": (0.0, 0.45),
+}
+# A slow typist also holds keys longer: the share of `speed` that `touch` takes over.
+TOUCH_FOLLOWS_SPEED = 0.25
+# How much people differ at each key: ln τ, ln hold time, threshold of pausing.
+OWN_KEY = (0.20, 0.15, 0.30)
+START_THRESHOLD = 0.3
+# ln τ after the same key, the same finger, the same hand, the other hand.
+DIGRAPHS = keyboard.digraphs(repeat=0.05, same_finger=0.16, same_hand=0.06, other_hand=-0.07)
+
+
+def _by_key(effects: dict[tuple[str, ...], float]) -> Floats:
+    """(V,) an effect a key; where a key is in several groups the effects add up."""
+    table = np.zeros(len(KEYS))
+    for keys, effect in effects.items():
+        table[[CODES[key] for key in keys]] += effect
+    return table
+
+
+KEY_TAU = _by_key(
+    {
+        tuple("qzxjkvb"): 0.10,
+        tuple("zxcvbnm"): 0.06,
+        DIGITS: 0.35,
+        NUMPAD: 0.55,
+        PUNCTUATION: 0.25,
+        ("space",): -0.08,
+        ("shift",): 0.25,
+        ("enter",): 0.40,
+        ("backspace",): 0.05,
+    }
+)
+KEY_TOUCH = _by_key(
+    {
+        tuple("qazp"): 0.06,
+        NUMPAD: -0.15,
+        PUNCTUATION: -0.05,
+        ("space",): -0.02,
+        ("shift",): 0.40,
+        ("enter", "backspace"): -0.08,
+    }
+)
+PAUSE_AT = _by_key(
+    {
+        DIGITS: 0.25,
+        NUMPAD: -0.15,
+        PUNCTUATION: 0.50,
+        ("space",): 0.40,
+        ("shift", "backspace"): 0.70,
+        ("enter",): 0.45,
+    }
+)
+PAUSE_AFTER = _by_key(
+    {
+        LETTERS: -0.05,
+        PUNCTUATION: 0.20,
+        ("space",): 0.55,
+        ("shift",): 0.30,
+        ("enter", "backspace"): 0.40,
+    }
+)
+
+
+@dataclass(frozen=True)
+class People:
+    """U people at V keys.
+
+    Attributes
+    ----------
+    tau, touch : (U, V, 2) means of ln τ and ln hold time by key and state
+    tau_spread, touch_spread : (U, 2) their standard deviations by state
+    pause_start : (U, V) threshold of a passive first key; Φ of a threshold is the probability
+    pause_at, pause_after : (U, V) what a later key, and the key before it, add to the threshold
+    persistence : (U,) what a passive state before adds
+    digraphs, practice, mistakes : (U,) strength relative to the average person
+    """
+
+    tau: Floats
+    tau_spread: Floats
+    touch: Floats
+    touch_spread: Floats
+    pause_start: Floats
+    pause_at: Floats
+    pause_after: Floats
+    persistence: Floats
+    digraphs: Floats
+    practice: Floats
+    mistakes: Floats
+
+
+def draw_people(streams: Streams, users: Integers) -> People:
+    """The people with these numbers."""
+    drawn = streams.normals(users, PERSON, (len(TRAITS) + 3 * len(KEYS),))
+    mean, deviation = np.array(list(TRAITS.values())).T
+    values = mean + deviation * drawn[:, : len(TRAITS)]
+    trait = dict(zip(TRAITS, values.T, strict=True))
+    own = drawn[:, len(TRAITS) :].reshape(len(users), 3, len(KEYS)) * np.array(OWN_KEY)[:, None]
+
+    touch = trait["touch"] + TOUCH_FOLLOWS_SPEED * (trait["speed"] - TRAITS["speed"][0])
+    spread = {name: np.exp(trait[name]) for name in ("active_spread", "passive_spread", "touch_spread")}
+    pause_at = PAUSE_AT + own[:, 2] + trait["pausing"][:, None]
+    return People(
+        tau=_by_state(trait["speed"][:, None] + KEY_TAU + own[:, 0], trait["pause_length"]),
+        tau_spread=np.stack([spread["active_spread"], spread["passive_spread"]], axis=1),
+        touch=_by_state(touch[:, None] + KEY_TOUCH + own[:, 1], trait["pause_touch"]),
+        touch_spread=np.stack([spread["touch_spread"], spread["touch_spread"]], axis=1),
+        pause_start=pause_at + START_THRESHOLD,
+        pause_at=pause_at,
+        pause_after=np.repeat(PAUSE_AFTER[None], len(users), axis=0),
+        persistence=trait["persistence"],
+        digraphs=trait["digraphs"],
+        practice=np.exp(trait["practice"]),
+        mistakes=np.exp(trait["mistakes"]),
+    )
+
+
+def as_model(people: People, person: int, keys: list[str]) -> POHMM:
+    """One of them as the model that is drawn from, features hold time and τ, over some keys."""
+    codes = keyboard.key_codes(keys)
+    start = ndtr(people.pause_start[person, codes])
+    threshold = people.pause_after[person, codes, None] + people.pause_at[person, codes]
+    passive = ndtr(threshold[:, :, None] + people.persistence[person] * np.arange(2))
+    return POHMM.from_parameters(
+        keys,
+        np.stack([1.0 - start, start], axis=-1),
+        np.stack([1.0 - passive, passive], axis=-1),
+        [
+            ("lognormal", location[person, codes], np.tile(spread[person], (len(codes), 1)))
+            for location, spread in (
+                (people.touch, people.touch_spread),
+                (people.tau, people.tau_spread),
+            )
+        ],
+    )
+
+
+def _by_state(active: Floats, passive_adds: Floats) -> Floats:
+    return np.stack([active, active + passive_adds[:, None]], axis=-1)

@@ -1,0 +1,210 @@
+"""Tables in files, as they are: text stays text, and every row knows its line.
+
+What is wrong with a file is said in words that name the line; guessing types is left to those who know the
+columns.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+import zlib
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.parquet
+
+from keydyn.datasets.files import GZIP_MAGIC
+from keydyn.keystrokes.schema import check_keystrokes
+from keydyn.model.arrays import Floats, Integers
+
+PARQUET_MAGIC = b"PAR1"
+SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+NUMBER = r"^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$"
+INFINITE = r"^\s*[+-]?[iI][nN][fF]([iI][nN][iI][tT][yY])?\s*$"
+# How programs write "no value" into a column of numbers.
+NO_VALUE = pa.array(["", "NA", "NaN", "nan", "null", "None"])
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns of a file. Those of a CSV file are text, those of a Parquet file have the file's types."""
+
+    columns: dict[str, Any]
+    records: Integers | None  # of each row of a CSV file, counted from 1 with the header; None for Parquet
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values())))
+
+    def place(self, row: int) -> str:
+        """Where a row is in the file: its line, or its number where there are no lines."""
+        if self.records is None:
+            return f"row {row + 1}"
+        breaks = sum(_breaks(column.slice(0, row)) for column in self.columns.values())
+        return f"line {int(self.records[row]) + breaks}"
+
+    def is_text(self, name: str) -> bool:
+        """Whether a column holds text, as all columns of a CSV file do."""
+        return _is_text(self.columns[name].type)
+
+    def checked(self, keystrokes: pd.DataFrame, rows: Integers) -> pd.DataFrame:
+        """`check_keystrokes` of what was made from the table; `rows` says from which row each one is."""
+        try:
+            return check_keystrokes(keystrokes)
+        except ValueError as error:
+            message = re.sub(r"^line (\d+)", lambda found: self.place(int(rows[int(found[1])])), str(error))
+            raise ValueError(message) from None
+
+    def numbers(self, name: str, decimal: str = ".") -> Floats:
+        """A column as numbers, NaN where there is no value; a `ValueError` names the first that is none."""
+        column = self.columns[name]
+        if self.is_text(name):
+            return self._parsed(name, column, decimal)
+        if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
+            raise ValueError(f"{name} holds {column.type}, not numbers")
+        return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), np.float64)
+
+    def _parsed(self, name: str, column: Any, decimal: str) -> Floats:
+        text = column.cast(pa.string())
+        if decimal != ".":
+            text = pc.replace_substring(text, decimal, ".")
+        text = pc.if_else(pc.is_in(text, value_set=NO_VALUE), None, text)
+        bad = np.flatnonzero(pc.invert(pc.match_substring_regex(text, NUMBER)).fill_null(False).to_numpy())
+        if len(bad):
+            row = int(bad[0])
+            found = text[row].as_py()
+            problem = (
+                "is infinite" if pc.match_substring_regex(text[row], INFINITE).as_py() else "is no number"
+            )
+            hint = "; `decimal=','` reads decimal commas" if "," in found and decimal == "." else ""
+            raise ValueError(f"{self.place(row)}: {name} {found!r} {problem}{hint}")
+        plain = pc.replace_substring_regex(pc.utf8_trim_whitespace(text), r"^\+", "")
+        return np.asarray(plain.cast(pa.float64()).to_numpy(), np.float64)
+
+
+def read_table(path: Path, separator: str = ",", encoding: str = "utf-8") -> Table:
+    """The columns of a CSV file, plain or gzipped, or of a Parquet file. Blank lines are passed over."""
+    if path.is_dir():
+        raise ValueError("it is a folder, not a file")
+    contents = path.read_bytes()
+    if contents.startswith(PARQUET_MAGIC) or path.suffix == ".parquet":
+        return _read_parquet(contents)
+    if contents.startswith(GZIP_MAGIC):
+        try:
+            contents = gzip.decompress(contents)
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise ValueError(f"it cannot be unpacked: {error}") from None
+    if contents.startswith(b"PK\x03\x04"):
+        raise ValueError("it is a spreadsheet or a zip archive: save it as CSV, or unpack it")
+    return _read_csv(_decoded(contents, encoding), separator)
+
+
+def _read_parquet(contents: bytes) -> Table:
+    try:
+        table = pyarrow.parquet.read_table(pa.BufferReader(contents))
+    except (pa.ArrowException, OSError) as error:
+        raise ValueError(f"it is no Parquet file, or it is cut short: {error}") from None
+    _refuse_twice(table.column_names)
+    if table.num_rows == 0:
+        raise ValueError("there are no rows in it")
+    return Table(dict(zip(table.column_names, table.columns, strict=True)), None)
+
+
+def _decoded(contents: bytes, encoding: str) -> str:
+    try:
+        return contents.decode(encoding).removeprefix("\ufeff")
+    except LookupError:
+        raise ValueError(f"there is no encoding {encoding!r}") from None
+    except UnicodeDecodeError as error:
+        if contents.startswith((b"\xff\xfe", b"\xfe\xff")):
+            raise ValueError("it is in UTF-16: give `encoding='utf-16'`") from None
+        line = contents.count(b"\n", 0, error.start) + 1
+        raise ValueError(
+            f"line {line}: byte 0x{contents[error.start]:02x} is not {encoding}; "
+            "give the file's `encoding`, for instance 'latin-1' or 'cp1252'"
+        ) from None
+
+
+def _read_csv(text: str, separator: str) -> Table:
+    if len(separator) != 1:
+        raise ValueError(f"`separator` is one character, not {separator!r}")
+    if not text.strip():
+        raise ValueError("it is empty")
+    header = re.match(r"[^\r\n]*", text)[0]  # type: ignore[index]
+    if not header.strip():
+        raise ValueError("line 1 is empty: it must be the header")
+    _refuse_other_separator(header, separator)
+    wrong_rows = []
+
+    def keep_wrong(row: Any) -> str:
+        wrong_rows.append(row)
+        return "skip"
+
+    most = header.count(separator) + 1
+    try:
+        read = pyarrow.csv.read_csv(
+            pa.BufferReader(text.encode()),
+            pyarrow.csv.ReadOptions(use_threads=False, autogenerate_column_names=True),
+            pyarrow.csv.ParseOptions(
+                delimiter=separator,
+                newlines_in_values=True,
+                ignore_empty_lines=False,
+                invalid_row_handler=keep_wrong,
+            ),
+            pyarrow.csv.ConvertOptions(column_types={f"f{i}": pa.string() for i in range(most)}),
+        )
+    except pa.ArrowException as error:
+        raise ValueError(f"it cannot be read as CSV: {error}") from None
+    if wrong_rows:
+        _refuse_row(wrong_rows[0], read)
+    names = [column[0].as_py().strip() for column in read.columns]
+    _refuse_twice(names)
+    filled = np.zeros(read.num_rows, dtype=bool)
+    for column in read.columns:
+        filled |= pc.not_equal(column, "").to_numpy()
+    filled[0] = False  # the header
+    kept = np.flatnonzero(filled)
+    if len(kept) == 0:
+        raise ValueError("it has a header but no rows")
+    return Table(
+        {name: column.take(kept) for name, column in zip(names, read.columns, strict=True)}, kept + 1
+    )
+
+
+def _refuse_other_separator(header: str, separator: str) -> None:
+    likely = max(SEPARATORS, key=header.count)
+    if separator not in header and likely in header:
+        raise ValueError(f"its columns are separated by {SEPARATORS[likely]}: give `separator={likely!r}`")
+
+
+def _refuse_twice(names: list[str]) -> None:
+    twice = [repr(name) for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise ValueError(f"more than one column is called {', '.join(twice)}")
+
+
+def _refuse_row(row: Any, read: Any) -> None:
+    """The first row with too few or too many values; rows before it are all there."""
+    line = row.number + sum(_breaks(column.slice(0, row.number - 1)) for column in read.columns)
+    raise ValueError(
+        f"line {line}: there are {row.actual_columns} values for {row.expected_columns} columns; a value "
+        'that holds a separator, a quotation mark or a line break stands in quotation marks ("," and """")'
+    )
+
+
+def _is_text(kind: Any) -> bool:
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def _breaks(column: Any) -> int:
+    """Line breaks inside quoted values."""
+    return int(pc.sum(pc.count_substring(column, "\n")).as_py() or 0)

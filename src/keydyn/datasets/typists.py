@@ -1,0 +1,204 @@
+"""Simulated typists: people for demonstrations, tests and benchmarks, from one to a million."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from keydyn.datasets import population, writing
+from keydyn.datasets.keyboard import KEYS
+from keydyn.datasets.performance import perform
+from keydyn.datasets.population import People
+from keydyn.datasets.streams import Streams
+from keydyn.datasets.task import LAST_USER, Task, check_whole
+from keydyn.model import POHMM
+from keydyn.model.arrays import Floats, Integers
+
+# The sitting in which a text that practice makes faster is typed at the person's ordinary speed.
+FAMILIAR = 2
+# The sitting after which practice has done what it can.
+LEARNT = 16
+# Keystrokes worked on at a time: what is needed beside the result stays small.
+BATCH = 250_000
+
+
+def make_typists(
+    n_users: int = 10,
+    n_samples: int = 8,
+    text: str = "fixed",
+    n_keys: int | None = None,
+    *,
+    phrase: str | Sequence[str] | None = None,
+    practice: float | None = None,
+    sitting: int = 1,
+    mood: float = 0.1,
+    digraphs: float = 1.0,
+    mistakes: float | None = None,
+    tick: float | None = None,
+    first_user: int = 0,
+    return_states: bool = False,
+    random_state: Any = 0,
+) -> pd.DataFrame:
+    """Keystrokes of simulated people: `user, session, keyname, timepress, timerelease`, in milliseconds.
+
+    Every person is a POHMM of their own (`simulated_typist`): a speed, a touch, a way of pausing, and habits
+    at every key. For a given seed, user k is the same person whatever else is asked for, and with the same
+    keys a sample and the same conditions types the same samples, however many there are.
+
+    Parameters
+    ----------
+    n_users, n_samples : int
+        People, and samples of each (their sessions, numbered from 0).
+    text : "fixed", "copied" or "free"
+        All type the same phrase; or copy the same passages, another one in each sample; or write sentences of
+        words that each person likes more or less.
+    n_keys : int
+        Keystrokes a sample, mistakes included. By default the whole phrase, 100 copied, 500 free.
+    phrase : str or names of keys
+        The fixed text; by default a password of 11 keys with shift and enter. `keydyn.datasets.texts.NUMBER`
+        is one for the number pad.
+    practice : float
+        Intervals fall with the number of the sitting to the power of −practice, on average. By default 0.18
+        for fixed text, which is new to everybody, and 0 for ordinary text. After 16 sittings it is learnt.
+    sitting : int
+        Samples typed in one sitting.
+    mood : float
+        Standard deviation of ln time between samples of a person.
+    digraphs : float
+        Strength of the effect of the key before: same hand slower, other hand faster.
+    mistakes : float
+        Chance that a wrong letter is pressed for a right one, to be taken back by backspace. By default 0.02
+        for copied and 0.025 for free text; fixed text has none.
+    tick : float
+        The clock's tick in ms: times are whole multiples of it, as of 15.6 in many recordings. By default
+        times are exact.
+    first_user : int
+        Number of the first person.
+    return_states : bool
+        Whether to add the column `state`: 0 active, 1 passive.
+    random_state : int, generator or None
+        The seed.
+
+    Notes
+    -----
+    With `mood=0, practice=0, digraphs=0` samples are drawn from exactly the POHMM that `simulated_typist`
+    gives, except that a key is always released before it is pressed again. The defaults are meant to
+    resemble, coarsely, what was measured on the five datasets of real typing in the paper:
+
+    ======================== ======================================= ===================================
+    quantity                 real recordings                         simulated
+    ======================== ======================================= ===================================
+    mean τ, running text     264 and 284 ms                          220 to 290 ms
+    median τ, running text   172 ms                                  150 to 200 ms
+    mean τ by user           115 to 733 ms                           100 to 750 ms for 19 users of 20
+    mean τ, password         317 ms in the first of eight sittings,  290 to 370 ms, then by the same
+                             0.77 of it in the 4th, 0.69 in the 8th  shares less
+    mean τ, number pad       376 ms                                  330 to 420 ms
+    τ above 1 s              1.1 to 3.7 %                            1 to 4 %
+    median hold time         68 to 100 ms                            70 to 110 ms
+    next press before this   running text 17 and 19 %, password      running text 10 to 20 %, password
+    release                  11 %, number pad 0.2 %                  5 to 20 %, number pad below 2 %
+    backspace, running text  3.1 and 4.5 % of keys                   2 to 5 %
+    ======================== ======================================= ===================================
+    """
+    conditions = (practice, sitting, mood, digraphs, mistakes, tick)
+    task = Task.of(n_users, n_samples, text, n_keys, phrase, *conditions, first_user)
+    return _keystrokes(task, Streams(random_state), 0, task.n_users, return_states)
+
+
+def stream_typists(
+    n_users: int = 1000,
+    n_samples: int = 8,
+    text: str = "fixed",
+    n_keys: int | None = None,
+    *,
+    chunk_users: int = 1000,
+    phrase: str | Sequence[str] | None = None,
+    practice: float | None = None,
+    sitting: int = 1,
+    mood: float = 0.1,
+    digraphs: float = 1.0,
+    mistakes: float | None = None,
+    tick: float | None = None,
+    first_user: int = 0,
+    return_states: bool = False,
+    random_state: Any = 0,
+) -> Iterator[pd.DataFrame]:
+    """The rows of `make_typists`, in frames of `chunk_users` people each, so that memory stays bounded.
+
+    The other arguments are those of `make_typists`; people and samples do not depend on `chunk_users`.
+    """
+    check_whole("chunk_users", chunk_users, 1)
+    conditions = (practice, sitting, mood, digraphs, mistakes, tick)
+    task = Task.of(n_users, n_samples, text, n_keys, phrase, *conditions, first_user)
+    streams = Streams(random_state)
+    return (
+        _keystrokes(task, streams, start, min(chunk_users, task.n_users - start), return_states)
+        for start in range(0, task.n_users, chunk_users)
+    )
+
+
+def simulated_typist(user: int, keys: Sequence[str] = KEYS, random_state: Any = 0) -> POHMM:
+    """The model that this user of `make_typists` is, over some keys; its features are hold time and τ."""
+    check_whole("user", user, 0)
+    if user > LAST_USER:
+        raise ValueError(f"users are numbered up to {LAST_USER}")
+    if isinstance(keys, str) or len(keys) == 0:
+        raise ValueError(f"keys must be names of keys, not {keys!r}")
+    people = population.draw_people(Streams(random_state), np.array([user]))
+    return population.as_model(people, 0, list(keys))
+
+
+def _keystrokes(task: Task, streams: Streams, start: int, count: int, return_states: bool) -> pd.DataFrame:
+    """What `count` people type, from the `start`-th on."""
+    a_user = task.n_samples * task.n_keys
+    users = np.arange(count) + (task.first_user + start)
+    keys, states = np.empty(count * a_user, dtype=np.int64), np.empty(count * a_user, dtype=np.int64)
+    press, release = np.empty(count * a_user), np.empty(count * a_user)
+    step = max(1, BATCH // a_user)
+    for first in range(0, count, step):
+        some = users[first : first + step]
+        rows = slice(first * a_user, (first + len(some)) * a_user)
+        typed = _typed(task, streams, some)
+        keys[rows], press[rows], release[rows], states[rows] = (values.ravel() for values in typed)
+    columns: dict[str, Any] = {
+        "user": np.repeat(users, a_user),
+        "session": np.tile(np.repeat(np.arange(task.n_samples), task.n_keys), count),
+        "keyname": pd.Series(KEYS).array.take(keys),
+        "timepress": press,
+        "timerelease": release,
+    }
+    if return_states:
+        columns["state"] = states
+    return pd.DataFrame(columns, copy=False)
+
+
+def _typed(task: Task, streams: Streams, users: Integers) -> tuple[Integers, Floats, Floats, Integers]:
+    """Keys, press and release times and states, a row a sample."""
+    people = population.draw_people(streams, users)
+    keys = _keys(task, people, streams, users)
+    sittings = np.minimum(1 + np.arange(task.n_samples) // task.sitting, LEARNT)
+    press, release, states = perform(
+        keys,
+        people,
+        streams,
+        users,
+        mood=task.mood,
+        practice=-task.practice * np.log(sittings / FAMILIAR),
+        digraphs=task.digraphs,
+        tick=task.tick,
+    )
+    return keys, press, release, states
+
+
+def _keys(task: Task, people: People, streams: Streams, users: Integers) -> Integers:
+    if task.text == "fixed":
+        return np.tile(task.phrase, (len(users) * task.n_samples, 1))
+    if task.text == "copied":
+        clean = np.tile(writing.copied_keys(task.n_samples, task.n_keys), (len(users), 1))
+    else:
+        clean = writing.free_keys(streams, users, task.n_samples, task.n_keys)
+    return writing.with_mistakes(clean, task.mistakes * people.mistakes, streams, users)

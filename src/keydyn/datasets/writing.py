@@ -1,0 +1,185 @@
+"""Which keys a simulated typist presses: the phrase, the passage or words of their own, with mistakes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from keydyn.datasets import keyboard, texts
+from keydyn.datasets.keyboard import BACKSPACE, COMMA, PERIOD, SHIFT, SPACE
+from keydyn.datasets.streams import MISTAKES, PREFERENCES, WORDS, Streams
+from keydyn.model.arrays import Floats, Integers, compiled
+
+# Standard deviation, over people, of the logarithm of how often they use a word.
+PREFERENCE = 0.6
+# How many keys at most are pressed before a wrong one is noticed.
+UNNOTICED = 2
+
+
+def fixed_keys(phrase: str | Sequence[str]) -> Integers:
+    """The keys of a phrase, given as text or by their names."""
+    keys = keyboard.spelled(phrase) if isinstance(phrase, str) else phrase
+    return keyboard.key_codes(keys)
+
+
+def copied_keys(n_samples: int, n_keys: int) -> Integers:
+    """(n_samples, n_keys): sample s begins with passage s, and goes on with the next as far as needed."""
+    passages = [fixed_keys(passage + "\n") for passage in texts.PASSAGES]
+    starts = np.cumsum([0] + [len(passage) for passage in passages])
+    first = starts[np.arange(n_samples) % len(passages)]
+    keys: Integers = np.concatenate(passages)[(first[:, None] + np.arange(n_keys)) % starts[-1]]
+    return keys
+
+
+def free_keys(streams: Streams, users: Integers, n_samples: int, n_keys: int) -> Integers:
+    """(U · n_samples, n_keys): sentences of words that each person likes more or less."""
+    lexicon = the_lexicon()
+    liking = streams.normals(users, PREFERENCES, (len(lexicon.rank),))
+    weights = np.exp(PREFERENCE * liking) / (1.0 + lexicon.rank)
+    # A word has a key at least, so there are never more words than keys.
+    uniforms = streams.uniforms(users, WORDS, (n_samples, n_keys, 2))
+    keys = np.empty((len(users) * n_samples, n_keys), dtype=np.int64)
+    _write(
+        np.repeat(np.arange(len(users)), n_samples),
+        uniforms.reshape(len(keys), n_keys, 2),
+        lexicon.chain,
+        lexicon.first_word,
+        np.cumsum(weights, axis=1),
+        lexicon.first_key,
+        lexicon.keys,
+        keys,
+    )
+    return keys
+
+
+def with_mistakes(clean: Integers, rates: Floats, streams: Streams, users: Integers) -> Integers:
+    """The same texts with wrong letters, noticed at once or a little later, taken back and typed again.
+
+    `clean` has the samples of each user together, `rates` a rate a user.
+    """
+    n_samples, n_keys = len(clean) // len(users), clean.shape[1]
+    uniforms = streams.uniforms(users, MISTAKES, (n_samples, n_keys, 2)).reshape(len(clean), n_keys, 2)
+    keys = np.empty_like(clean)
+    _stumble(clean, np.repeat(rates, n_samples), uniforms, keyboard.neighbours(), keys)
+    return keys
+
+
+@dataclass(frozen=True)
+class Lexicon:
+    """The words as arrays, class by class.
+
+    Attributes
+    ----------
+    chain : (C, C) cumulative probabilities of the next word's class
+    first_word : (C + 1,) class c has the words first_word[c] to first_word[c + 1]
+    rank : (W,) a word's place in its class, from 1
+    first_key : (W + 1,) word w has the keys first_key[w] to first_key[w + 1] of `keys`
+    """
+
+    chain: Floats
+    first_word: Integers
+    rank: Integers
+    first_key: Integers
+    keys: Integers
+
+
+@cache
+def the_lexicon() -> Lexicon:
+    classes = list(texts.WORDS)
+    chain = np.array([[texts.FOLLOWING[row].get(column, 0.0) for column in classes] for row in classes])
+    sizes = [len(texts.WORDS[name].split()) for name in classes]
+    words = [fixed_keys(word) for name in classes for word in texts.WORDS[name].split()]
+    return Lexicon(
+        chain=np.cumsum(chain, axis=1),
+        first_word=np.concatenate([[0], np.cumsum(sizes)]),
+        rank=np.concatenate([np.arange(1, size + 1) for size in sizes]),
+        first_key=np.concatenate([[0], np.cumsum([len(word) for word in words])]),
+        keys=np.concatenate(words),
+    )
+
+
+@compiled
+def _find(bounds: Floats, low: int, high: int, value: float) -> int:
+    """The first place in bounds[low:high] above the value; the last place if there is none."""
+    high -= 1
+    while low < high:
+        middle = (low + high) // 2
+        if value < bounds[middle]:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@compiled
+def _write(
+    person: Integers,
+    uniforms: Floats,
+    chain: Floats,
+    first_word: Integers,
+    weights: Floats,
+    first_key: Integers,
+    word_keys: Integers,
+    keys: Integers,
+) -> None:
+    """Fill `keys` with sentences; `weights` (U, W) are cumulative over all words of a person."""
+    n_classes, n_keys = len(chain), keys.shape[1]
+    for s in range(len(keys)):
+        # Every text begins as if a sentence had just ended.
+        kind, begins, n, drawn = n_classes - 1, True, 0, 0
+        while n < n_keys:
+            kind = _find(chain[kind], 0, n_classes, uniforms[s, drawn, 0])
+            low, high = first_word[kind], first_word[kind + 1]
+            bounds = weights[person[s]]
+            below = bounds[low - 1] if low > 0 else 0.0
+            word = _find(bounds, low, high, below + uniforms[s, drawn, 1] * (bounds[high - 1] - below))
+            drawn += 1
+            first = word_keys[first_key[word]]
+            mark = first in (PERIOD, COMMA)
+            if n > 0 and not mark:
+                keys[s, n] = SPACE
+                n += 1
+            if begins and first != SHIFT and n < n_keys:
+                keys[s, n] = SHIFT
+                n += 1
+            for k in range(first_key[word], min(first_key[word + 1], first_key[word] + n_keys - n)):
+                keys[s, n] = word_keys[k]
+                n += 1
+            begins = first == PERIOD
+
+
+@compiled
+def _stumble(clean: Integers, rates: Floats, uniforms: Floats, neighbours: Integers, keys: Integers) -> None:
+    n_keys = keys.shape[1]
+    for s in range(len(keys)):
+        right, n = 0, 0
+        while n < n_keys:
+            key = clean[s, right]
+            if uniforms[s, n, 0] >= rates[s] or neighbours[key, 0] < 0:
+                keys[s, n] = key
+                right += 1
+                n += 1
+                continue
+            side = int(2.0 * uniforms[s, n, 1])
+            rest = 2.0 * uniforms[s, n, 1] - side
+            keys[s, n] = neighbours[key, side]
+            n += 1
+            unnoticed = 0
+            # The square makes most mistakes noticed at once. Shift is no sign to be taken back.
+            for k in range(right + 1, min(right + 1 + int((UNNOTICED + 1) * rest * rest), n_keys)):
+                if n == n_keys or clean[s, k] == SHIFT:
+                    break
+                keys[s, n] = clean[s, k]
+                unnoticed += 1
+                n += 1
+            for _ in range(min(unnoticed + 1, n_keys - n)):
+                keys[s, n] = BACKSPACE
+                n += 1
+            # What was wrong is now right, or the same rate could keep it wrong for ever.
+            if n < n_keys:
+                keys[s, n] = key
+                right += 1
+                n += 1

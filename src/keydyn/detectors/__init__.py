@@ -1,0 +1,42 @@
+"""Detectors: everything that scores a sample against a user's template, behind one interface."""
+
+from keydyn.detectors.detector import Detector, detector_names, make_detector, register
+from keydyn.detectors.distances import (
+    Euclidean,
+    FilteredManhattan,
+    Mahalanobis,
+    Manhattan,
+    NearestMean,
+    NearestNeighbour,
+    NormedEuclidean,
+    NormedMahalanobis,
+    OutlierCount,
+    ScaledManhattan,
+)
+from keydyn.detectors.markov import Markov, PublishedHMM, PublishedPOHMM, RecommendedPOHMM
+from keydyn.detectors.one_class_svm import OneClass
+from keydyn.detectors.population import Population, fit_population
+
+__all__ = [
+    "Detector",
+    "Euclidean",
+    "FilteredManhattan",
+    "Mahalanobis",
+    "Manhattan",
+    "Markov",
+    "NearestMean",
+    "NearestNeighbour",
+    "NormedEuclidean",
+    "NormedMahalanobis",
+    "OneClass",
+    "OutlierCount",
+    "Population",
+    "PublishedHMM",
+    "PublishedPOHMM",
+    "RecommendedPOHMM",
+    "ScaledManhattan",
+    "detector_names",
+    "fit_population",
+    "make_detector",
+    "register",
+]

@@ -1,0 +1,94 @@
+"""What a detector is, and the detectors by name.
+
+A detector learns one user's template from that user's samples and scores other samples against it, higher
+being more genuine. To add one, subclass `Detector`, give it a name, and either decorate it with `register` or
+publish it as an entry point of the group `keydyn.detectors`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from importlib.metadata import entry_points
+from typing import Any, ClassVar, Self
+
+from sklearn.base import BaseEstimator, clone
+
+from keydyn.keystrokes.samples import Samples
+from keydyn.model.arrays import Floats
+
+ENTRY_POINTS = "keydyn.detectors"
+
+
+class Detector(BaseEstimator, ABC):  # type: ignore[misc]
+    """One user's template, and how samples are scored against it.
+
+    Class attributes
+    ----------------
+    name : what it is called on the command line and in tables
+    title : the same for people
+    scores_events : whether it can score every event of a sample
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    scores_events: ClassVar[bool] = False
+
+    def prepare(self, everyone: Samples) -> Self:
+        """A copy that knows what it needs of all users' samples, such as scales; nothing by default."""
+        prepared: Self = clone(self)
+        return prepared
+
+    @abstractmethod
+    def fit(self, samples: Samples) -> Self:
+        """Learn the template from one user's samples."""
+
+    @abstractmethod
+    def score(self, samples: Samples) -> Floats:
+        """One score a sample; higher is more genuine."""
+
+    def score_events(self, samples: Samples) -> Floats:
+        """One score an event, in the order of `samples.sequences`."""
+        raise ValueError(f"{self.name} cannot score single events")
+
+    def fresh(self) -> Self:
+        """An unfitted copy that keeps what `prepare` learnt."""
+        copied: Self = clone(self)
+        copied.__dict__.update({k: v for k, v in self.__dict__.items() if k.startswith("prepared_")})
+        return copied
+
+
+_DETECTORS: dict[str, type[Detector]] = {}
+
+
+def register(kind: type[Detector]) -> type[Detector]:
+    """Make a detector known by its name; usable as a decorator."""
+    if _DETECTORS.get(kind.name, kind) is not kind:
+        raise ValueError(f"there is a detector {kind.name!r} already")
+    _DETECTORS[kind.name] = kind
+    return kind
+
+
+def detector_names() -> tuple[str, ...]:
+    """Names of all detectors, those of installed plug-ins included."""
+    _load_plugins()
+    return tuple(_DETECTORS)
+
+
+def make_detector(name: str | Detector, **parameters: Any) -> Detector:
+    """A detector by its name, or itself."""
+    if isinstance(name, Detector):
+        return name
+    _load_plugins()
+    if name not in _DETECTORS:
+        raise ValueError(f"there is no detector {name!r}; there are {', '.join(_DETECTORS)}")
+    return _DETECTORS[name](**parameters)
+
+
+def _load_plugins() -> None:
+    for entry in entry_points(group=ENTRY_POINTS):
+        kind = entry.load()
+        if not (isinstance(kind, type) and issubclass(kind, Detector)):
+            raise ValueError(
+                f"the entry point {entry.name!r} of {ENTRY_POINTS} is no Detector: {entry.value}"
+            )
+        register(kind)

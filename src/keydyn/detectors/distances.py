@@ -1,0 +1,233 @@
+"""Detectors that measure the distance of a feature vector from a template (Killourhy and Maxion, 2009)."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Self
+
+import numpy as np
+from scipy.spatial.distance import cdist
+from sklearn.cluster import KMeans
+
+from keydyn.detectors.detector import Detector, register
+from keydyn.keystrokes.samples import Samples
+from keydyn.model.arrays import Floats
+
+# Directions with less than this share of the largest variance have none: what is left of exact dependence.
+RANK_TOLERANCE = 1e-10
+
+
+class MeanTemplate(Detector):
+    """The template is the mean of the training vectors."""
+
+    mean_: Floats
+
+    def fit(self, samples: Samples) -> Self:
+        self.mean_ = samples.vectors.mean(axis=0)
+        return self
+
+
+@register
+class Manhattan(MeanTemplate):
+    """Negative city-block distance to the mean vector."""
+
+    name: ClassVar[str] = "manhattan"
+    title: ClassVar[str] = "Manhattan"
+
+    def score(self, samples: Samples) -> Floats:
+        return -_city_block(samples.vectors - self.mean_)
+
+
+@register
+class ScaledManhattan(MeanTemplate):
+    """City-block distance with each feature divided by its mean absolute deviation (around the mean).
+
+    The deviation is that of all samples of all users, as the paper has it (`scale="everyone"`, through
+    `prepare`), or that of the training samples, as Killourhy and Maxion have it (`scale="template"`). A
+    feature without deviation is left as it is.
+    """
+
+    name: ClassVar[str] = "manhattan-scaled"
+    title: ClassVar[str] = "Manhattan (scaled)"
+
+    def __init__(self, scale: str = "everyone") -> None:
+        self.scale = scale
+
+    def prepare(self, everyone: Samples) -> Self:
+        prepared = super().prepare(everyone)
+        if self.scale == "everyone":
+            prepared.prepared_deviation_ = mean_absolute_deviation(everyone.vectors)
+        return prepared
+
+    def fit(self, samples: Samples) -> Self:
+        super().fit(samples)
+        if self.scale == "template":
+            self.deviation_ = mean_absolute_deviation(samples.vectors)
+        elif self.scale == "everyone":
+            if not hasattr(self, "prepared_deviation_"):
+                raise ValueError("manhattan-scaled needs everyone's deviations: call prepare before fit")
+            self.deviation_ = self.prepared_deviation_
+        else:
+            raise ValueError(f"scale must be 'everyone' or 'template', not {self.scale!r}")
+        return self
+
+    def score(self, samples: Samples) -> Floats:
+        return -_city_block((samples.vectors - self.mean_) / self.deviation_)
+
+
+@register
+class FilteredManhattan(Detector):
+    """City-block distance to the mean of what lies within three standard deviations of the mean."""
+
+    name: ClassVar[str] = "manhattan-filtered"
+    title: ClassVar[str] = "Manhattan (filtered)"
+
+    def fit(self, samples: Samples) -> Self:
+        vectors = samples.vectors
+        spread = vectors.std(axis=0, ddof=1) if len(vectors) > 1 else np.zeros(vectors.shape[1])
+        near = np.abs(vectors - vectors.mean(axis=0)) <= 3.0 * spread
+        self.mean_ = np.mean(vectors, axis=0, where=near)
+        return self
+
+    def score(self, samples: Samples) -> Floats:
+        return -_city_block(samples.vectors - self.mean_)
+
+
+@register
+class Euclidean(MeanTemplate):
+    """Negative squared Euclidean distance to the mean vector."""
+
+    name: ClassVar[str] = "euclidean"
+    title: ClassVar[str] = "Euclidean"
+
+    def score(self, samples: Samples) -> Floats:
+        squares: Floats = ((samples.vectors - self.mean_) ** 2).sum(axis=1)
+        return -squares
+
+
+@register
+class NormedEuclidean(Euclidean):
+    """The same divided by the lengths of both vectors."""
+
+    name: ClassVar[str] = "euclidean-normed"
+    title: ClassVar[str] = "Euclidean (normed)"
+
+    def score(self, samples: Samples) -> Floats:
+        return super().score(samples) / _lengths(samples.vectors, self.mean_)
+
+
+@register
+class Mahalanobis(MeanTemplate):
+    """Negative squared Mahalanobis distance, by the covariance of the training vectors (pseudo-inverse)."""
+
+    name: ClassVar[str] = "mahalanobis"
+    title: ClassVar[str] = "Mahalanobis"
+
+    def fit(self, samples: Samples) -> Self:
+        super().fit(samples)
+        self.whitening_ = whitening(samples.vectors)
+        return self
+
+    def score(self, samples: Samples) -> Floats:
+        squares: Floats = (((samples.vectors - self.mean_) @ self.whitening_) ** 2).sum(axis=1)
+        return -squares
+
+
+@register
+class NormedMahalanobis(Mahalanobis):
+    """The same divided by the lengths of both vectors."""
+
+    name: ClassVar[str] = "mahalanobis-normed"
+    title: ClassVar[str] = "Mahalanobis (normed)"
+
+    def score(self, samples: Samples) -> Floats:
+        return super().score(samples) / _lengths(samples.vectors, self.mean_)
+
+
+@register
+class NearestNeighbour(Detector):
+    """Negative squared Mahalanobis distance to the nearest training vector."""
+
+    name: ClassVar[str] = "nearest-neighbour"
+    title: ClassVar[str] = "Nearest neighbour (Mahalanobis)"
+
+    def fit(self, samples: Samples) -> Self:
+        self.whitening_ = whitening(samples.vectors)
+        self.vectors_ = samples.vectors @ self.whitening_
+        return self
+
+    def score(self, samples: Samples) -> Floats:
+        distances: Floats = cdist(samples.vectors @ self.whitening_, self.vectors_, "sqeuclidean")
+        nearest: Floats = np.min(distances, axis=1)
+        return -nearest
+
+
+@register
+class OutlierCount(MeanTemplate):
+    """Minus the number of features more than 1.96 standard deviations from the mean."""
+
+    name: ClassVar[str] = "outlier-count"
+    title: ClassVar[str] = "Outlier count (z-score)"
+
+    def fit(self, samples: Samples) -> Self:
+        super().fit(samples)
+        if len(samples) < 2:
+            raise ValueError("outlier-count needs at least 2 samples of a user to know their spread")
+        self.spread_ = samples.vectors.std(axis=0, ddof=1)
+        return self
+
+    def score(self, samples: Samples) -> Floats:
+        far = np.abs(samples.vectors - self.mean_) > 1.96 * self.spread_
+        counts: Floats = far.sum(axis=1, dtype=np.float64)
+        return -counts
+
+
+@register
+class NearestMean(Detector):
+    """Negative Euclidean distance to the nearest of the means that k-means finds."""
+
+    name: ClassVar[str] = "k-means"
+    title: ClassVar[str] = "k-means"
+
+    def __init__(self, n_clusters: int = 3, random_state: int = 0) -> None:
+        self.n_clusters = n_clusters
+        self.random_state = random_state
+
+    def fit(self, samples: Samples) -> Self:
+        n_clusters = min(self.n_clusters, len(np.unique(samples.vectors, axis=0)))
+        self.means_ = KMeans(n_clusters, n_init=10, random_state=self.random_state).fit(samples.vectors)
+        return self
+
+    def score(self, samples: Samples) -> Floats:
+        distances: Floats = self.means_.transform(samples.vectors)
+        nearest: Floats = np.min(distances, axis=1)
+        return -nearest
+
+
+def mean_absolute_deviation(vectors: Floats) -> Floats:
+    """Mean absolute deviation around the mean of each feature; 1 where there is none."""
+    deviation: Floats = np.abs(vectors - vectors.mean(axis=0)).mean(axis=0)
+    return np.where(deviation > 0, deviation, 1.0)
+
+
+def whitening(vectors: Floats) -> Floats:
+    """W with WW' the pseudo-inverse of the covariance, so that |xW − yW| is the Mahalanobis distance.
+
+    A pseudo-inverse, because times of a sample can depend on each other exactly, as the three intervals of a
+    pair of keys do.
+    """
+    if len(vectors) < 2:
+        raise ValueError("a covariance needs at least 2 samples of a user")
+    values, directions = np.linalg.eigh(np.atleast_2d(np.cov(vectors, rowvar=False)))
+    some = values > RANK_TOLERANCE * values.max()
+    matrix: Floats = directions[:, some] / np.sqrt(values[some])
+    return matrix
+
+
+def _city_block(differences: Floats) -> Floats:
+    lengths: Floats = np.abs(differences).sum(axis=1)
+    return lengths
+
+
+def _lengths(vectors: Floats, centre: Floats) -> Floats:
+    lengths: Floats = np.linalg.norm(vectors, axis=1) * float(np.linalg.norm(centre))
+    return lengths

@@ -1,0 +1,239 @@
+"""Enrolled users: a model for each, and the thresholds at which a claim is believed.
+
+Thresholds come from the enrolment samples alone: each is scored by models that were fitted without it, and a
+user's threshold is where false acceptance and false rejection of these scores cross. Scores are scaled to
+0 … 1 over all enrolled users, so that a threshold means the same for everybody.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from keydyn import __version__
+from keydyn.detectors import Markov, fit_population, make_detector
+from keydyn.detectors.population import Progress
+from keydyn.evaluation.penalty import rank_penalty
+from keydyn.evaluation.published_protocol import Scores
+from keydyn.evaluation.rates import error_rates
+from keydyn.keystrokes.samples import Samples
+from keydyn.keystrokes.schema import sample_starts
+from keydyn.model import POHMM, load
+from keydyn.model.arrays import Floats
+from keydyn.model.vocabulary import Types
+
+MANIFEST = "models.json"
+FORMAT, VERSION = "keydyn-models", 1
+FOLDS = 5
+
+
+@dataclass(frozen=True)
+class Enrolled:
+    """Users with their models and thresholds.
+
+    Attributes
+    ----------
+    detector : the detector's name; sensors : columns used beside the timings
+    users : (U,); models : one each; n_samples : (U,) samples each was fitted to
+    thresholds : (U,) least scaled score at which a claim is believed; NaN where it could not be estimated
+    penalties : (U,) largest rank penalty of a genuine sample; NaN likewise
+    """
+
+    detector: str
+    sensors: tuple[str, ...]
+    users: Types
+    models: list[POHMM]
+    n_samples: np.ndarray
+    thresholds: Floats
+    penalties: Floats
+
+    def number(self, user: str) -> int:
+        """The place of a user; a `ValueError` that names some who are enrolled."""
+        names = [str(name) for name in self.users]
+        if user not in names:
+            some = ", ".join(names[:8]) + (" …" if len(names) > 8 else "")
+            raise ValueError(f"user {user!r} is not enrolled; enrolled are {some}")
+        return names.index(user)
+
+    def samples(self, keystrokes: pd.DataFrame) -> Samples:
+        """Samples as the models take them; vectors are not needed."""
+        return _sequence_samples(keystrokes, self.sensors)
+
+    def scores(self, samples: Samples) -> Scores:
+        """Log-likelihood of every sample under every model."""
+        raw = np.stack([model.score_sequences(samples.sequences) for model in self.models], axis=1)
+        return Scores(samples.users, self.users, raw)
+
+    def event_penalties(self, samples: Samples) -> Floats:
+        """Rank penalty of every model at every event, (N, U)."""
+        scores = np.stack([model.score_samples(samples.sequences) for model in self.models], axis=1)
+        return rank_penalty(scores, samples.sequences.offsets)
+
+    def save(self, folder: str | Path) -> None:
+        """Write the models and, last, the manifest that lists them."""
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        entries = []
+        for u, model in enumerate(self.models):
+            name = f"user-{u:06d}.keydyn"
+            model.save(folder / name)
+            entries.append(
+                {
+                    "user": self.users.tolist()[u],
+                    "file": name,
+                    "samples": int(self.n_samples[u]),
+                    "threshold": _number_or_none(self.thresholds[u]),
+                    "penalty": _number_or_none(self.penalties[u]),
+                }
+            )
+        manifest = {
+            "format": FORMAT,
+            "version": VERSION,
+            "keydyn": __version__,
+            "detector": self.detector,
+            "sensors": list(self.sensors),
+            "users": entries,
+        }
+        temporary = folder / f".{MANIFEST}.new"
+        temporary.write_text(json.dumps(manifest, indent=1), encoding="utf-8")
+        os.replace(temporary, folder / MANIFEST)
+
+
+def load_enrolled(folder: str | Path) -> Enrolled:
+    """Read what `Enrolled.save` wrote; a `ValueError` says what is wrong with any other folder."""
+    path = Path(folder) / MANIFEST
+    if not path.exists():
+        raise ValueError(f"{folder} holds no enrolled users: there is no {MANIFEST} in it (see keydyn fit)")
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+        if manifest["format"] != FORMAT or manifest["version"] != VERSION:
+            raise ValueError(f"format {manifest['format']!r}, version {manifest['version']!r}")
+        entries: list[dict[str, Any]] = manifest["users"]
+        files = [Path(folder) / str(entry["file"]) for entry in entries]
+        if any(file.parent != Path(folder) for file in files):
+            raise ValueError("a file outside the folder")
+        users = np.array([entry["user"] for entry in entries])
+        numbers = [[entry[name] for entry in entries] for name in ("samples", "threshold", "penalty")]
+        detector, sensors = str(manifest["detector"]), tuple(map(str, manifest["sensors"]))
+        n_samples = np.array(numbers[0], dtype=np.int64)
+        thresholds, penalties = (np.array(column, dtype=np.float64) for column in numbers[1:])
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{path} cannot be read: {error}") from None
+    if not entries:
+        raise ValueError(f"{path} lists no users")
+    return Enrolled(
+        detector, sensors, users, [load(file) for file in files], n_samples, thresholds, penalties
+    )
+
+
+def enrol(
+    keystrokes: pd.DataFrame,
+    detector: str = "pohmm",
+    sensors: tuple[str, ...] = (),
+    min_samples: int = 2,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Enrolled:
+    """Fit a model to each user's samples and find the thresholds.
+
+    `detector` is one of the hidden Markov models: their templates can be stored. `progress` is called with
+    the number of models fitted so far, of U·(folds + 1).
+    """
+    pattern = make_detector(detector)
+    if not isinstance(pattern, Markov):
+        raise ValueError(
+            f"{detector} keeps no model that could be stored; use hmm, pohmm or pohmm-recommended"
+        )
+    samples = _sequence_samples(keystrokes, sensors)
+    codes, names = pd.factorize(samples.users)
+    counts = np.bincount(codes)
+    few = np.flatnonzero(counts < min_samples)
+    if len(few):
+        raise ValueError(
+            f"user {names[few[0]]} has {counts[few[0]]} samples, fewer than the {min_samples} that are needed"
+        )
+    counter = _Counter(progress)
+    population = fit_population(pattern, samples, n_jobs, counter)
+    models = [detector.model_ for detector in population.detectors if isinstance(detector, Markov)]
+    thresholds, penalties = _thresholds(pattern, samples, population.users, n_jobs, counter)
+    return Enrolled(detector, sensors, population.users, models, counts, thresholds, penalties)
+
+
+def n_fits(keystrokes: pd.DataFrame) -> int:
+    """How many models `enrol` will fit, for a progress bar."""
+    users = keystrokes.iloc[sample_starts(keystrokes)]["user"]
+    return users.nunique() * (_n_folds(users.to_numpy()) + 1)
+
+
+class _Counter:
+    """Adds up the progress of several populations."""
+
+    def __init__(self, progress: Progress | None) -> None:
+        self.progress, self.before, self.now = progress, 0, 0
+
+    def __call__(self, done: int) -> None:
+        if done <= self.now:
+            self.before += self.now
+        self.now = done
+        if self.progress is not None:
+            self.progress(self.before + done)
+
+
+def _n_folds(users: Types) -> int:
+    """As many as the scarcest user has samples, five at most; none where nothing could be held out."""
+    counts = np.bincount(pd.factorize(users)[0])
+    return min(FOLDS, int(counts.min())) if len(counts) > 1 and counts.min() > 1 else 0
+
+
+def _thresholds(
+    pattern: Markov, samples: Samples, users: Types, n_jobs: int | None, progress: Progress
+) -> tuple[Floats, Floats]:
+    """Each user's threshold and largest genuine penalty, from models that had not seen the sample."""
+    n_folds = _n_folds(samples.users)
+    if n_folds == 0:
+        return np.full(len(users), np.nan), np.full(len(users), np.nan)
+    number = pd.Series(samples.users).groupby(samples.users, sort=False).cumcount().to_numpy()
+    scaled = np.empty((len(samples), len(users)))
+    penalties = np.zeros(len(users))
+    for fold in range(n_folds):
+        held_out = samples[number % n_folds == fold]
+        population = fit_population(pattern, samples[number % n_folds != fold], n_jobs, progress)
+        raw = Scores(held_out.users, users, population.score(held_out, n_jobs))
+        scaled[number % n_folds == fold] = raw.normalised
+        penalty = rank_penalty(population.score_events(held_out, n_jobs), held_out.sequences.offsets)
+        owner = np.repeat(held_out.users, held_out.sequences.lengths)
+        for u, user in enumerate(users):
+            penalties[u] = max(penalties[u], penalty[owner == user, u].max())
+    thresholds = [
+        _crossing(scaled[samples.users == user, u], scaled[samples.users != user, u])
+        for u, user in enumerate(users)
+    ]
+    return np.array(thresholds), penalties
+
+
+def _crossing(genuine: Floats, impostor: Floats) -> float:
+    """A threshold at which false acceptance and false rejection are as near to each other as can be.
+
+    It lies halfway to the next score below, so that a sample must not match the last digit of another.
+    """
+    accepted, rejected = error_rates(genuine, impostor)
+    levels = np.unique(np.concatenate([genuine, impostor]))[::-1]
+    strictest = int(np.argmax(accepted >= rejected)) - 1
+    return float(levels[strictest : strictest + 2].mean())
+
+
+def _sequence_samples(keystrokes: pd.DataFrame, sensors: tuple[str, ...]) -> Samples:
+    """Samples without vectors, which the Markov models do not need."""
+    starts = sample_starts(keystrokes)
+    index = pd.MultiIndex.from_frame(keystrokes.iloc[starts][["user", "session"]])
+    return Samples.of(keystrokes, sensors, vectors=pd.DataFrame(index=index))
+
+
+def _number_or_none(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)

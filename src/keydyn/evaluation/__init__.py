@@ -1,0 +1,1 @@
+"""Protocols, metrics, significance, tables."""

@@ -1,0 +1,219 @@
+"""Cleaning for studies: named rules, each off unless asked for, in one fixed order, each counted.
+
+No time is changed. A keystroke goes, or its release is called missing, or its sample is divided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from keydyn.keystrokes.duplicates import is_duplicate
+from keydyn.keystrokes.parts import name_parts
+from keydyn.keystrokes.schema import check_keystrokes, sample_starts
+from keydyn.model.arrays import Integers
+
+
+@dataclass(frozen=True)
+class CleaningRules:
+    """What to clean. The rules are applied in the order in which they stand here; None and False are off.
+
+    Attributes
+    ----------
+    duplicate_samples : drop samples that are copies of an earlier one
+    equal_presses : drop keystrokes pressed at the same time as the one before in the sample
+    zero_durations : call the release missing where it has the time of the press: the hold was shorter than
+        the clock can tell
+    long_holds : call the release missing where the key was held for more than so many milliseconds
+    pauses : divide samples where an interval is longer than so many milliseconds; the first part keeps the
+        session, the others get the user's next free ones
+    longest : keep the first so many keystrokes of each sample
+    shortest : drop samples of fewer keystrokes
+    """
+
+    duplicate_samples: bool = False
+    equal_presses: bool = False
+    zero_durations: bool = False
+    long_holds: float | None = None
+    pauses: float | None = None
+    longest: int | None = None
+    shortest: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("duplicate_samples", "equal_presses", "zero_durations"):
+            if not isinstance(getattr(self, name), bool):
+                raise ValueError(f"{name} must be True or False, not {getattr(self, name)!r}")
+        for name in ("long_holds", "pauses"):
+            limit = getattr(self, name)
+            if limit is not None and (isinstance(limit, bool) or not limit > 0):
+                raise ValueError(f"{name} must be a number of milliseconds above 0, not {limit!r}")
+        for name in ("longest", "shortest"):
+            limit = getattr(self, name)
+            whole = isinstance(limit, (int, np.integer)) and not isinstance(limit, bool)
+            if limit is not None and not (whole and limit >= 1):
+                raise ValueError(f"{name} must be a whole number of keystrokes, 1 or above, not {limit!r}")
+        if self.longest is not None and self.shortest is not None and self.shortest > self.longest:
+            raise ValueError(
+                f"shortest is {self.shortest} and longest {self.longest}: no sample could satisfy both"
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class CleaningReport:
+    """What cleaning did.
+
+    Attributes
+    ----------
+    rules : as given
+    steps : one row for each rule that was on, in the order applied: `rule`, `setting`; `found`, the
+        keystrokes, samples or intervals it applied to; `keystrokes` and `samples`, how many were left
+    keystrokes, samples : how many there were before
+    """
+
+    rules: CleaningRules
+    steps: pd.DataFrame
+    keystrokes: int
+    samples: int
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """To how many keystrokes, samples or intervals each rule applied that was on."""
+        return dict(zip(self.steps["rule"].tolist(), self.steps["found"].tolist(), strict=True))
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as plain numbers, text and lists, ready for JSON."""
+        columns = [self.steps[column].tolist() for column in self.steps.columns]
+        return {
+            "rules": asdict(self.rules),
+            "before": {"keystrokes": self.keystrokes, "samples": self.samples},
+            "steps": [dict(zip(self.steps.columns, row, strict=True)) for row in zip(*columns, strict=True)],
+        }
+
+    def __str__(self) -> str:
+        lines = [f"{self.keystrokes:,d} keystrokes in {self.samples:,d} samples"]
+        for step in self.to_dict()["steps"]:
+            rule, setting = step["rule"], step["setting"]
+            name = MEANINGS[rule].format("" if setting is True else f"{setting:g}")
+            left = f"{step['keystrokes']:,d} keystrokes in {step['samples']:,d} samples left"
+            lines.append(f"{step['found']:12,d}  {name}; {left}")
+        return "\n".join(lines if len(lines) > 1 else [*lines, "no rule was on: nothing was changed"])
+
+
+MEANINGS = {
+    "duplicate_samples": "samples were copies: dropped",
+    "equal_presses": "keystrokes pressed at the time of the one before: dropped",
+    "zero_durations": "keystrokes released at the time of the press: release missing",
+    "long_holds": "keystrokes held for longer than {} ms: release missing",
+    "pauses": "intervals longer than {} ms: sample divided",
+    "longest": "keystrokes beyond the first {} of a sample: dropped",
+    "shortest": "samples of fewer than {} keystrokes: dropped",
+}
+
+
+def clean(keystrokes: pd.DataFrame, rules: CleaningRules) -> tuple[pd.DataFrame, CleaningReport]:
+    """Keystrokes in the schema, cleaned by the rules that are on, and what each of them did.
+
+    The order is that of the fields of `CleaningRules`: copies go first, then single keystrokes are dropped or
+    lose their release, then samples are divided and cut, and those too short by then are dropped. A
+    `ValueError` says by which rule nothing was left.
+    """
+    if not isinstance(rules, CleaningRules):
+        raise ValueError(f"rules must be CleaningRules, not {type(rules).__name__}")
+    cleaned = check_keystrokes(keystrokes)
+    before = len(cleaned), len(sample_starts(cleaned))
+    steps = []
+    for field in fields(rules):
+        setting = getattr(rules, field.name)
+        if setting is None or setting is False:
+            continue
+        cleaned, found = STEPS[field.name](cleaned, setting)
+        if len(cleaned) == 0:
+            raise ValueError(f"the rule {field.name}={setting!r} leaves no keystrokes")
+        steps.append((field.name, setting, found, len(cleaned), len(sample_starts(cleaned))))
+    columns = ["rule", "setting", "found", "keystrokes", "samples"]
+    table = pd.DataFrame(steps, columns=columns).astype({"setting": object})
+    return cleaned, CleaningReport(rules, table, *before)
+
+
+Step = tuple[pd.DataFrame, int]
+
+
+def _drop_duplicate_samples(keystrokes: pd.DataFrame, _: bool) -> Step:
+    copies = is_duplicate(keystrokes)
+    return _keep(keystrokes, ~copies[_sample_of(keystrokes)]), int(copies.sum())
+
+
+def _drop_equal_presses(keystrokes: pd.DataFrame, _: bool) -> Step:
+    equal = np.diff(keystrokes["timepress"].to_numpy(), prepend=np.nan) == 0
+    equal[sample_starts(keystrokes)] = False
+    return _keep(keystrokes, ~equal), int(equal.sum())
+
+
+def _forget_zero_durations(keystrokes: pd.DataFrame, _: bool) -> Step:
+    return _forget_releases(keystrokes, (keystrokes["timerelease"] == keystrokes["timepress"]).to_numpy())
+
+
+def _forget_long_holds(keystrokes: pd.DataFrame, limit: float) -> Step:
+    held = keystrokes["timerelease"] - keystrokes["timepress"]
+    return _forget_releases(keystrokes, (held > limit).to_numpy())
+
+
+def _divide_at_pauses(keystrokes: pd.DataFrame, limit: float) -> Step:
+    starts = sample_starts(keystrokes)
+    pauses = np.diff(keystrokes["timepress"].to_numpy(), prepend=np.nan) > limit
+    pauses[starts] = False
+    begins = pauses.copy()
+    begins[starts] = True
+    first = np.flatnonzero(begins)
+    before = np.cumsum(pauses)
+    part: Integers = (before - before[starts][_sample_of(keystrokes)])[first]
+    parts = keystrokes.iloc[first].reset_index(drop=True)
+    sessions = name_parts(parts["user"], parts["session"], part)
+    divided = keystrokes.copy()
+    divided["session"] = sessions.iloc[np.cumsum(begins) - 1].reset_index(drop=True)
+    return divided, int(pauses.sum())
+
+
+def _cut(keystrokes: pd.DataFrame, longest: int) -> Step:
+    starts = sample_starts(keystrokes)
+    beyond = np.arange(len(keystrokes)) - starts[_sample_of(keystrokes)] >= longest
+    return _keep(keystrokes, ~beyond), int(beyond.sum())
+
+
+def _drop_short_samples(keystrokes: pd.DataFrame, shortest: int) -> Step:
+    sample = _sample_of(keystrokes)
+    short = np.bincount(sample) < shortest
+    return _keep(keystrokes, ~short[sample]), int(short.sum())
+
+
+def _sample_of(keystrokes: pd.DataFrame) -> Integers:
+    """The number of the sample of each keystroke."""
+    begins = np.zeros(len(keystrokes), dtype=np.int64)
+    begins[sample_starts(keystrokes)] = 1
+    return np.cumsum(begins) - 1
+
+
+def _keep(keystrokes: pd.DataFrame, kept: NDArray[np.bool_]) -> pd.DataFrame:
+    return keystrokes.loc[kept].reset_index(drop=True)
+
+
+def _forget_releases(keystrokes: pd.DataFrame, which: NDArray[np.bool_]) -> Step:
+    forgotten = keystrokes.copy()
+    forgotten["timerelease"] = keystrokes["timerelease"].mask(which)
+    return forgotten, int(which.sum())
+
+
+STEPS: dict[str, Callable[[pd.DataFrame, Any], Step]] = {
+    "duplicate_samples": _drop_duplicate_samples,
+    "equal_presses": _drop_equal_presses,
+    "zero_durations": _forget_zero_durations,
+    "long_holds": _forget_long_holds,
+    "pauses": _divide_at_pauses,
+    "longest": _cut,
+    "shortest": _drop_short_samples,
+}

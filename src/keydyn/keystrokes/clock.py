@@ -1,0 +1,152 @@
+"""The clock behind the times: the step they are stored in, and the tick on which they sit.
+
+A clock that ticks every 15.6 ms may well be written down in whole milliseconds. Then intervals are close to
+multiples of the tick, within the rounding of the step, and take far fewer values than they seem to.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from keydyn.model.arrays import Floats, Integers, compiled
+
+SYSTEM_TICK = 1000 / 64  # the usual timer interrupt of desktop systems, milliseconds
+NEAR = 1.0  # how near to a multiple of it an interval is called on it
+
+# An error in the tick adds up over many ticks, so only short intervals can tell it.
+LONGEST = 400.0
+# So many say enough; more would only take time.
+MOST = 400
+# With fewer a tick could be chance: the closeness of 50 random intervals has a standard deviation of 0.08.
+FEWEST = 50
+# Ticks that are looked for: 30 a second to 1,000 a second. Slower ones look like the rhythm of typing.
+SLOWEST = 34.0
+FASTEST = 1.0
+# Closeness of intervals of which about half sit on the tick.
+CLOSE = 0.5
+# A multiple of the best tick that is as good as this is the tick.
+AS_GOOD = 0.02
+
+
+def share_on_grid(intervals: Floats, period: float = SYSTEM_TICK, tolerance: float = NEAR) -> float:
+    """Share of intervals within `tolerance` of a multiple of `period`, both in the intervals' unit."""
+    if len(intervals) == 0:
+        raise ValueError("there are no intervals")
+    return float(on_grid(intervals, period, tolerance).mean())
+
+
+def on_grid(intervals: Floats, period: float, tolerance: float) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Which intervals are within `tolerance` of a multiple of `period`; a NaN is not."""
+    away = np.abs(intervals - period * np.round(intervals / period))
+    near: np.ndarray[tuple[int], np.dtype[np.bool_]] = away <= tolerance
+    return near
+
+
+@compiled
+def find_ticks(intervals: Floats, offsets: Integers, blur: Floats) -> tuple[Floats, Floats, Floats]:
+    """Step, tick and share of intervals on the tick for each group of intervals (milliseconds).
+
+    Group g is intervals[offsets[g]:offsets[g + 1]]; blur[g] is how exactly its times could be stored at all.
+    The step is 0 where there is none to be seen, as in times that were never rounded. Where no tick is
+    found the tick is the step.
+    """
+    n_groups = len(offsets) - 1
+    steps = np.zeros(n_groups)
+    ticks = np.zeros(n_groups)
+    shares = np.zeros(n_groups)
+    for g in range(n_groups):
+        short = _some_short(intervals[offsets[g] : offsets[g + 1]])
+        if len(short) == 0:
+            continue
+        step = _stored_step(short, blur[g])
+        steps[g] = ticks[g] = step
+        shares[g] = 1.0 if step > 0 else 0.0
+        if len(short) < FEWEST:
+            continue
+        tick, closeness = _closest_tick(short, step)
+        if closeness >= CLOSE:
+            ticks[g] = tick
+            tolerance = max(step, tick / 16) + 1e-6
+            count = 0
+            for x in short:
+                if abs(x - tick * round(x / tick)) <= tolerance:
+                    count += 1
+            shares[g] = count / len(short)
+    return steps, ticks, shares
+
+
+@compiled
+def _some_short(intervals: Floats) -> Floats:
+    """At most MOST of the short intervals, spread evenly. A zero sits on every grid and tells nothing."""
+    short = intervals[(intervals > 0) & (intervals <= LONGEST)]
+    if len(short) <= MOST:
+        return short
+    some = np.empty(MOST)
+    for k in range(MOST):
+        some[k] = short[k * len(short) // MOST]
+    return some
+
+
+@compiled
+def _stored_step(short: Floats, blur: float) -> float:
+    """The largest step of which all intervals are multiples: a decimal one, or with enough of them any."""
+    step = 1.0
+    for _ in range(7):
+        slack = max(0.01 * step, blur)
+        if slack > 0.1 * step:
+            return 0.0
+        fits = True
+        for x in short:
+            if abs(x - step * round(x / step)) > slack:
+                fits = False
+                break
+        if fits:
+            if len(short) < FEWEST:
+                return step
+            common = 0
+            for x in short:
+                common = math.gcd(common, round(x / step))
+            return step * max(common, 1)
+        step /= 10
+    return 0.0
+
+
+@compiled
+def _closest_tick(short: Floats, step: float) -> tuple[float, float]:
+    """The tick to which the intervals are closest, and how close; a coarse search and a fine one."""
+    fastest = max(FASTEST, 2.5 * step)
+    if fastest >= SLOWEST:
+        return step, 0.0
+    # Neighbouring frequencies differ by an eighth of a tick over the longest interval.
+    stride = 1 / (8 * LONGEST)
+    best = 0.0
+    closest = -1.0
+    for n in range(int((1 / fastest - 1 / SLOWEST) / stride) + 1):
+        frequency = 1 / SLOWEST + n * stride
+        closeness = _closeness(short, frequency)
+        if closeness > closest:
+            best, closest = frequency, closeness
+    centre = best
+    for n in range(-20, 21):
+        frequency = centre + n * stride / 20
+        closeness = _closeness(short, frequency)
+        if closeness > closest:
+            best, closest = frequency, closeness
+    # Every multiple of 8 is a multiple of 4 as well: of ticks that are equally good the longest is meant.
+    tick = 1 / best
+    for n in range(2, int(SLOWEST / tick) + 1):
+        if _closeness(short, best / n) >= closest - AS_GOOD:
+            tick = n / best
+    return tick, closest
+
+
+@compiled
+def _closeness(short: Floats, frequency: float) -> float:
+    """1 where all intervals are multiples of the tick, 0 on average where they have nothing to do with it."""
+    away = 0.0
+    for x in short:
+        ticks = x * frequency
+        away += abs(ticks - round(ticks))
+    return 1 - 4 * away / len(short)

@@ -1,0 +1,69 @@
+"""Samples that are the same recording."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from keydyn.keystrokes.schema import SAMPLE, sample_starts
+from keydyn.model.arrays import Floats, Integers
+
+# Shorter samples can be alike by chance on a coarse clock.
+SHORTEST = 5
+
+
+def find_duplicates(keystrokes: pd.DataFrame) -> pd.DataFrame:
+    """The samples with the same keys and times as an earlier one, counted from each sample's first press.
+
+    One row a copy, in order: `user`, `session`, `same_as_user`, `same_as_session`. Samples of fewer than
+    five keystrokes are not compared.
+    """
+    starts = sample_starts(keystrokes)
+    copies, originals = _copies(keystrokes, starts)
+    samples = keystrokes[SAMPLE].iloc[starts].reset_index(drop=True)
+    found = samples.iloc[copies].reset_index(drop=True)
+    found[["same_as_user", "same_as_session"]] = samples.iloc[originals].reset_index(drop=True)
+    return found
+
+
+def is_duplicate(keystrokes: pd.DataFrame) -> NDArray[np.bool_]:
+    """For each sample, whether it is the copy of an earlier one."""
+    starts = sample_starts(keystrokes)
+    flags = np.zeros(len(starts), dtype=bool)
+    flags[_copies(keystrokes, starts)[0]] = True
+    return flags
+
+
+def _copies(keystrokes: pd.DataFrame, starts: Integers) -> tuple[Integers, Integers]:
+    """The numbers of the samples that are copies, and of the first sample each is a copy of."""
+    lengths = np.diff(np.append(starts, len(keystrokes)))
+    first = np.repeat(keystrokes["timepress"].to_numpy()[starts], lengths)
+    rows = pd.DataFrame(
+        {
+            "place": np.arange(len(keystrokes)) - np.repeat(starts, lengths),
+            "keyname": pd.factorize(keystrokes["keyname"])[0],
+            "timepress": keystrokes["timepress"].to_numpy() - first,
+            "timerelease": keystrokes["timerelease"].to_numpy() - first,
+        }
+    )
+    marks = np.add.reduceat(pd.util.hash_pandas_object(rows, index=False).to_numpy(), starts)
+    alike = pd.DataFrame({"mark": marks, "length": lengths}).groupby(["mark", "length"], sort=False)
+    numbers = pd.Series(np.arange(len(starts)))
+    original = numbers.groupby(alike.ngroup()).transform("first").to_numpy()
+    copies = np.flatnonzero((original != numbers.to_numpy()) & (lengths >= SHORTEST))
+    # Equal marks only make a copy likely: the rows decide.
+    mine, theirs = (_rows_of(rows, starts, lengths, which) for which in (copies, original[copies]))
+    same = ((mine == theirs) | (np.isnan(mine) & np.isnan(theirs))).all(axis=1)
+    of_copy = np.repeat(np.arange(len(copies)), lengths[copies])
+    wrong = np.zeros(len(copies), dtype=bool)
+    wrong[of_copy[~same]] = True
+    return copies[~wrong], original[copies[~wrong]]
+
+
+def _rows_of(rows: pd.DataFrame, starts: Integers, lengths: Integers, samples: Integers) -> Floats:
+    """The rows of some samples, one after the other."""
+    ends = np.cumsum(lengths[samples])
+    shift = np.repeat(starts[samples] - (ends - lengths[samples]), lengths[samples])
+    chosen: Floats = rows.to_numpy(dtype=np.float64)[np.arange(len(shift)) + shift]
+    return chosen

@@ -1,0 +1,193 @@
+"""Feature vectors of long texts: 218 means and standard deviations of times over sets of keys.
+
+They are the descriptive statistics of Monaco and Tappert, by the rules that their published vectors follow;
+docs/long-text-features.md says how these were found and how well they agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from keydyn.keystrokes.key_sets import HOLD_TREE, PAIR_TREE, Tree, Truths, in_pair, in_set, lineages
+from keydyn.keystrokes.schema import SAMPLE, check_keystrokes, sample_starts
+from keydyn.keystrokes.timing import timing_features
+from keydyn.model.arrays import Floats, Integers
+from keydyn.model.vocabulary import Types
+
+# The times by their names in the columns: hold time, release of one key to press of the next, press to press.
+TIMES = {"du": "duration", "t1": "release_press", "t2": "tau"}
+TREES: Mapping[str, Tree] = {"du": HOLD_TREE, "t1": PAIR_TREE, "t2": PAIR_TREE}
+STATISTICS = ("mean", "std")
+COLUMNS = tuple(
+    f"{time}_{name}.{statistic}"
+    for time, tree in TREES.items()
+    for name in sorted(lineages(tree))
+    for statistic in STATISTICS
+)
+
+# How many standard deviations from its mean a key's time may be.
+OUTLIER = 4.0
+# Fewer times than this, and a set leans on its parent.
+ENOUGH = 5
+# The parent then counts as much as this many times of the set's own.
+PARENT_WEIGHT = 0.25
+
+Bounds = Mapping[str, pd.DataFrame]
+
+
+@dataclass(frozen=True, eq=False)
+class _Times:
+    """All times of one kind.
+
+    Attributes
+    ----------
+    value : (N,) milliseconds
+    sample : (N,) the sample's number
+    type : (N,) place in `keys` of the key, or pair of keys, that the time belongs to
+    keys : the m keys that occur, in lower case; for pairs the first keys and the second keys
+    n_samples : number of samples, also those that have no such time
+    """
+
+    value: Floats
+    sample: Integers
+    type: Integers
+    keys: tuple[Types, ...]
+    n_samples: int
+
+    def members(self, name: str) -> Truths:
+        """Which times are of keys in a set, or pairs in a pair of sets."""
+        of_type = in_set(name, *self.keys) if len(self.keys) == 1 else in_pair(name, *self.keys)
+        members: Truths = of_type[self.type]
+        return members
+
+    def moments(self, chosen: Truths) -> tuple[Floats, Floats]:
+        """The moments of the chosen times by sample."""
+        return _moments(self.value[chosen], self.sample[chosen], self.n_samples)
+
+
+def long_text_vectors(keystrokes: pd.DataFrame, bounds: Bounds | None = None) -> pd.DataFrame:
+    """A row a sample, indexed by (user, session): the 218 statistics of the published vectors.
+
+    `du_SET` are hold times, `t1_A__B` times from the release of a key in A to the press of the next, in B,
+    `t2_A__B` from press to press; of each the mean and the standard deviation, in milliseconds. Outliers are
+    left out, and rare keys lean on broader sets. No value is ever missing.
+
+    What an outlier is depends on all the samples given, as in the published protocol. For vectors that do not
+    depend on each other, such as that of a new sample, give the `bounds` that `time_bounds` finds in a
+    population.
+    """
+    if bounds is not None and not set(TIMES) <= set(bounds):
+        raise ValueError(f"bounds must have {', '.join(TIMES)}, not {', '.join(map(str, bounds))}")
+    columns: dict[str, Floats] = {}
+    checked = check_keystrokes(keystrokes)
+    for time, times in _all_times(checked):
+        limits = _bounds(times) if bounds is None else bounds[time]
+        for name, (mean, std) in _set_statistics(times, _within(times, limits), TREES[time]).items():
+            columns[f"{time}_{name}.mean"], columns[f"{time}_{name}.std"] = mean, std
+    index = pd.MultiIndex.from_frame(checked.loc[sample_starts(checked), SAMPLE])
+    return pd.DataFrame(columns, index=index)[list(COLUMNS)]
+
+
+def time_bounds(keystrokes: pd.DataFrame) -> Bounds:
+    """Between what times each key and pair of keys counts: `lower` and `upper` by key, for du, t1 and t2.
+
+    A time counts if it lies strictly between. A key that occurs once, or always with the same time, has no
+    spread to judge by and does not count at all.
+    """
+    return {time: _bounds(times) for time, times in _all_times(check_keystrokes(keystrokes))}
+
+
+def _all_times(keystrokes: pd.DataFrame) -> Iterator[tuple[str, _Times]]:
+    """The three kinds of time, without those that need a release that was not seen."""
+    starts = sample_starts(keystrokes)
+    sample = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(keystrokes))))
+    key, names = pd.factorize(keystrokes["keyname"].str.lower().to_numpy(dtype=object))
+    pair = np.roll(key, 1) * len(names) + key
+    features = timing_features(keystrokes, first="missing")
+    for time, feature in TIMES.items():
+        value = features[feature].to_numpy(dtype=np.float64)
+        there = ~np.isnan(value)
+        type_, distinct = pd.factorize((key if time == "du" else pair)[there])
+        parts = (distinct,) if time == "du" else np.divmod(distinct, len(names))
+        keys = tuple(names[part] for part in parts)
+        yield time, _Times(value[there], sample[there], type_, keys, len(starts))
+
+
+def _bounds(times: _Times) -> pd.DataFrame:
+    """Mean ± 4 standard deviations of each type, again and again until no time is left out any more."""
+    n_types = len(times.keys[0])
+    lower, upper = np.full(n_types, -np.inf), np.full(n_types, np.inf)
+    kept = np.ones(len(times.value), dtype=bool)
+    while True:
+        count, (mean, std) = _moments(times.value[kept], times.type[kept], n_types)
+        reach = np.where(count > 0, OUTLIER * std, np.inf)
+        # Never wider than before: what was left out stays out.
+        lower, upper = np.maximum(lower, mean - reach), np.minimum(upper, mean + reach)
+        still = kept & (times.value > lower[times.type]) & (times.value < upper[times.type])
+        if still.sum() == kept.sum():
+            return pd.DataFrame({"lower": lower, "upper": upper}, index=_index(times.keys))
+        kept = still
+
+
+def _within(times: _Times, bounds: pd.DataFrame) -> Truths:
+    """Which times count. A key that the bounds do not know does not."""
+    known = bounds.reindex(_index(times.keys))
+    lower, upper = known["lower"].to_numpy()[times.type], known["upper"].to_numpy()[times.type]
+    within: Truths = (times.value > lower) & (times.value < upper)
+    return within
+
+
+def _set_statistics(times: _Times, kept: Truths, tree: Tree) -> dict[str, Floats]:
+    """Mean and standard deviation, (2, n_samples), of each set of the tree.
+
+    A set with too few times is mixed with the nearest of its ancestors that, together with it, has enough;
+    with the root if none has. It is the ancestor's own statistics that count, not those mixed for it.
+    """
+    (root, _), *below = lineages(tree).items()
+    own = {root: _root_statistics(times, kept)}
+    mixed = dict(own)
+    count: dict[str, Floats] = {}
+    for name, (_, *ancestors) in below:
+        count[name], own[name] = times.moments(kept & times.members(name))
+        support = own[root]
+        for ancestor in ancestors:
+            support = np.where(count[name] + count[ancestor] >= ENOUGH, own[ancestor], support)
+        leaning = (count[name] * own[name] + PARENT_WEIGHT * support) / (count[name] + PARENT_WEIGHT)
+        mixed[name] = np.where(count[name] >= ENOUGH, own[name], leaning)
+    return mixed
+
+
+def _root_statistics(times: _Times, kept: Truths) -> Floats:
+    """The end of the fallback, (2, n_samples): all times that count, however few.
+
+    Where none counts, all there are; where there are none, the mean over the samples that have some; 0 where
+    none has.
+    """
+    count, statistics = times.moments(kept)
+    everything, unclean = times.moments(np.ones(len(kept), dtype=bool))
+    statistics = np.where(count > 0, statistics, unclean)
+    some = everything > 0
+    elsewhere = statistics[:, some].mean(axis=1) if some.any() else np.zeros(2)
+    ended: Floats = np.where(some, statistics, elsewhere[:, None])
+    return ended
+
+
+def _moments(value: Floats, group: Integers, n_groups: int) -> tuple[Floats, Floats]:
+    """How many values each group has, (n_groups,), and their mean and standard deviation, (2, n_groups).
+
+    The standard deviation has divisor n - 1 and is 0 for a single value; without any, both are 0.
+    """
+    count = np.bincount(group, minlength=n_groups).astype(np.float64)
+    mean = np.bincount(group, value, n_groups) / np.maximum(count, 1)
+    square = np.bincount(group, (value - mean[group]) ** 2, n_groups)
+    return count, np.stack([mean, np.sqrt(square / np.maximum(count - 1, 1))])
+
+
+def _index(keys: tuple[Types, ...]) -> pd.Index:
+    if len(keys) == 1:
+        return pd.Index(keys[0], name="key")
+    return pd.MultiIndex.from_arrays(keys, names=["first", "second"])

@@ -1,0 +1,254 @@
+"""From presses and releases to keystrokes. Nothing is invented, and what is left out is counted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from keydyn.keystrokes.parts import name_parts
+from keydyn.keystrokes.quality import LONG_HOLD, PAUSE, QualityReport, quality_of
+from keydyn.keystrokes.raw_events import (
+    BLUR,
+    NO_FLAG,
+    PASTE,
+    PRESS,
+    RELEASE,
+    REPEATED,
+    UNIDENTIFIED,
+    RawEvents,
+    feature_columns,
+    read_events,
+)
+from keydyn.keystrokes.schema import SAMPLE, check_keystrokes
+from keydyn.model.arrays import Floats, Integers, compiled
+
+DISORDER = 1000.0
+
+# What becomes of a press or a release. The first four are keystrokes, the last three of them without release.
+KEYSTROKE, UNRELEASED, LOST_TO_FOCUS, PRESSED_AGAIN = range(4)
+MATCHED, REPEAT, UNMATCHED, UNNAMED, NEITHER = range(4, 9)
+
+
+def pair_events(
+    events: pd.DataFrame,
+    unit: str = "ms",
+    *,
+    relative: bool = True,
+    disorder: float = DISORDER,
+    pause: float = PAUSE,
+    long_hold: float = LONG_HOLD,
+) -> tuple[pd.DataFrame, QualityReport]:
+    """Raw key events as keystrokes in the schema, and what was found on the way.
+
+    Parameters
+    ----------
+    events : data frame, one row an event
+        `time`, in `unit`. `type`: "press", "keydown" or "down"; "release", "keyup" or "up"; "paste"; "blur"
+        or "focusout"; "focus" or "focusin". `key`: the physical key, by which presses and releases are
+        paired. Optional: `keyname`, what the key is called in the schema (else as the physical key); `user`
+        and `session` (else one sample); `repeat`, the flag of auto-repeat. Further columns that are numeric
+        are features of the keystroke, taken from its press.
+    unit : str
+        "s", "ms", "us" or "ns".
+    relative : bool
+        Count times from the first press of each sample; else they are as given, in milliseconds.
+    disorder : float
+        An event stamped at most so many milliseconds before an earlier one is late, and is put in order of
+        time. One stamped earlier still shows that the clock was set back, and begins a new sample.
+    pause : float
+        As in `quality_of`.
+    long_hold : float
+        As in `quality_of`.
+
+    Notes
+    -----
+    - The next press before this release (rollover) is normal and kept.
+    - A press of a key that is held is auto-repeat, and dropped. With a `repeat` column the flag decides:
+      a press that is no repeat shows that the release before it was not seen.
+    - A release without a press is dropped. A press without a release has a missing `timerelease`.
+    - When the focus is lost, the releases of the keys that are held will not be seen.
+    - Events at the same time keep the order given.
+    - A press or release whose key is missing, empty or "Unidentified" cannot be paired, and is dropped.
+    """
+    if not disorder >= 0:
+        raise ValueError(f"disorder must be a number of milliseconds, 0 or above, not {disorder!r}")
+    raw = read_events(events, unit)
+    sample = raw.sample
+    since_start = raw.milliseconds(np.arange(len(sample)), raw.offsets[sample])
+    part, late = _divide(since_start, raw.offsets, float(disorder))
+    # Parts are numbered through all samples; a new one begins with each sample and each clock set back.
+    begins = (np.diff(sample, prepend=-1) != 0) | (np.diff(part, prepend=0) != 0)
+    segment: Integers = np.cumsum(begins) - 1
+    # Segments are in order already: the segment of the n-th event is the same before and after.
+    order = np.lexsort((since_start, segment))
+    release_of, fate = _pair(segment, raw.kind[order], raw.key[order], raw.repeat[order])
+    fate = _mark_lost_to_focus(fate, raw.kind[order], segment)
+
+    segments = raw.frame[SAMPLE].iloc[begins].reset_index(drop=True)
+    segments.insert(2, "recorded_session", segments["session"])
+    segments["session"] = name_parts(segments["user"], segments["session"], part[begins])
+    presses = np.flatnonzero(fate <= PRESSED_AGAIN)
+    if len(presses) == 0:
+        raise ValueError("there is no keystroke: no press of an identified key that is not a repeat")
+    keystrokes = _keystrokes(raw, segments, segment, order, presses, release_of, relative)
+    report = quality_of(keystrokes, pause=pause, long_hold=long_hold)
+    set_back = begins & (part > 0)
+    findings = _findings(raw.kind[order], fate, since_start[order], segment, late[order], set_back)
+    for kind, flags in findings.items():
+        segments[kind] = np.bincount(segment, flags, minlength=len(segments)).astype(np.int64)
+    samples = segments.merge(report.samples, how="left", on=SAMPLE)
+    numbers = [column for column in report.samples.columns if column not in SAMPLE]
+    samples[numbers] = samples[numbers].fillna(0).astype(report.samples[numbers].dtypes.to_dict())
+    return keystrokes, QualityReport(
+        samples, report.clocks, report.duplicates, report.pause, report.long_hold
+    )
+
+
+def events_of(keystrokes: pd.DataFrame) -> pd.DataFrame:
+    """The presses and releases of keystrokes in the schema, in order of time: what `pair_events` takes.
+
+    Pairing them gives the same keystrokes again, except where a key was pressed before its own release.
+    """
+    keystrokes = check_keystrokes(keystrokes)
+    count = len(keystrokes)
+    seen = np.flatnonzero(keystrokes["timerelease"].notna().to_numpy())
+    row = np.concatenate([np.arange(count), seen])
+    times = keystrokes["timepress"].to_numpy(), keystrokes["timerelease"].to_numpy()[seen]
+    events = keystrokes.drop(columns=["timepress", "timerelease"]).iloc[row].reset_index(drop=True)
+    events.insert(2, "time", np.concatenate(times))
+    events.insert(3, "type", np.repeat(["press", "release"], [count, len(seen)]))
+    events.insert(4, "key", events["keyname"])
+    events["repeat"] = False
+    sample = keystrokes.groupby(SAMPLE, sort=False, observed=True).ngroup().to_numpy()[row]
+    # At the same time, a key comes down before it goes up, and goes up before a later one comes down.
+    order = np.lexsort((np.arange(len(row)), row, events["time"].to_numpy(), sample))
+    return events.iloc[order].reset_index(drop=True)
+
+
+def _keystrokes(
+    raw: RawEvents,
+    segments: pd.DataFrame,
+    segment: Integers,
+    order: Integers,
+    presses: Integers,
+    release_of: Integers,
+    relative: bool,
+) -> pd.DataFrame:
+    """The rows of the schema, given which events in order of time are keystrokes and where releases are."""
+    pressed = order[presses]
+    of_segment = segment[pressed]
+    origin = None
+    if relative:
+        first = np.searchsorted(of_segment, np.arange(len(segments)))
+        origin = pressed[first[of_segment]]
+    there = release_of[presses] >= 0
+    released = order[release_of[presses][there]]
+    timerelease = np.full(len(pressed), np.nan)
+    timerelease[there] = raw.milliseconds(released, None if origin is None else origin[there])
+    keystrokes = segments[SAMPLE].iloc[of_segment].reset_index(drop=True)
+    keystrokes["keyname"] = raw.names[pressed]
+    keystrokes["timepress"] = raw.milliseconds(pressed, origin)
+    keystrokes["timerelease"] = timerelease
+    for column in feature_columns(raw.frame):
+        keystrokes[column] = raw.frame[column].iloc[pressed].reset_index(drop=True)
+    return check_keystrokes(keystrokes)
+
+
+def _findings(
+    kind: Integers,
+    fate: Integers,
+    times: Floats,
+    segment: Integers,
+    late: Integers,
+    set_back: NDArray[np.bool_],
+) -> dict[str, NDArray[Any]]:
+    """Which events, in order of time within their segments, count as what."""
+    unnamed = fate == UNNAMED
+    return {
+        "events": np.ones(len(kind)),
+        "presses": kind == PRESS,
+        "releases": kind == RELEASE,
+        "repeats": fate == REPEAT,
+        "unmatched_releases": fate == UNMATCHED,
+        "unidentified_presses": unnamed & (kind == PRESS),
+        "unidentified_releases": unnamed & (kind == RELEASE),
+        "lost_to_focus": fate == LOST_TO_FOCUS,
+        "pressed_again": fate == PRESSED_AGAIN,
+        "equal_times": (np.diff(times, prepend=np.nan) == 0) & (np.diff(segment, prepend=-1) == 0),
+        "backward_times": late,
+        "clock_jumps": set_back,
+        "pastes": kind == PASTE,
+        "focus_losses": kind == BLUR,
+    }
+
+
+@compiled
+def _divide(times: Floats, offsets: Integers, disorder: float) -> tuple[Integers, Integers]:
+    """The part of its sample each event is in, and whether it is stamped before an earlier one of it."""
+    part = np.zeros(len(times), dtype=np.int64)
+    late = np.zeros(len(times), dtype=np.int64)
+    for s in range(len(offsets) - 1):
+        number = 0
+        latest = times[offsets[s]]
+        for n in range(offsets[s], offsets[s + 1]):
+            if latest - times[n] > disorder:
+                number += 1
+                latest = times[n]
+            elif times[n] < latest:
+                late[n] = 1
+            else:
+                latest = times[n]
+            part[n] = number
+    return part, late
+
+
+@compiled
+def _pair(segment: Integers, kind: Integers, key: Integers, repeat: Integers) -> tuple[Integers, Integers]:
+    """For each press the place of its release or −1, and what becomes of each event."""
+    release_of = np.full(len(kind), -1, dtype=np.int64)
+    fate = np.full(len(kind), NEITHER, dtype=np.int64)
+    # The held set: where each key was last pressed. What was pressed before `since` is held no longer.
+    held = np.full(key.max() + 1 if len(key) else 0, -1, dtype=np.int64)
+    since = 0
+    for n in range(len(kind)):
+        if n > 0 and segment[n] != segment[n - 1]:
+            since = n
+        if kind[n] == BLUR:
+            since = n
+        elif kind[n] == PRESS or kind[n] == RELEASE:
+            k = key[n]
+            if k == UNIDENTIFIED:
+                fate[n] = UNNAMED
+            elif kind[n] == RELEASE:
+                if held[k] >= since:
+                    release_of[held[k]] = n
+                    fate[held[k]] = KEYSTROKE
+                    fate[n] = MATCHED
+                    held[k] = -1
+                else:
+                    fate[n] = UNMATCHED
+            elif repeat[n] == REPEATED or (held[k] >= since and repeat[n] == NO_FLAG):
+                fate[n] = REPEAT
+            else:
+                if held[k] >= since:
+                    fate[held[k]] = PRESSED_AGAIN
+                fate[n] = UNRELEASED
+                held[k] = n
+    return release_of, fate
+
+
+def _mark_lost_to_focus(fate: Integers, kind: Integers, segment: Integers) -> Integers:
+    """A key that was never released was held when the focus was next lost, if it was."""
+    losses = np.flatnonzero(kind == BLUR)
+    open_presses = np.flatnonzero(fate == UNRELEASED)
+    if len(losses) == 0:
+        return fate
+    following = np.searchsorted(losses, open_presses)
+    there = following < len(losses)
+    there[there] = segment[losses[following[there]]] == segment[open_presses[there]]
+    marked = fate.copy()
+    marked[open_presses[there]] = LOST_TO_FOCUS
+    return marked

@@ -1,0 +1,217 @@
+"""What was found in recordings: counts by kind and by sample, and the clock of each user."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from keydyn.keystrokes.clock import NEAR, SYSTEM_TICK, find_ticks, on_grid
+from keydyn.keystrokes.duplicates import find_duplicates
+from keydyn.keystrokes.schema import SAMPLE, check_keystrokes, sample_starts
+from keydyn.model.arrays import Floats, Integers
+
+PAUSE = 1000.0
+LONG_HOLD = 1000.0
+
+# What is counted in raw events, by `pair_events`.
+EVENT_KINDS = {
+    "events": "raw events",
+    "presses": "presses",
+    "releases": "releases",
+    "repeats": "presses by auto-repeat, dropped",
+    "unmatched_releases": "releases without a press, dropped",
+    "unidentified_presses": "presses that name no key, dropped",
+    "unidentified_releases": "releases that name no key, dropped",
+    "lost_to_focus": "releases missing because the focus was lost",
+    "pressed_again": "releases missing because the key was pressed again first",
+    "equal_times": "events at the same time as the one before; order kept",
+    "backward_times": "events stamped before an earlier one; put in order of time",
+    "clock_jumps": "times the clock was set back; a new sample begins",
+    "pastes": "pastes; their text was not typed",
+    "focus_losses": "losses of focus",
+}
+# What is counted in keystrokes: of all keystrokes, or of the intervals between them.
+KEYSTROKE_KINDS = {
+    "missing_releases": "keystrokes without a release",
+    "zero_durations": "keystrokes released at the time they were pressed",
+    "long_holds": "keystrokes held for longer than {long_hold:g} ms",
+}
+INTERVAL_KINDS = {
+    "overlaps": "keys released after the next was pressed (rollover)",
+    "own_overlaps": "keys released after they themselves were pressed again",
+    "equal_presses": "presses at the same time as the one before",
+    "pauses": "intervals longer than {pause:g} ms",
+    "on_system_tick": "intervals within 1 ms of a multiple of 15.625 ms",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class QualityReport:
+    """What was found in recordings, and what was done about it.
+
+    Attributes
+    ----------
+    samples : one row a sample: user, session, the number of keystrokes, the `span` from first to last press
+        in milliseconds, and how often each kind of finding occurs. After `pair_events` also the counts of
+        raw events, and `recorded_session`: another than `session` where a sample was divided.
+    clocks : one row a user: the `step` in which intervals are stored (0: none to be seen), the `tick` they
+        sit on (the step, if no coarser one was found), `on_tick` the share of intervals up to 400 ms that
+        do, and `on_system_tick` the share of all within 1 ms of a multiple of 15.625 ms
+    duplicates : the samples that are copies of earlier ones, and of which
+    pause, long_hold : above how many milliseconds an interval is a pause and a hold is long
+    """
+
+    samples: pd.DataFrame
+    clocks: pd.DataFrame
+    duplicates: pd.DataFrame
+    pause: float = PAUSE
+    long_hold: float = LONG_HOLD
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How often each kind of finding occurs in all samples together."""
+        kinds = [kind for kind in (*EVENT_KINDS, *KEYSTROKE_KINDS, *INTERVAL_KINDS) if kind in self.samples]
+        counts = {kind: int(self.samples[kind].sum()) for kind in ("keystrokes", "intervals", *kinds)}
+        return {"users": self.samples["user"].nunique(), "samples": len(self.samples), **counts}
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as plain numbers, text and lists, ready for JSON."""
+        return {
+            "settings": {"pause": self.pause, "long_hold": self.long_hold},
+            "counts": self.counts,
+            "samples": _records(self.samples),
+            "clocks": _records(self.clocks),
+            "duplicates": _records(self.duplicates),
+        }
+
+    def __str__(self) -> str:
+        counts = self.counts
+        lines = [
+            f"{_amount(counts['keystrokes'], 'keystroke')} in {_amount(counts['samples'], 'sample')} "
+            f"of {_amount(counts['users'], 'user')}"
+        ]
+        for kinds, whole in (
+            (EVENT_KINDS, ""),
+            (KEYSTROKE_KINDS, "keystrokes"),
+            (INTERVAL_KINDS, "intervals"),
+        ):
+            for kind, meaning in kinds.items():
+                if kind in counts:
+                    share = f"{counts[kind] / max(counts[whole], 1):8.2%}" if whole else " " * 8
+                    text = meaning.format(pause=self.pause, long_hold=self.long_hold)
+                    lines.append(f"{counts[kind]:12,d}{share}  {text}")
+        lines += _clock_lines(self.clocks)
+        for copy in self.duplicates.itertuples(index=False):
+            lines.append(
+                f"user {copy.user}, session {copy.session} is the same recording as "
+                f"user {copy.same_as_user}, session {copy.same_as_session}"
+            )
+        return "\n".join(lines)
+
+
+def quality_of(
+    keystrokes: pd.DataFrame, *, pause: float = PAUSE, long_hold: float = LONG_HOLD
+) -> QualityReport:
+    """What there is to know about keystrokes in the schema before they are used. Nothing is changed.
+
+    Intervals above `pause` milliseconds are counted as pauses, hold times above `long_hold` as long.
+    """
+    for name, limit in (("pause", pause), ("long_hold", long_hold)):
+        if not limit > 0:
+            raise ValueError(f"{name} must be a number of milliseconds above 0, not {limit!r}")
+    keystrokes = check_keystrokes(keystrokes)
+    starts = sample_starts(keystrokes)
+    intervals = _intervals(keystrokes, starts)
+    samples = _count_by_sample(keystrokes, starts, intervals, pause, long_hold)
+    clocks = _clock_by_user(keystrokes, intervals)
+    return QualityReport(samples, clocks, find_duplicates(keystrokes), float(pause), float(long_hold))
+
+
+def _intervals(keystrokes: pd.DataFrame, starts: Integers) -> Floats:
+    """Press to press; NaN for a sample's first keystroke."""
+    press = keystrokes["timepress"].to_numpy()
+    intervals: Floats = np.diff(press, prepend=np.nan)
+    intervals[starts] = np.nan
+    return intervals
+
+
+def _count_by_sample(
+    keystrokes: pd.DataFrame, starts: Integers, intervals: Floats, pause: float, long_hold: float
+) -> pd.DataFrame:
+    press, release = (keystrokes[column].to_numpy() for column in ("timepress", "timerelease"))
+    lengths = np.diff(np.append(starts, len(press)))
+    held = release - press
+    overlaps = np.zeros(len(press), dtype=bool)
+    overlaps[1:] = release[:-1] > press[1:]
+    overlaps[starts] = False
+    found = {
+        "missing_releases": np.isnan(release),
+        "zero_durations": held == 0,
+        "long_holds": held > long_hold,
+        "overlaps": overlaps,
+        "own_overlaps": _own_overlaps(keystrokes, lengths),
+        "equal_presses": intervals == 0,
+        "pauses": intervals > pause,
+        "on_system_tick": on_grid(intervals, SYSTEM_TICK, NEAR),
+    }
+    samples = keystrokes[SAMPLE].iloc[starts].reset_index(drop=True)
+    samples["keystrokes"] = lengths
+    samples["intervals"] = lengths - 1
+    samples["span"] = press[starts + lengths - 1] - press[starts]
+    for kind, flags in found.items():
+        samples[kind] = np.add.reduceat(flags.astype(np.int64), starts)
+    return samples
+
+
+def _own_overlaps(keystrokes: pd.DataFrame, lengths: Integers) -> NDArray[np.bool_]:
+    """Which keys are pressed before their own last release in the sample."""
+    sample = np.repeat(np.arange(len(lengths)), lengths)
+    before = keystrokes["timerelease"].groupby([sample, keystrokes["keyname"]], sort=False).shift()
+    return before.to_numpy() > keystrokes["timepress"].to_numpy()
+
+
+def _clock_by_user(keystrokes: pd.DataFrame, intervals: Floats) -> pd.DataFrame:
+    codes, users = pd.factorize(keystrokes["user"])
+    there = ~np.isnan(intervals)
+    order = np.argsort(codes[there], kind="stable")
+    count = np.bincount(codes[there], minlength=len(users))
+    largest = np.zeros(len(users))
+    np.maximum.at(largest, codes, np.abs(keystrokes["timepress"].to_numpy()))
+    # An interval is the difference of two numbers, each exact to half of its last place.
+    blur = 4 * np.spacing(largest)
+    sorted_intervals = intervals[there][order]
+    step, tick, share = find_ticks(sorted_intervals, np.concatenate([[0], np.cumsum(count)]), blur)
+    near = np.bincount(codes[there], on_grid(intervals[there], SYSTEM_TICK, NEAR), minlength=len(users))
+    return pd.DataFrame(
+        {
+            "user": users,
+            "intervals": count,
+            "step": step,
+            "tick": tick,
+            "on_tick": share,
+            "on_system_tick": near / np.maximum(count, 1),
+        }
+    )
+
+
+def _clock_lines(clocks: pd.DataFrame) -> list[str]:
+    """How many users have which clock, the commonest first."""
+    steps = clocks["step"].map(lambda step: f"{step:.3g} ms" if step else "no step to be seen")
+    ticks = clocks["tick"].map(lambda tick: f"{tick:.1f} ms")
+    coarse = clocks["tick"] > clocks["step"]
+    clock = "stored to " + steps + (", tick of " + ticks).where(coarse, "")
+    return [f"clock of {_amount(int(n), 'user')}: {text}" for text, n in clock.value_counts().items()]
+
+
+def _amount(number: int, thing: str) -> str:
+    return f"{number:,d} {thing}{'' if number == 1 else 's'}"
+
+
+def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Rows as dicts of plain Python values."""
+    columns = [table[column].tolist() for column in table.columns]
+    return [dict(zip(table.columns, row, strict=True)) for row in zip(*columns, strict=True)]

@@ -1,0 +1,162 @@
+"""Raw key events as a browser, an operating system or a log gives them, checked and encoded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from pandas.api.types import is_bool_dtype, is_numeric_dtype
+
+from keydyn.keystrokes.schema import COLUMNS, SAMPLE
+from keydyn.model.arrays import Floats, Integers
+
+PRESS, RELEASE, PASTE, BLUR, FOCUS = range(5)
+TYPES = {
+    "press": PRESS,
+    "keydown": PRESS,
+    "down": PRESS,
+    "release": RELEASE,
+    "keyup": RELEASE,
+    "up": RELEASE,
+    "paste": PASTE,
+    "blur": BLUR,
+    "focusout": BLUR,
+    "focus": FOCUS,
+    "focusin": FOCUS,
+}
+# One unit in milliseconds is MULTIPLY / DIVIDE: a division by a whole number is exact where it can be.
+UNITS = {"s": (1000, 1), "ms": (1, 1), "us": (1, 1000), "µs": (1, 1000), "ns": (1, 1_000_000)}
+
+UNIDENTIFIED = -1
+NOT_REPEATED, REPEATED, NO_FLAG = 0, 1, 2
+
+
+@dataclass(frozen=True, eq=False)
+class RawEvents:
+    """The events of all samples, those of a sample together, in the order given.
+
+    Attributes
+    ----------
+    frame : the rows, in this order
+    time : time stamps in their own unit; whole numbers stay whole
+    kind : PRESS, RELEASE, PASTE, BLUR or FOCUS
+    key : number of the physical key, UNIDENTIFIED where the event names none
+    names : what the key of each event is called in the schema
+    repeat : the flag, or NO_FLAG
+    offsets : sample s is events offsets[s] to offsets[s + 1] − 1
+    """
+
+    frame: pd.DataFrame
+    time: NDArray[Any]
+    kind: Integers
+    key: Integers
+    names: NDArray[Any]
+    repeat: Integers
+    offsets: Integers
+    unit: str
+
+    @property
+    def sample(self) -> Integers:
+        """The number of the sample of each event."""
+        return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
+
+    def milliseconds(self, rows: Integers, origin: Integers | None = None) -> Floats:
+        """The times of some events, counted from those of others if given.
+
+        The difference comes before the change of unit, so that times since 1970 in nanoseconds lose nothing.
+        """
+        multiply, divide = UNITS[self.unit]
+        times = self.time[rows] if origin is None else self.time[rows] - self.time[origin]
+        scaled: Floats = times.astype(np.float64) * multiply / divide
+        return scaled
+
+
+def read_events(events: pd.DataFrame, unit: str = "ms") -> RawEvents:
+    """Check and encode; a `ValueError` names the column and the row that are wrong."""
+    if unit not in UNITS:
+        raise ValueError(f"unit must be one of {', '.join(UNITS)}, not {unit!r}")
+    absent = [column for column in ("time", "type", "key") if column not in events.columns]
+    if absent:
+        raise ValueError(
+            f"no column {', '.join(map(repr, absent))}; there are {', '.join(map(repr, events.columns))}"
+        )
+    for column in ("timepress", "timerelease"):
+        if column in events.columns:
+            raise ValueError(f"there is a column {column!r}: these are keystrokes, not events")
+    if len(events) == 0:
+        raise ValueError("there are no events")
+    time, kind = _times(events["time"]), _kinds(events["type"])
+    key, named = _keys(events["key"])
+    repeat = _repeats(events, kind)
+    frame = events.reset_index(drop=True)
+    for column in SAMPLE:
+        if column not in frame.columns:
+            frame[column] = 0
+        _refuse(frame[column].isna().to_numpy(), column, "is missing")
+    number = frame.groupby(SAMPLE, sort=False, observed=True).ngroup().to_numpy()
+    names = named
+    if "keyname" in frame.columns:
+        names = np.where(frame["keyname"].isna(), named, frame["keyname"].astype(str).to_numpy(dtype=object))
+    order = np.argsort(number, kind="stable")
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(number))])
+    return RawEvents(
+        frame.iloc[order], time[order], kind[order], key[order], names[order], repeat[order], offsets, unit
+    )
+
+
+def feature_columns(frame: pd.DataFrame) -> list[str]:
+    """The further columns of events that are numeric."""
+    used = {"time", "type", "key", "repeat", *COLUMNS}
+    return [column for column in frame.columns if column not in used and is_numeric_dtype(frame[column])]
+
+
+def _times(values: pd.Series[Any]) -> NDArray[Any]:
+    if values.dtype.kind in "mM" or is_bool_dtype(values):
+        raise ValueError(f"time must be a number; the column is of type {values.dtype}")
+    _refuse(values.isna().to_numpy(), "time", "is missing")
+    numbers = pd.to_numeric(values, errors="coerce")
+    _refuse(numbers.isna().to_numpy(), "time", "is no number")
+    whole = numbers.dtype.kind in "iu" and int(numbers.max()) <= np.iinfo(np.int64).max
+    times = numbers.to_numpy(dtype=np.int64 if whole else np.float64)
+    _refuse(np.isinf(times), "time", "is infinite")
+    return times
+
+
+def _kinds(values: pd.Series[Any]) -> Integers:
+    codes, found = pd.factorize(values)
+    kinds = [TYPES.get(str(name).strip().lower(), -1) for name in found]
+    # The last entry is for the code −1 of a missing type.
+    kind: Integers = np.array([*kinds, -1], dtype=np.int64)[codes]
+    if (kind == -1).any():
+        row = int(np.argmax(kind == -1))
+        raise ValueError(f"row {row}: type is {values.iloc[row]!r}; it must be one of {', '.join(TYPES)}")
+    return kind
+
+
+def _keys(values: pd.Series[Any]) -> tuple[Integers, NDArray[Any]]:
+    """The number and the name of each event's key. Phones' keyboards often name none, or "Unidentified"."""
+    codes, found = pd.factorize(values)
+    names = np.array([*(str(name) for name in found), ""], dtype=object)
+    unnamed = np.isin(names, ["", "Unidentified"])
+    return np.where(unnamed[codes], UNIDENTIFIED, codes), names[codes]
+
+
+def _repeats(events: pd.DataFrame, kind: Integers) -> Integers:
+    """The flag of each press. Of events other than presses it says nothing and may be missing."""
+    if "repeat" not in events.columns:
+        return np.full(len(events), NO_FLAG, dtype=np.int64)
+    codes, found = pd.factorize(events["repeat"])
+    known = {"true": REPEATED, "1": REPEATED, "1.0": REPEATED}
+    known |= {"false": NOT_REPEATED, "0": NOT_REPEATED, "0.0": NOT_REPEATED}
+    flags = np.array([*(known.get(str(flag).strip().lower(), -1) for flag in found), NO_FLAG], dtype=np.int64)
+    repeat: Integers = flags[codes]
+    _refuse((repeat == -1) & (kind == PRESS), "repeat", "is neither true nor false")
+    return repeat
+
+
+def _refuse(bad: NDArray[np.bool_], column: str, problem: str) -> None:
+    if bad.any():
+        raise ValueError(f"row {int(np.argmax(bad))}: {column} {problem}")

@@ -1,0 +1,102 @@
+"""Timing features of keystrokes, and the event types that condition them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from keydyn.keystrokes.key_groups import key_groups
+from keydyn.keystrokes.schema import SAMPLE, sample_starts
+from keydyn.model import Sequences
+from keydyn.model.arrays import Floats
+from keydyn.model.vocabulary import Types
+
+INTERVALS = ("tau", "release_press", "release_release")
+TIMINGS = ("duration", *INTERVALS)
+EVENTS = ("key", "group", "position", "pair", "none")
+
+
+def timing_features(keystrokes: pd.DataFrame, first: str = "median") -> pd.DataFrame:
+    """Hold times and intervals in milliseconds, one row a keystroke.
+
+    `duration` is press to release of a key (Eq. 39), `tau` press to press (Eq. 38), `release_press` and
+    `release_release` start at the release of the key before. The first keystroke of a sample has no
+    interval: with `first="median"`, the published protocol, it gets the median of the sample's others (none
+    if there are none), with "missing" it is NaN. What needs a release that was not seen is NaN.
+    """
+    if first not in ("median", "missing"):
+        raise ValueError(f"first must be 'median' or 'missing', not {first!r}")
+    press, release = keystrokes["timepress"].to_numpy(), keystrokes["timerelease"].to_numpy()
+    starts = sample_starts(keystrokes)
+    features = {"duration": release - press}
+    for name, end, begin in (
+        ("tau", press, press),
+        ("release_press", press, release),
+        ("release_release", release, release),
+    ):
+        interval = np.full(len(press), np.nan)
+        interval[1:] = end[1:] - begin[:-1]
+        interval[starts] = np.nan
+        features[name] = _with_medians(interval, starts) if first == "median" else interval
+    return pd.DataFrame(features, index=keystrokes.index)
+
+
+def event_types(keystrokes: pd.DataFrame, kind: str = "key") -> Types | None:
+    """What each keystroke is to the model: key, group of keys, position, pair of keys, or nothing.
+
+    The first keystroke of a sample has no pair: its type is missing.
+    """
+    if kind not in EVENTS:
+        raise ValueError(f"events must be one of {', '.join(EVENTS)}, not {kind!r}")
+    if kind == "none":
+        return None
+    names = keystrokes["keyname"].to_numpy(dtype=object)
+    if kind == "key":
+        return names
+    if kind == "group":
+        return key_groups(names)
+    starts = sample_starts(keystrokes)
+    if kind == "position":
+        lengths = np.diff(np.append(starts, len(names)))
+        positions: Types = np.arange(len(names)) - np.repeat(starts, lengths)
+        return positions
+    pairs = np.empty(len(names), dtype=object)
+    pairs[1:] = names[:-1] + " " + names[1:]
+    pairs[starts] = None
+    return pairs
+
+
+def sequences_of(
+    keystrokes: pd.DataFrame,
+    features: Sequence[str] = ("duration", "tau"),
+    events: str = "key",
+    first: str = "median",
+) -> Sequences:
+    """The samples as sequences for the model, in the order of the frame; features are timings or own columns.
+
+    `names` of the result are the (user, session) of each sample.
+    """
+    table = timing_features(keystrokes, first)
+    absent = [name for name in features if name not in table and name not in keystrokes]
+    if absent:
+        raise ValueError(f"no feature {', '.join(map(repr, absent))}; timings are {', '.join(TIMINGS)}")
+    values = pd.DataFrame({name: table[name] if name in table else keystrokes[name] for name in features})
+    starts = sample_starts(keystrokes)
+    lengths = np.diff(np.append(starts, len(keystrokes)))
+    encoded = Sequences.from_arrays(values, event_types(keystrokes, events), lengths)
+    names = list(keystrokes.iloc[starts][SAMPLE].itertuples(index=False, name=None))
+    return Sequences(
+        encoded.X, encoded.codes, encoded.event_types, encoded.offsets, encoded.feature_names, names
+    )
+
+
+def _with_medians(interval: Floats, starts: np.ndarray) -> Floats:
+    """The first interval of each sample replaced by the median of its others."""
+    lengths = np.diff(np.append(starts, len(interval)))
+    sample = np.repeat(np.arange(len(starts)), lengths)
+    medians = pd.Series(interval).groupby(sample).median().to_numpy()
+    filled = interval.copy()
+    filled[starts] = medians
+    return filled

@@ -1,0 +1,114 @@
+"""fit, score, identify, verify and watch, as a person and as a machine use them."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from keydyn.cli import app
+from tests.test_enrolment import typed
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, list(map(str, arguments)), env={"COLUMNS": "140"})
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Recordings, and models fitted to them by the command itself."""
+    folder = tmp_path_factory.mktemp("recognise")
+    typed(0).to_csv(folder / "train.csv", index=False)
+    typed(1, n_samples=2).to_csv(folder / "later.csv", index=False)
+    typed(2, n_samples=2).query("user == 'ann'").to_csv(folder / "ann.csv", index=False)
+    done = run("fit", folder / "train.csv", "--out", folder / "models")
+    assert done.exit_code == 0, done.output
+    assert "3 users enrolled with pohmm" in done.output
+    return folder
+
+
+def test_fit_for_machines(folder, tmp_path):
+    done = run("fit", folder / "train.csv", "--out", tmp_path / "m", "--detector", "hmm", "--json")
+    told = json.loads(done.stdout)
+    assert [user["user"] for user in told["users"]] == ["ann", "bob", "eve"]
+    assert all(0 <= user["threshold"] <= 1 for user in told["users"])
+    assert (tmp_path / "m" / "models.json").exists()
+
+
+def test_score_gives_every_sample_under_every_model(folder, tmp_path):
+    done = run(
+        "score", folder / "later.csv", "--models", folder / "models", "--json", "--out", tmp_path / "s.csv"
+    )
+    rows = json.loads(done.stdout)
+    assert len(rows) == 6 * 3
+    assert pd.read_csv(tmp_path / "s.csv")["log-likelihood"].tolist() == [r["log-likelihood"] for r in rows]
+
+
+def test_identify_names_the_right_people(folder):
+    rows = json.loads(run("identify", folder / "later.csv", "--models", folder / "models", "--json").stdout)
+    best = [row for row in rows if row["rank"] == 1]
+    assert [row["candidate"] for row in best] == [row["user"] for row in best]
+    shown = run("identify", folder / "later.csv", "--models", folder / "models", "--top", 1)
+    assert shown.exit_code == 0
+    assert "Who typed it?" in shown.output
+
+
+def test_verify_says_it_in_its_exit_code(folder):
+    own = run("verify", folder / "ann.csv", "--models", folder / "models", "--user", "ann")
+    assert own.exit_code == 0, own.output
+    assert "accepted" in own.output
+    other = run("verify", folder / "ann.csv", "--models", folder / "models", "--user", "eve", "--json")
+    assert other.exit_code == 1
+    assert {row["verdict"] for row in json.loads(other.stdout)} == {"rejected"}
+    strict = run(
+        "verify", folder / "ann.csv", "--models", folder / "models", "--user", "ann", "--threshold", 0
+    )
+    assert strict.exit_code == 0
+
+
+def test_watch_tells_at_which_key(folder):
+    other = run("watch", folder / "ann.csv", "--models", folder / "models", "--user", "eve", "--json")
+    assert other.exit_code == 1
+    assert all(1 <= row["rejected at key"] <= row["keys"] for row in json.loads(other.stdout))
+    lenient = run(
+        "watch", folder / "ann.csv", "--models", folder / "models", "--user", "eve", "--threshold", 99
+    )
+    assert lenient.exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["identify", "{f}/none.csv", "--models", "{f}/models"], "there is no file"),
+        (["identify", "{f}/empty.csv", "--models", "{f}/models"], "empty"),
+        (["identify", "{f}/columns.csv", "--models", "{f}/models"], "keyname"),
+        (["identify", "{f}/later.csv", "--models", "{f}"], "no enrolled users"),
+        (["verify", "{f}/later.csv", "--models", "{f}/models", "--user", "zoe"], "'zoe' is not enrolled"),
+        (["fit", "{f}/one.csv", "--out", "{f}/x"], "fewer than the 2 that are needed"),
+        (["fit", "{f}/train.csv", "--out", "{f}/x", "--detector", "svm"], "could be stored"),
+        (["fit", "{f}/train.csv", "--out", "{f}/x", "--detector", "magic"], "there is no detector 'magic'"),
+        (["fit", "{f}/train.csv", "--out", "{f}/x", "--sensors", "grip"], "no feature 'grip'"),
+        (["fit", "{f}/train.csv", "--out", "{f}/x", "--unit", "days"], "unit"),
+        (["verify", "{f}/later.csv", "--models", "{f}/lonely", "--user", "ann"], "beside other users"),
+    ],
+)
+def test_what_is_wrong_is_told_in_a_line(folder, arguments, message):
+    (folder / "empty.csv").write_text("")
+    typed(0).drop(columns="keyname").to_csv(folder / "columns.csv", index=False)
+    typed(0, n_samples=1).to_csv(folder / "one.csv", index=False)
+    if "{f}/lonely" in arguments:
+        typed(0, users=("ann",)).to_csv(folder / "lonely.csv", index=False)
+        assert run("fit", folder / "lonely.csv", "--out", folder / "lonely").exit_code == 0
+    done = run(*(argument.format(f=folder) for argument in arguments))
+    assert done.exit_code == 2
+    assert message in done.stderr.replace("\n", " ")
+    assert "Traceback" not in done.output
+
+
+def test_help_teaches_by_example():
+    for command in ("fit", "score", "identify", "verify", "watch"):
+        shown = run(command, "--help")
+        assert shown.exit_code == 0
+        assert f"keydyn {command} " in shown.output

@@ -1,0 +1,182 @@
+"""Detectors: each against its definition written down a second time, the interface, plug-ins, populations."""
+
+from __future__ import annotations
+
+import importlib.metadata
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.spatial import distance
+from sklearn.base import clone
+
+from keydyn import HMM, POHMM
+from keydyn.detectors import Detector, Markov, detector_names, fit_population, make_detector, register
+from keydyn.detectors import detector as registry
+from keydyn.keystrokes.samples import Samples
+from keydyn.keystrokes.schema import check_keystrokes
+
+DISTANCES = {
+    "manhattan": lambda x, t: distance.cityblock(x, t.mean(axis=0)),
+    "euclidean": lambda x, t: distance.sqeuclidean(x, t.mean(axis=0)),
+    "euclidean-normed": lambda x, t: (
+        distance.sqeuclidean(x, t.mean(axis=0)) / (np.linalg.norm(x) * np.linalg.norm(t.mean(axis=0)))
+    ),
+    "mahalanobis": lambda x, t: distance.mahalanobis(x, t.mean(axis=0), np.linalg.pinv(np.cov(t.T))) ** 2,
+    "nearest-neighbour": lambda x, t: min(
+        distance.mahalanobis(x, y, np.linalg.pinv(np.cov(t.T))) ** 2 for y in t
+    ),
+    "outlier-count": lambda x, t: sum(abs(x - t.mean(axis=0)) > 1.96 * t.std(axis=0, ddof=1)),
+}
+
+
+def typed(seed=0, users=("ann", "bob", "eve"), n_samples=30, n_keys=4):
+    """Simple typists of a fixed text, each with a tempo of their own."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for u, user in enumerate(users):
+        for session in range(n_samples):
+            press = np.cumsum(rng.lognormal(5 + 0.4 * u, 0.2, n_keys)).round(3)
+            hold = rng.lognormal(4.4, 0.2, n_keys).round(3)
+            rows += [(user, session, f"k{k}", press[k], press[k] + hold[k]) for k in range(n_keys)]
+    columns = ["user", "session", "keyname", "timepress", "timerelease"]
+    return Samples.of(check_keystrokes(pd.DataFrame(rows, columns=columns)))
+
+
+@pytest.fixture(scope="module")
+def samples():
+    return typed()
+
+
+@pytest.mark.parametrize("name", DISTANCES)
+def test_distances_by_their_definitions(samples, name):
+    own = samples[samples.users == "ann"]
+    found = make_detector(name).prepare(samples).fit(own).score(samples)
+    expected = [-DISTANCES[name](x, own.vectors) for x in samples.vectors]
+    np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-10)
+
+
+def test_scaled_manhattan_takes_its_scale_from_whom_it_should(samples):
+    own = samples[samples.users == "ann"]
+    for scale, source in (("everyone", samples), ("template", own)):
+        detector = make_detector("manhattan-scaled", scale=scale).prepare(samples).fit(own)
+        unit = np.abs(source.vectors - source.vectors.mean(axis=0)).mean(axis=0)
+        expected = -(np.abs(samples.vectors - own.vectors.mean(axis=0)) / unit).sum(axis=1)
+        np.testing.assert_allclose(detector.score(samples), expected, rtol=1e-12)
+    with pytest.raises(ValueError, match="call prepare before fit"):
+        make_detector("manhattan-scaled").fit(own)
+    with pytest.raises(ValueError, match="scale must be"):
+        make_detector("manhattan-scaled", scale="some").fit(own)
+
+
+def test_filtered_manhattan_leaves_outliers_out():
+    samples = typed(n_samples=60)
+    own = samples[samples.users == "ann"]
+    table = own.table.copy()
+    table.iloc[0, 0] = 1e6
+    spoilt = Samples(own.index, own.sequences, own.emission, table, own.kind)
+    detector = make_detector("manhattan-filtered").fit(spoilt)
+    assert detector.mean_[0] == pytest.approx(own.vectors[1:, 0].mean(), rel=0.05)
+
+
+def test_every_detector_keeps_the_interface(samples):
+    """Fitted to one user, it scores that user's later samples above others' on average, and is finite."""
+    train, later = typed(1), typed(2)
+    for name in detector_names():
+        detector = make_detector(name).prepare(train).fresh().fit(train[train.users == "ann"])
+        scores = detector.score(later)
+        assert scores.shape == (len(later),)
+        assert np.isfinite(scores).all(), name
+        assert scores[later.users == "ann"].mean() > scores[later.users != "ann"].mean(), name
+        assert clone(detector).get_params().keys() == detector.get_params().keys()
+        if detector.scores_events:
+            events = detector.score_events(later)
+            sums = np.add.reduceat(events, later.sequences.offsets[:-1])
+            np.testing.assert_allclose(sums, scores, rtol=1e-9)
+        else:
+            with pytest.raises(ValueError, match=f"{name} cannot score single events"):
+                detector.score_events(later)
+
+
+def test_constant_and_few_samples(samples):
+    """Equal vectors, one sample: a score or a clear refusal, never a NaN."""
+    need_two = {"mahalanobis", "mahalanobis-normed", "nearest-neighbour", "outlier-count"}
+    for name in detector_names():
+        detector = make_detector(name).prepare(samples)
+        assert np.isfinite(detector.fit(samples[[0, 0, 0]]).score(samples)).all(), name
+        if name in need_two:
+            with pytest.raises(ValueError, match="at least 2 samples"):
+                detector.fit(samples[[0]])
+        else:
+            assert np.isfinite(detector.fit(samples[[0]]).score(samples)).all(), name
+
+
+def test_markov_detectors_are_the_models(samples):
+    own = samples[samples.users == "bob"]
+    for name, model in (
+        ("hmm", HMM.published()),
+        ("pohmm", POHMM.published()),
+        ("pohmm-recommended", POHMM()),
+    ):
+        detector = make_detector(name).fit(own)
+        assert isinstance(detector, Markov)
+        model.set_params(emission=["lognormal", "lognormal"]).fit(own.sequences)
+        np.testing.assert_array_equal(detector.score(samples), model.score_sequences(samples.sequences))
+    mine = make_detector("pohmm", model=POHMM(3, tol=1.0)).fit(own)
+    assert mine.model_.n_states == 3
+
+
+def test_a_population_is_a_template_for_everybody(samples):
+    seen = []
+    population = fit_population(make_detector("manhattan-scaled").prepare(samples), samples, 2, seen.append)
+    assert population.users.tolist() == ["ann", "bob", "eve"]
+    assert seen == [1, 2, 3]
+    scores = population.score(samples)
+    for u, user in enumerate(population.users):
+        alone = make_detector("manhattan-scaled").prepare(samples).fit(samples[samples.users == user])
+        np.testing.assert_array_equal(scores[:, u], alone.score(samples))
+    assert fit_population("pohmm", samples).score_events(samples).shape == (samples.sequences.n_events, 3)
+    with pytest.raises(ValueError, match="user bob: a covariance needs at least 2 samples"):
+        fit_population("mahalanobis", samples[[0, 1, 30]])
+
+
+class Median(Detector):
+    """A third party's detector."""
+
+    name, title = "median", "Median"
+
+    def fit(self, samples):
+        self.middle_ = np.median(samples.vectors, axis=0)
+        return self
+
+    def score(self, samples):
+        return -np.abs(samples.vectors - self.middle_).sum(axis=1)
+
+
+@pytest.fixture
+def clean_registry(monkeypatch):
+    monkeypatch.setattr(registry, "_DETECTORS", dict(registry._DETECTORS))
+
+
+def test_a_plug_in_through_an_entry_point(samples, monkeypatch, clean_registry):
+    point = importlib.metadata.EntryPoint("median", f"{__name__}:Median", registry.ENTRY_POINTS)
+    monkeypatch.setattr(
+        registry, "entry_points", lambda group: [point] if group == registry.ENTRY_POINTS else []
+    )
+    assert "median" in detector_names()
+    scores = fit_population("median", samples).score(samples)
+    own = samples.vectors[samples.users == "ann"]
+    np.testing.assert_allclose(scores[:, 0], -np.abs(samples.vectors - np.median(own, axis=0)).sum(axis=1))
+    wrong = importlib.metadata.EntryPoint("wrong", "math:pi", registry.ENTRY_POINTS)
+    monkeypatch.setattr(registry, "entry_points", lambda group: [wrong])
+    with pytest.raises(ValueError, match=r"entry point 'wrong' of keydyn\.detectors is no Detector: math:pi"):
+        detector_names()
+
+
+def test_names(clean_registry):
+    assert detector_names()[:3] == ("manhattan", "manhattan-scaled", "manhattan-filtered")
+    with pytest.raises(ValueError, match="there is no detector 'magic'; there are manhattan"):
+        make_detector("magic")
+    register(Median)
+    with pytest.raises(ValueError, match="there is a detector 'median' already"):
+        register(type("Other", (Median,), {}))

@@ -1,0 +1,104 @@
+"""Enrolled users: thresholds from held-out samples, and the folder that keeps them."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from keydyn.enrolment import Enrolled, _crossing, enrol, load_enrolled, n_fits
+from keydyn.keystrokes.schema import check_keystrokes
+
+
+def typed(seed=0, users=("ann", "bob", "eve"), n_samples=6, n_keys=8):
+    """People who type the same eight keys at tempos of their own."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for u, user in enumerate(users):
+        for session in range(n_samples):
+            press = np.cumsum(rng.lognormal(4.8 + 0.5 * u, 0.15, n_keys)).round(3)
+            hold = rng.lognormal(4.2 + 0.2 * u, 0.15, n_keys).round(3)
+            rows += [(user, session, "abcdefgh"[k], press[k], press[k] + hold[k]) for k in range(n_keys)]
+    return check_keystrokes(
+        pd.DataFrame(rows, columns=["user", "session", "keyname", "timepress", "timerelease"])
+    )
+
+
+@pytest.fixture(scope="module")
+def enrolled():
+    return enrol(typed())
+
+
+def test_it_recognises_them_again(enrolled):
+    later = enrolled.samples(typed(1))
+    scores = enrolled.scores(later)
+    assert (enrolled.users[np.argmax(scores.raw, axis=1)] == later.users).all()
+    for u, user in enumerate(enrolled.users):
+        accepted = scores.normalised[:, u] >= enrolled.thresholds[u]
+        assert accepted[later.users == user].mean() > 0.8
+        assert accepted[later.users != user].mean() < 0.2
+
+
+@pytest.mark.parametrize(
+    ("genuine", "impostor", "expected"),
+    [
+        ([0.9, 1.0], [0.0, 0.1], 0.5),
+        ([0.2, 0.6, 1.0], [0.0, 0.4, 0.8], 0.5),
+        ([0.5], [0.5], 0.5),
+    ],
+)
+def test_a_threshold_lies_between_scores(genuine, impostor, expected):
+    assert _crossing(np.array(genuine), np.array(impostor)) == pytest.approx(expected)
+
+
+def test_progress_counts_every_fit():
+    seen = []
+    enrol(typed(n_samples=3), progress=seen.append)
+    assert seen == list(range(1, n_fits(typed(n_samples=3)) + 1))
+    assert len(seen) == 3 * (3 + 1)
+
+
+def test_a_folder_round_trip(enrolled, tmp_path):
+    enrolled.save(tmp_path / "models")
+    again = load_enrolled(tmp_path / "models")
+    assert again.users.tolist() == enrolled.users.tolist()
+    np.testing.assert_array_equal(again.thresholds, enrolled.thresholds)
+    np.testing.assert_array_equal(again.penalties, enrolled.penalties)
+    later = enrolled.samples(typed(1))
+    np.testing.assert_array_equal(again.scores(later).raw, enrolled.scores(later).raw)
+    np.testing.assert_array_equal(again.event_penalties(later), enrolled.event_penalties(later))
+    assert isinstance(again, Enrolled)
+
+
+def test_a_user_alone_has_no_threshold(tmp_path):
+    alone = enrol(typed(users=("ann",)))
+    assert np.isnan(alone.thresholds).all()
+    alone.save(tmp_path)
+    assert np.isnan(load_enrolled(tmp_path).thresholds).all()
+
+
+def test_what_is_refused(enrolled, tmp_path):
+    with pytest.raises(ValueError, match="user 'zoe' is not enrolled; enrolled are ann, bob, eve"):
+        enrolled.number("zoe")
+    with pytest.raises(ValueError, match="user ann has 6 samples, fewer than the 7 that are needed"):
+        enrol(typed(), min_samples=7)
+    with pytest.raises(ValueError, match="manhattan keeps no model that could be stored"):
+        enrol(typed(), detector="manhattan")
+    with pytest.raises(ValueError, match=r"there is no models\.json in it"):
+        load_enrolled(tmp_path)
+    (tmp_path / "models.json").write_text("{}")
+    with pytest.raises(ValueError, match="cannot be read"):
+        load_enrolled(tmp_path)
+    enrolled.save(tmp_path)
+    manifest = json.loads((tmp_path / "models.json").read_text())
+    for change in (
+        {"version": 9},
+        {"users": []},
+        {"users": [manifest["users"][0] | {"file": "../elsewhere.keydyn"}]},
+        {"users": [manifest["users"][0] | {"threshold": "high"}]},
+    ):
+        (tmp_path / "models.json").write_text(json.dumps(manifest | change))
+        with pytest.raises(ValueError, match=r"cannot be read|lists no users"):
+            load_enrolled(tmp_path)
