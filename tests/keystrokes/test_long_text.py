@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keydyn.keystrokes import agreement
+from keydyn.datasets import load_dataset
 from keydyn.keystrokes.key_sets import HOLD_TREE, PAIR_TREE, in_pair, in_set, lineages
 from keydyn.keystrokes.long_text import COLUMNS, long_text_vectors, time_bounds
 
@@ -31,24 +31,14 @@ def held(*keys: tuple[str, float]) -> list[tuple[str, float, float]]:
     return [(key, 100.0, hold) for key, hold in keys]
 
 
-@pytest.mark.parametrize("dataset", agreement.DATASETS)
-def test_every_value_is_the_published_one(recordings: Path, dataset: str) -> None:
-    keystrokes, theirs = agreement.read_published(recordings, dataset)
-    ours = long_text_vectors(keystrokes)
+@pytest.mark.parametrize("name", ["fable", "essay"])
+def test_every_value_is_the_published_one(recordings: Path, name: str) -> None:
+    dataset = load_dataset(name, recordings)
+    ours, theirs = long_text_vectors(dataset.keystrokes), dataset.vectors
     assert list(ours.columns) == list(theirs.columns)
     assert list(ours.index) == list(theirs.index)
     # Both are sums of whole milliseconds: only the last digits of roots and quotients can differ.
     np.testing.assert_allclose(ours.to_numpy(), theirs.to_numpy(), rtol=1e-9, atol=1e-9)
-
-
-@pytest.mark.parametrize("dataset", agreement.DATASETS)
-def test_detectors_reach_the_published_figures_with_our_vectors(recordings: Path, dataset: str) -> None:
-    keystrokes, _ = agreement.read_published(recordings, dataset)
-    results = agreement.recognition(long_text_vectors(keystrokes)).set_index("detector")
-    for detector in results.index:
-        expected = agreement.PUBLISHED[dataset, detector]
-        # The paper gives three decimals.
-        np.testing.assert_allclose(results.loc[detector, ["accuracy", "eer"]], expected, atol=5.1e-4)
 
 
 def test_time_far_from_its_key_is_left_out_until_none_is_left() -> None:
@@ -238,7 +228,8 @@ def test_units_scale_and_samples_keep_their_vectors(samples) -> None:
 
 
 def test_a_new_sample_is_judged_by_the_population(recordings: Path) -> None:
-    keystrokes, theirs = agreement.read_published(recordings, "fable")
+    dataset = load_dataset("fable", recordings)
+    keystrokes, theirs = dataset.keystrokes, dataset.vectors
     bounds = time_bounds(keystrokes)
     whole = long_text_vectors(keystrokes, bounds)
     np.testing.assert_array_equal(whole, long_text_vectors(keystrokes))
@@ -277,41 +268,3 @@ def test_sets_divide_the_keys(names: list[str]) -> None:
     np.testing.assert_array_equal(sizes(*parts), sizes("non_letters"))
     parts = ("period", "comma", "quote", "punctuation_other")
     np.testing.assert_array_equal(sizes(*parts), sizes("punctuation"))
-
-
-def test_recognition_of_people_who_differ_and_of_people_who_do_not() -> None:
-    rng = np.random.default_rng(0)
-    index = pd.MultiIndex.from_product([range(8), range(4)], names=["user", "session"])
-    apart = pd.DataFrame(np.repeat(np.eye(8), 4, axis=0) * 100 + rng.normal(size=(32, 8)), index=index)
-    results = agreement.recognition(apart).set_index("detector")
-    assert (results.loc[["manhattan", "manhattan-scaled"], "accuracy"] == 1).all()
-    assert (results.loc[["manhattan", "manhattan-scaled"], "eer"] == 0).all()
-    alike = pd.DataFrame(rng.normal(size=(32, 8)), index=index)
-    # By chance one query in eight is right; three standard deviations of 32 tries more is .3.
-    assert (agreement.recognition(alike)["accuracy"] < 0.3).all()
-    with pytest.raises(ValueError, match="same sessions"):
-        agreement.recognition(apart.iloc[:-1])
-
-
-def test_a_difference_is_seen_in_its_family_alone() -> None:
-    index = pd.MultiIndex.from_product([range(2), range(2)], names=["user", "session"])
-    theirs = pd.DataFrame(100.0, index=index, columns=list(COLUMNS))
-    ours = theirs.copy()
-    ours.loc[(1, 1), "t1_t__h.std"] = 101.0
-    table = agreement.agreement(ours, theirs).set_index(["time", "statistic", "level"])
-    assert table["columns"].sum() == 218
-    assert table["values"].sum() == 4 * 218
-    assert table.loc[("t1", "std", 3), "equal"] == pytest.approx(1 - 1 / (4 * 15))
-    assert table.loc[("t1", "std", 3), "largest"] == pytest.approx(0.01)
-    assert (table.drop(("t1", "std", 3))["equal"] == 1).all()
-
-
-def test_command(recordings: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert agreement.main([str(recordings)]) == 0
-    printed = capsys.readouterr().out
-    assert "manhattan-scaled" in printed
-    assert "essay" in printed
-    assert agreement.main([]) == 2
-    assert "usage" in capsys.readouterr().err
-    assert agreement.main([str(tmp_path)]) == 1
-    assert "fable.csv" in capsys.readouterr().err

@@ -159,11 +159,11 @@ MANY = {
     ),
     "other states in a warm start": (
         lambda: POHMM(tol=0.1, warm_start=True).fit(X).set_params(n_states=3).fit(X),
-        "warm_start goes on with 2 states, but n_states is 3",
+        "the model goes on with 2 states, but n_states is 3",
     ),
     "another family in a warm start": (
         lambda: POHMM(tol=0.1, warm_start=True).fit(X).set_params(emission="gamma").fit(X),
-        r"warm_start goes on with LogNormal\(\) for feature 0, but emission says Gamma\(\)",
+        r"the model goes on with LogNormal\(\) for feature 0, but emission says Gamma\(\)",
     ),
     "infinite item": (lambda: fit_many(POHMM(tol=0.1), [GOOD, X * np.inf]), "^model 1: sequence 0, row 0"),
     "sample of nothing": (lambda: given().sample(0), "n_events must be a whole number, 1 or more, not 0"),

@@ -102,6 +102,17 @@ def test_weights_go_with_their_items(people):
         fit_many(POHMM(), items, sample_weight=weights[:1])
 
 
+def test_any_error_names_its_model(people):
+    sequences, _ = people
+
+    def fails(iteration):
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError) as caught:
+        fit_many(POHMM(callback=fails), [sequences[0]])
+    assert caught.value.__notes__ == ["model 0"]
+
+
 def test_an_error_names_its_model(people):
     sequences, _ = people
     bad = Sequences.from_arrays(np.array([[1.0], [-1.0]]))

@@ -214,6 +214,83 @@ def test_most_probable_joint_sequence(joint_case):
         assert ways[w, tuple(np.split(states, ends)[s].tolist())] == pytest.approx(log_p[s], rel=1e-10)
 
 
+def fitted_truth():
+    """A fitted model, with an event chain of counts: what it says of itself, and its interpolated chain."""
+    rng = np.random.default_rng(17)
+    lengths, X = [7, 5, 1, 9], rng.lognormal(1, 0.5, (22, 1))
+    events = rng.choice(list("abc"), 22)
+    events[-1] = "d"
+    model = POHMM(tol=0.5).fit(X, events=events, lengths=lengths)
+    m = len(model.event_types_)
+    pairs, share = np.zeros((m, m)), np.zeros(m)
+    for n, label in enumerate(events):
+        share[list("abcd").index(label)] += 1 / 22
+        if n not in (0, 7, 12, 13):
+            pairs[list("abcd").index(events[n - 1]), list("abcd").index(label)] += 1
+    leaving = pairs.sum(axis=1, keepdims=True)
+    observed = np.divide(pairs, leaving, out=np.full((m, m), 1 / m), where=leaving > 0)
+    weight = 1 / (1 + leaving)
+    truth = Truth(
+        list("abcd"),
+        model.startprob_,
+        model.transmat_,
+        [(e.family, e.params) for e in model.emission_],
+        model.event_startprob_,
+        (1 - weight) * observed + weight * share,
+    )
+    return model, truth
+
+
+@pytest.mark.parametrize("given", ["....", ".b..", "abdc", "a.da", "aaaa", "dd.."])
+def test_joint_questions_to_a_fitted_model(given):
+    """Its event chain is interpolated with the shares of the types; a start is not."""
+    model, truth = fitted_truth()
+    x = np.random.default_rng(1).lognormal(1, 0.5, (4, 1))
+    x[1] = np.nan
+    events = [None if label == "." else label for label in given]
+    codes = [4 if label == "." else "abcd".index(label) for label in given]
+    ways = {
+        (w, path): truth.log_events(w) + value
+        for w in truth.completions(codes)
+        for path, value in truth.paths(x, w).items()
+    }
+    total = special.logsumexp(list(ways.values()))
+    assert model.score_joint(x, events=events)[0] == pytest.approx(total, rel=1e-9)
+    if total == -np.inf:
+        return
+    by_types = {}
+    for (w, _), value in ways.items():
+        by_types[w] = np.logaddexp(by_types.get(w, -np.inf), value)
+    _, shares = model.predict_events(x, events=events)
+    np.testing.assert_allclose(shares, [_state_shares(by_types, n, 4) for n in range(4)], atol=1e-9)
+    log_p, types, states = model.decode_events(x, events=events)
+    assert log_p[0] == pytest.approx(max(ways.values()), rel=1e-9)
+    found = tuple("abcd".index(t) for t in types), tuple(states.tolist())
+    assert ways[found] == pytest.approx(log_p[0], rel=1e-9)
+
+
+def test_joint_likelihood_of_many_known_types_costs_no_square():
+    X = np.random.default_rng(2).lognormal(5, 1, (30_000, 1))
+    events = np.arange(30_000) % 20_000
+    model = POHMM(tol=1e9, max_iter=2).fit(X, events=events)
+    assert np.isfinite(model.score_joint(X, events=events)).all()
+    with pytest.raises(ValueError, match=r"20000 event types × 2 states are too many"):
+        model.predict_events(X[:5])
+
+
+def test_stationary_distribution_of_a_chain_that_hardly_moves():
+    """The two halves are equally likely, however rare the step between them."""
+    rare = [[1.0, 1e-20], [1e-20, 1.0]]
+    model = POHMM.from_parameters(
+        ["a", "b"],
+        np.ones((2, 1)),
+        np.ones((2, 2, 1, 1)),
+        [("normal", np.zeros((2, 1)), np.ones((2, 1)))],
+        event_transmat=rare,
+    )
+    np.testing.assert_allclose(model.event_prob_, [0.5, 0.5])
+
+
 def test_marginals_follow_the_printed_formulas():
     truth = Truth.random(np.random.default_rng(5), m=3, n_states=3)
     marginal = POHMM.from_parameters(*truth.arguments()).marginal_

@@ -318,3 +318,23 @@ def test_families_by_name():
     for wrong in (0.4, 201.0, float("nan")):
         with pytest.raises(ValueError, match=r"df must be between 0\.5 and 200"):
             Student(df=wrong)
+
+
+@pytest.mark.parametrize("shape", [1e3 + 1, 1e6, 1e9, 1e12])
+def test_a_gamma_of_large_shape_is_nearly_normal(shape):
+    """ln f(x) at mean + z standard deviations, by an expansion that has no cancelling terms."""
+    mean = 250.0
+    z = np.linspace(-3, 3, 13)
+    x = mean * (1 + z / np.sqrt(shape))
+    found = Gamma().log_density(x, {"shape": np.array(shape), "scale": np.array(mean / shape)})
+    u = (x - mean) / mean
+    # ln f = −½ ln(2π) + ½ ln a − ln x + a (ln(1 + u) − u), less 1/(12 a).
+    exact = (
+        -0.5 * np.log(2 * np.pi)
+        + 0.5 * np.log(shape)
+        - np.log(x)
+        + shape * (np.log1p(u) - u)
+        - 1 / (12 * shape)
+    )
+    # x itself is rounded: u to 1e-16, times a·u.
+    np.testing.assert_allclose(found, exact, rtol=0, atol=1e-10 + 1e-15 * np.sqrt(shape))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from keydyn import POHMM, Sequences
+from keydyn import POHMM, Sequences, load
 from keydyn.model import Student
 from tests.model.enumeration import Truth
 
@@ -91,6 +91,39 @@ def test_the_vocabulary_grows_unless_it_is_given():
     np.testing.assert_allclose(given.event_prob_, [1 / 3, 2 / 3])
     with pytest.raises(ValueError, match="first call only"):
         given.partial_fit(X, events=["a", "b"] * 20, event_types=["a", "z"])
+
+
+@pytest.mark.parametrize("settings", [{}, {"marginals": "exact"}, {"smoothing": None}], ids=str)
+def test_chunks_are_one_iteration_though_the_vocabulary_grows(settings):
+    """A type that an earlier chunk brought is as unknown to the parameters as one that comes now."""
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        X = [rng.lognormal(5, 0.6, (int(rng.integers(2, 20)), 2)) for _ in range(8)]
+        events = [rng.choice(list("abcdef")[: 2 + s // 2], len(x)).astype(object) for s, x in enumerate(X)]
+        for labels in events:
+            labels[rng.random(len(labels)) < 0.1] = None
+        weights = rng.uniform(0.2, 3, 8)
+        begun = quiet_fit(POHMM(max_iter=2, order_states=False, **settings), X[:2], events=events[:2])
+        once = copy.deepcopy(begun).set_params(warm_start=True, max_iter=1)
+        quiet_fit(once, X, events=events, sample_weight=weights)
+        for s in range(0, 8, 3):
+            begun.accumulate(X[s : s + 3], events=events[s : s + 3], sample_weight=weights[s : s + 3])
+        assert_same(begun.update(), once)
+
+
+def test_a_model_can_be_saved_between_accumulate_and_update(tmp_path):
+    X = np.random.default_rng(5).lognormal(5, 0.5, (40, 1))
+    model = quiet_fit(POHMM(max_iter=3), X[:20], events=["a", "b"] * 10)
+    model.accumulate(X[20:], events=["c", "a"] * 10)
+    model.save(tmp_path / "m")
+    assert load(tmp_path / "m").event_types_.tolist() == ["a", "b", "c"]
+    assert np.isfinite(POHMM().accumulate(X).bic(X))
+
+
+def test_going_on_with_other_states_is_refused():
+    X = np.random.default_rng(5).lognormal(5, 0.5, (40, 1))
+    with pytest.raises(ValueError, match="the model goes on with 2 states, but n_states is 3"):
+        POHMM().partial_fit(X).set_params(n_states=3).partial_fit(X)
 
 
 def test_partial_fit_after_fit_keeps_what_was_learnt(data):

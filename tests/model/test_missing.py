@@ -44,6 +44,17 @@ def test_the_marginal_model_keeps_the_names_of_the_features(data):
     assert np.isfinite(model.to_hmm().score(frame, lengths=data.lengths))
 
 
+def test_an_hmm_does_not_even_look_at_events(data):
+    hmm = HMM(tol=1e-3).fit(data.X, events=[0.5] * 7, lengths=data.lengths)
+    assert hmm.score(data, events=["a"]) == hmm.score(data)
+
+
+def test_a_masked_value_is_missing(data):
+    masked = np.ma.masked_array(data.X[:40], mask=np.random.default_rng(0).random((40, 2)) < 0.2)
+    model = POHMM(tol=1e-3).fit(data)
+    assert model.score(masked) == model.score(masked.filled(np.nan))
+
+
 def test_an_event_without_a_type_adds_to_no_type(data):
     """Counts, chain and pairs are those of the events that have a type; a gap makes no pair."""
     events = data.labels().astype(object)

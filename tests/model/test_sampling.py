@@ -93,6 +93,17 @@ def test_a_fitted_chain_with_a_dead_end():
     assert {p for p in pairs if p[0] != "z"} == {("a", "b"), ("b", "c"), ("c", "a"), ("b", "z")}
 
 
+def test_a_dead_end_among_pairs_that_are_listed(truth):
+    """Pairs of given parameters are all listed; those that the data do not show have probability zero."""
+    model = POHMM.from_parameters(*truth.arguments(), warm_start=True, tol=1e9, max_iter=3)
+    X, _, _ = model.sample(4, random_state=1)
+    model.fit(X, events=["k0", "k1", "k0", "k2"])
+    _, events, _ = model.sample(3000, random_state=2)
+    after = events[1:][events[:-1] == "k2"]
+    assert stats.chisquare(np.unique(after, return_counts=True)[1]).pvalue > ALPHA
+    assert len(set(after)) == 3
+
+
 def test_an_hmm_draws_one_type():
     hmm = HMM.from_parameters([0.2, 0.8], [[0.9, 0.1], [0.3, 0.7]], [("normal", [0.0, 9.0], [1.0, 1.0])])
     X, events, states = hmm.sample(20, random_state=0)

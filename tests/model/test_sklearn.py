@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import warnings
 
@@ -177,3 +178,5 @@ def test_information_criteria(sequences):
     assert "approximate" not in str(plain.bic(sequences))
     assert "approximate" in str(POHMM(tol=1e-2).fit(sequences).bic(sequences))
     assert "approximate" not in str(HMM(tol=1e-2).fit(sequences).bic(sequences))
+    floored = copy.deepcopy(POHMM(tol=1e-2, smoothing=None, density_floor=1e-5).fit(sequences).aic(sequences))
+    assert floored.approximate

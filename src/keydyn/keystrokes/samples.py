@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from keydyn.keystrokes.fixed_text import fixed_text_vectors, is_fixed_text
+from keydyn.keystrokes.long_text import long_text_vectors
 from keydyn.keystrokes.schema import SAMPLE
 from keydyn.keystrokes.timing import sequences_of
 from keydyn.model import Sequences
@@ -65,8 +66,6 @@ class Samples:
             return cls(
                 index, sequences, emission, fixed_text_vectors(keystrokes, sensors=sensors), "fixed text"
             )
-        from keydyn.keystrokes.long_text import long_text_vectors
-
         return cls(index, sequences, emission, long_text_vectors(keystrokes), "long text")
 
     @property

@@ -12,7 +12,7 @@ class Criterion(float):
 
     approximate: bool
 
-    def __new__(cls, value: float, approximate: bool) -> Criterion:
+    def __new__(cls, value: float, approximate: bool = False) -> Criterion:
         made = super().__new__(cls, value)
         made.approximate = approximate
         return made

@@ -24,8 +24,15 @@ class Generative(Fitted):
 
     def score_joint(self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None) -> Floats:
         """ln P(x, Ω), one a sequence; a missing event type is summed over, an unseen one refused."""
-        lattice = self._joint_lattice(X, events, lengths)
-        return lattices.per_sequence(lattices.filtered(lattice)[1], lattice.offsets)
+        sequences, codes = self._encode(X, events, lengths, reject_unknown=True)
+        parameters, offsets = self._parameters, sequences.offsets
+        if (codes < parameters.n_types).all():
+            index = EventIndex.of(codes, offsets, parameters.n_types)
+            lattice = lattices.build(parameters, sequences.X, index, self.density_floor)
+            given = joint.log_event_probability(parameters, codes, offsets)
+            return lattices.per_sequence(lattices.filtered(lattice)[1], offsets) + given
+        lattice = joint.joint_lattice(parameters, sequences.X, codes, offsets, self.density_floor)
+        return lattices.per_sequence(lattices.filtered(lattice)[1], offsets)
 
     def predict_events(
         self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Self
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from keydyn.model import fitting, initialize, training, vocabulary
+from keydyn.model.emissions import families_of
 from keydyn.model.fitted import Fitted
 from keydyn.model.smoothing import normalised
 from keydyn.model.statistics import expectation
@@ -86,6 +88,9 @@ class Incremental(Fitted):
         begun = hasattr(self, "_parameters")
         sequences, families = self._take(X, events, lengths, new=not begun)
         settings = self._settings(sequences.n_features)
+        if begun:
+            families_now = families_of(self.emission, sequences.n_features)
+            training.check_unchanged(self._parameters, settings, families_now)
         known = self.event_types_ if begun else None
         closed = self._closed
         if event_types is not None:
@@ -102,8 +107,20 @@ class Incremental(Fitted):
         totals = expectation(parameters, data, settings.density_floor)
         if self._totals is not None and (after_fit or not self._totals_from_fit):
             totals = self._totals.merged(totals, families)
-        if not begun:
+        if begun:
+            self._make_room(len(data.event_types) - len(self.event_types_))
+        else:
             self._compare_features(sequences, reset=True)
+            self._parameters = parameters
+            self._count_parameters(totals.counts, settings)
         self._parameters, self._totals, self._closed = parameters, totals, closed
         self._totals_from_fit = False
         return self
+
+    def _make_room(self, new: int) -> None:
+        """Rows for new event types in what is told of the old ones: no state is likelier, no floor acted."""
+        shape = (new, self._parameters.n_states)
+        if self._stationary is not None:
+            self._stationary = np.vstack([self._stationary, normalised(np.zeros(shape))])
+        if hasattr(self, "scale_floored_"):
+            self.scale_floored_ = [np.vstack([a, np.zeros(shape, dtype=bool)]) for a in self.scale_floored_]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from keydyn.model.arrays import Floats, Integers
-from keydyn.model.lattice import Lattice
+from keydyn.model.lattice import Lattice, per_sequence
 from keydyn.model.marginals import joint_transmat
 from keydyn.model.parameters import Parameters
 
@@ -25,6 +25,22 @@ def interpolated_chain(parameters: Parameters) -> Floats:
     if not share.any():
         return observed
     return (1.0 - share) * observed + share * parameters.chain.prob
+
+
+def log_event_probability(parameters: Parameters, codes: Integers, offsets: Integers) -> Floats:
+    """ln P(Ω) of sequences whose types are all known, one a sequence, over observed pairs only."""
+    chain, m = parameters.chain, parameters.n_types
+    startprob, pair_prob = chain.known()
+    before, after = codes[:-1], codes[1:]
+    rows = parameters.find_pairs(before * m + after)
+    observed = np.append(pair_prob, 0.0)[rows]
+    observed[chain.leaving[before] == 0] = 1.0 / m
+    share = 1.0 / (1.0 + chain.leaving[before])
+    steps = observed if not share.any() else (1.0 - share) * observed + share * chain.prob[after]
+    factors = np.append(1.0, steps)
+    factors[offsets[:-1]] = startprob[codes[offsets[:-1]]]
+    with np.errstate(divide="ignore"):
+        return per_sequence(np.log(factors), offsets)
 
 
 def joint_lattice(

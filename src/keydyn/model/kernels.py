@@ -7,8 +7,8 @@ the m·M lattice of key recovery) is not known here.
 
 Forward and backward work on densities divided by the step's largest and rescale at each step, which needs
 no logarithm but one an event. Two things can go wrong with that, and both send the sequence to the
-log-domain twin of the loop: a step whose scaled sum is below `TINY`, and a probability that was lost to
-underflow at a place where nothing larger has covered it since (`lost` below).
+log-domain twin of the loop: a step whose scaled sum is too small, and a probability that was lost to
+underflow at a place where nothing larger has covered it since (`lost` and `underflows` below).
 """
 
 from __future__ import annotations
@@ -21,8 +21,19 @@ from keydyn.model.arrays import Floats, Integers, compiled
 from keydyn.model.log_kernels import log_backward, log_forward, safe_log
 
 TINY = 1e-280
-# A value that was lost is at most TINY of its step's sum; 1e-250 leaves thirty digits above it.
+# Underflow takes less than 2.3e-308. Of a step whose sum is at least FAINT that is at most 1e-279, and a
+# probability of COVERED or more leaves thirty digits above it.
 COVERED = 1e-250
+FAINT = 1e-28
+
+
+@compiled
+def underflows(probability: Floats, weight: Floats) -> bool:
+    """Whether a term p·w of a sum is too small to be held, though neither p nor w is zero."""
+    for i in range(len(probability)):
+        if probability[i] > 0.0 and weight[i] > 0.0 and probability[i] * weight[i] < TINY:
+            return True
+    return False
 
 
 @compiled
@@ -57,14 +68,16 @@ def scaled_forward(
         total = 0.0
         for j in range(n_states):
             predicted = filtered[n, j]
-            if lost and predicted < COVERED:
+            if predicted < COVERED and (
+                lost or (n > first and underflows(filtered[n - 1], transmat[trans_index[n], :, j]))
+            ):
                 return False
             value = predicted * math.exp(log_density[n, j] - largest)
             if value < TINY and predicted > 0.0 and log_density[n, j] > -math.inf:
                 lost = True
             filtered[n, j] = value
             total += value
-        if total < TINY:
+        if total < (FAINT if lost else TINY):
             return False
         for j in range(n_states):
             filtered[n, j] /= total
@@ -110,30 +123,35 @@ def scaled_backward(
     """β (Eqs. 8–9), divided by its largest at each step, and γ (Eq. 10).
 
     `posterior` holds the filtered probabilities and gets γ. `density` and `beta` are scratch, one row an
-    event of this sequence; both are read again for ξ.
+    event of this sequence; `density` then holds the density times β (but for the first event), for ξ.
     False if the log domain is needed.
     """
     n_states = log_density.shape[1]
     lost = False
     for n in range(last - 1, first - 1, -1):
         row = n - first
+        scale = 1.0
         if n == last - 1:
             for j in range(n_states):
                 beta[row, j] = 1.0
         else:
-            largest = 0.0
+            for j in range(n_states):
+                density[row + 1, j] *= beta[row + 1, j]
+            scale = 0.0
             for i in range(n_states):
                 value = 0.0
                 for j in range(n_states):
-                    value += transmat[trans_index[n + 1], i, j] * density[row + 1, j] * beta[row + 1, j]
-                if lost and value < COVERED:
+                    value += transmat[trans_index[n + 1], i, j] * density[row + 1, j]
+                if value < COVERED and (
+                    lost or underflows(density[row + 1], transmat[trans_index[n + 1], i])
+                ):
                     return False
                 beta[row, i] = value
-                largest = max(largest, value)
-            if largest < TINY:
+                scale = max(scale, value)
+            if scale < TINY:
                 return False
             for i in range(n_states):
-                beta[row, i] /= largest
+                beta[row, i] /= scale
         largest = -math.inf
         for j in range(n_states):
             largest = max(largest, log_density[n, j])
@@ -144,7 +162,8 @@ def scaled_backward(
                 lost = True
             posterior[n, j] *= beta[row, j]
             total += posterior[n, j]
-        if total < COVERED:
+        # scale · total is what ξ of the step from here adds up to, before it is normalised.
+        if scale * total < COVERED:
             return False
         for j in range(n_states):
             posterior[n, j] /= total
@@ -210,9 +229,7 @@ def forward_backward(
                             - increments[n]
                         )
                     else:
-                        joint[i, j] = (
-                            alpha[row - 1, i] * transmat[table, i, j] * density[row, j] * beta[row, j]
-                        )
+                        joint[i, j] = alpha[row - 1, i] * transmat[table, i, j] * density[row, j]
                     total += joint[i, j]
             for i in range(n_states):
                 for j in range(n_states):

@@ -79,7 +79,7 @@ def log_densities(parameters: Parameters, X: Floats, codes: Integers, floor: flo
     """
     total = np.zeros((len(X), parameters.n_states))
     for k in range(X.shape[1]):
-        emission = parameters.emission_table(k)
+        emission = parameters.emission_tables[k]
         present = ~np.isnan(X[:, k])
         everywhere = bool(present.all())
         values, rows = (X[:, k], codes) if everywhere else (X[present, k], codes[present])
@@ -101,7 +101,7 @@ def build(parameters: Parameters, X: Floats, index: EventIndex, floor: float | N
         log_densities(parameters, X, index.codes, floor),
         index.offsets,
         index.start_index,
-        parameters.start_table(),
+        parameters.start_table,
         index.trans_index,
         parameters.transmat_of(index.before, index.after),
     )

@@ -40,3 +40,6 @@ def _fit_one(model: Model, item: Any, weights: Any, number: int) -> Model:
         return fresh.fit(item, sample_weight=weights)
     except (ValueError, TypeError) as error:
         raise ValueError(f"model {number}: {error}") from error
+    except Exception as error:
+        error.add_note(f"model {number}")
+        raise

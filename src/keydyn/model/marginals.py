@@ -83,14 +83,21 @@ def stationary_distribution(transmat: Floats) -> Floats | None:
     if np.count_nonzero(~leaves) != 1:
         return None
     closed = np.flatnonzero(label == np.flatnonzero(~leaves)[0])
-    balance = transmat[np.ix_(closed, closed)].T - np.eye(len(closed))
-    balance[-1] = 1.0
-    right = np.zeros(len(closed))
-    right[-1] = 1.0
     distribution = np.zeros(n)
-    distribution[closed] = np.maximum(np.linalg.solve(balance, right), 0.0)
-    distribution /= distribution.sum()
+    distribution[closed] = _balanced(transmat[np.ix_(closed, closed)])
     return distribution
+
+
+def _balanced(rates: Floats) -> Floats:
+    """Of an irreducible chain, by Grassmann, Taksar and Heyman: nothing is subtracted, so nothing cancels."""
+    n = len(rates)
+    for k in range(n - 1, 0, -1):
+        rates[:k, k] /= rates[k, :k].sum()
+        rates[:k, :k] += np.outer(rates[:k, k], rates[k, :k])
+    shares = np.ones(n)
+    for k in range(1, n):
+        shares[k] = shares[:k] @ rates[:k, k]
+    return np.asarray(shares / shares.sum(), dtype=np.float64)
 
 
 def joint_transmat(transmat: Floats, event_transmat: Floats) -> Floats:

@@ -81,7 +81,7 @@ class OnlineFilters:
         steps = self._steps(self._last[which], codes, begun)
         filtered = self._log_filtered[which]
         increments = np.empty(len(which))
-        filter_step(filtered, begun, self._parameters.start_table()[codes], steps, log_density, increments)
+        filter_step(filtered, begun, self._parameters.start_table[codes], steps, log_density, increments)
         self._log_filtered[which] = filtered
         self._last[which] = codes
         self.n_events[which] += 1
@@ -154,12 +154,12 @@ class OnlineFilters:
                 )
 
     def _encode(self, events: Any, which: Integers) -> Integers:
-        known = self._parameters.event_types
+        known, known_places = self._parameters.event_types, self._parameters.type_places
         labels = np.full(len(which), None) if events is None else vocabulary.as_labels(events)
         if len(labels) != len(which):
             raise ValueError(f"events must be one label a stream: {len(which)} streams, {len(labels)} labels")
         codes, types = vocabulary.encode(labels)
-        places, unseen = vocabulary.find(codes, types, known)
+        places, unseen = vocabulary.find(codes, types, known, known_places)
         if self._reject_unknown and unseen.any():
             row = int(np.argmax(unseen))
             raise ValueError(f"stream {which[row]}: event type {labels[row]!r} was not seen in fitting")

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
+from keydyn.model import vocabulary
 from keydyn.model.arrays import Floats, Integers
 from keydyn.model.emissions import Emission
 from keydyn.model.smoothing import Smoothing, smoothed_transitions
@@ -154,19 +156,27 @@ class Parameters:
             table[(before == m) & (after == m)] = marginal.transmat
         return table
 
+    @cached_property
     def start_table(self) -> Floats:
         """π[j | ω] with one more row, the marginal, for unknown types."""
         if self.marginal is None:
             return self.startprob
         return np.vstack([self.startprob, self.marginal.startprob])
 
-    def emission_table(self, feature: int) -> Emission:
-        """The emission of a feature with one more row, the marginal, for unknown types."""
-        emission = self.emission[feature]
+    @cached_property
+    def emission_tables(self) -> list[Emission]:
+        """The emission of each feature with one more row, the marginal, for unknown types."""
         if self.marginal is None:
-            return emission
-        marginal = self.marginal.emission[feature].params
-        return emission.replace({k: np.vstack([v, marginal[k]]) for k, v in emission.params.items()})
+            return self.emission
+        return [
+            emission.replace({k: np.vstack([v, marginal.params[k]]) for k, v in emission.params.items()})
+            for emission, marginal in zip(self.emission, self.marginal.emission, strict=True)
+        ]
+
+    @cached_property
+    def type_places(self) -> dict[Any, int]:
+        """The code of each event type."""
+        return vocabulary.places_of(self.event_types)
 
     def dense_transmat(self) -> Floats:
         """(m, m, M, M), unseen pairs included."""
@@ -211,7 +221,12 @@ class Parameters:
         all_pairs = np.unique(np.concatenate([self.pairs, pairs]), axis=0)
         if new == 0 and len(all_pairs) == len(self.pairs):
             return self
-        transmat = self.transmat_of(np.minimum(all_pairs[:, 0], m), np.minimum(all_pairs[:, 1], m))
+        # A type of which nothing was learnt yet, as after an `accumulate` that brought it, counts as unknown.
+        learnt = (self.chain.prob != 0) | (self.chain.leaving > 0) | (self.chain.entering > 0)
+        place = np.full(len(event_types), m)
+        place[:m][learnt] = np.flatnonzero(learnt)
+        transmat = self.transmat_of(place[all_pairs[:, 0]], place[all_pairs[:, 1]])
+        transmat[_rows_of(self.pairs, all_pairs, len(event_types))] = self.transmat
         chain, marginal = self.chain, self.marginal
         if new:
             known = self.known_marginal()
@@ -236,10 +251,10 @@ class Parameters:
         rows = np.minimum(np.arange(len(event_types)), m)
         return Parameters(
             event_types,
-            self.start_table()[rows],
+            self.start_table[rows],
             all_pairs,
             transmat,
-            [e.replace(self.emission_table(k).at(rows)) for k, e in enumerate(self.emission)],
+            [e.replace(self.emission_tables[k].at(rows)) for k, e in enumerate(self.emission)],
             chain,
             marginal,
             self.smoothing,

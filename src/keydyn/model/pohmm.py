@@ -312,7 +312,7 @@ class HMM(POHMM):
         )
 
     def _as_sequences(self, X: Any, events: Any, lengths: ArrayLike | None) -> Sequences:
-        return super()._as_sequences(X, events, lengths).without_events()
+        return super()._as_sequences(X, None, lengths).without_events()
 
 
 def _as_rows(item: Any) -> Any:

@@ -116,7 +116,7 @@ def after(
     steps = parameters.transmat_of(last, following)
     weights = np.einsum("si,sij->sj", filtered, steps)
     emission = [
-        parameters.emission_table(k).replace(parameters.emission_table(k).at(following))
+        parameters.emission_tables[k].replace(parameters.emission_tables[k].at(following))
         for k in range(len(parameters.emission))
     ]
     return NextEmission(weights, emission, floor)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,13 +13,17 @@ from keydyn.model.arrays import Floats, Integers
 from keydyn.model.emissions import Emission, Family, families_of, family
 from keydyn.model.given import check_emission, distribution
 from keydyn.model.parameters import EventChain, Marginal, Parameters
-from keydyn.model.settings import check_settings
+from keydyn.model.settings import check_settings, is_whole
 from keydyn.model.smoothing import Smoothing
 
 if TYPE_CHECKING:
     from keydyn.model.pohmm import POHMM
 
 Tensors = dict[str, NDArray[Any]]
+FIELDS = {
+    *("format", "version", "class", "event_types", "feature_names", "families"),
+    *("settings", "smoothing", "closed", "fit", "sha256"),
+}
 
 
 def classes() -> dict[str, type[POHMM]]:
@@ -29,19 +34,25 @@ def classes() -> dict[str, type[POHMM]]:
 
 def restored(header: dict[str, Any], tensors: Tensors) -> POHMM:
     """The model that a file's header and tensors describe; an error if they describe none."""
+    strange = set(header) - FIELDS
+    if strange:
+        raise ValueError(f"the header has fields that belong to no model: {', '.join(sorted(strange))}")
     _check_types(tensors)
     families = [_family_of(spec) for spec in header["families"]]
     model = _unfitted(header, families)
     parameters = _parameters(header, tensors, families)
     if parameters.n_states != model.n_states:
         raise ValueError(f"the header says {model.n_states} states, the tensors {parameters.n_states}")
+    if header["class"] == "HMM" and not vocabulary.is_single(parameters.event_types):
+        raise ValueError("an HMM has no event types of its own")
     model._take_given(parameters)
     if not isinstance(header["closed"], bool):
         raise ValueError(f"closed is {header['closed']!r}")
     model._closed = header["closed"]
     names = header["feature_names"]
     if names:
-        if len(names) != len(families) or not all(isinstance(name, str) for name in names):
+        text = isinstance(names, list) and all(isinstance(name, str) for name in names)
+        if not text or len(names) != len(families):
             raise ValueError("feature_names does not fit the features")
         model.feature_names_in_ = np.array(names, dtype=object)
     for name, value in header["fit"].items():
@@ -49,7 +60,7 @@ def restored(header: dict[str, Any], tensors: Tensors) -> POHMM:
     if "stationary" in tensors:
         model._stationary = distribution("stationary", tensors["stationary"], parameters.startprob.shape)
     if "history" in tensors:
-        model.history_ = _finite(tensors, "history", (None,))
+        model.history_ = _finite(tensors, "history", (header["fit"].get("n_iter_"),))
     if "scale_floored.0" in tensors:
         model.scale_floored_ = [tensors[f"scale_floored.{k}"] for k in range(len(families))]
         if any(acted.shape != parameters.startprob.shape for acted in model.scale_floored_):
@@ -92,22 +103,23 @@ def _check_types(tensors: Tensors) -> None:
 
 
 def _fit_attribute(name: str, value: Any) -> str:
-    kinds = {
-        "log_likelihood_": float,
-        "n_iter_": int,
-        "stop_reason_": str,
-        "n_parameters_": int,
-        "n_parameters_full_": int,
+    right = {
+        "log_likelihood_": isinstance(value, float) and math.isfinite(value),
+        "n_iter_": is_whole(value) and value >= 1,
+        "stop_reason_": value in ("tol", "max_iter", "decrease", "callback"),
+        "n_parameters_": is_whole(value) and value >= 0,
+        "n_parameters_full_": is_whole(value) and value >= 0,
     }
-    if name not in kinds or not isinstance(value, kinds[name]):
+    if not right.get(name, False):
         raise ValueError(f"the header's fit has {name} = {value!r}")
     return name
 
 
 def _parameters(header: dict[str, Any], tensors: Tensors, families: list[Family]) -> Parameters:
-    if not isinstance(header["event_types"], list):
-        raise ValueError("event_types is no list")
-    types = vocabulary.check_types(header["event_types"])
+    labels = header["event_types"]
+    if not isinstance(labels, list) or any(isinstance(label, float) for label in labels):
+        raise ValueError("event_types is no list of text or whole numbers")
+    types = vocabulary.check_types(labels)
     m = len(types)
     startprob = distribution("startprob", tensors["startprob"], (m, None))
     n_states = startprob.shape[1]

@@ -27,17 +27,19 @@ def draw_events(parameters: Parameters, offsets: Integers, generator: np.random.
     startprob, pair_prob = parameters.chain.known()
     m = parameters.n_types
     start = generator.choice(m, size=len(offsets) - 1, p=startprob / startprob.sum())
-    first = np.searchsorted(parameters.pairs[:, 0], np.arange(m + 1))
+    # A pair can be listed without having occurred; a type with such pairs only is a dead end.
+    pairs, pair_prob = parameters.pairs[pair_prob > 0], pair_prob[pair_prob > 0]
+    first = np.searchsorted(pairs[:, 0], np.arange(m + 1))
     # Cumulative within each row of the chain; a row's last bound is one whatever the rounding.
     running = np.cumsum(pair_prob)
     before_row = np.concatenate([[0.0], running])[first[:-1]]
-    bounds = running - before_row[parameters.pairs[:, 0]]
+    bounds = running - before_row[pairs[:, 0]]
     codes = np.empty(int(offsets[-1]), dtype=np.int64)
     walks.walk_events(
         offsets,
         start.astype(np.int64),
         first.astype(np.int64),
-        np.ascontiguousarray(parameters.pairs[:, 1]),
+        np.ascontiguousarray(pairs[:, 1]),
         bounds,
         generator.random(len(codes)),
         codes,
@@ -51,7 +53,7 @@ def draw_states(parameters: Parameters, index: EventIndex, generator: np.random.
     walks.walk_states(
         index.offsets,
         index.start_index,
-        parameters.start_table(),
+        parameters.start_table,
         index.trans_index,
         parameters.transmat_of(index.before, index.after),
         generator.random(len(states)),
@@ -66,6 +68,6 @@ def draw_emissions(
     """Emissions of given event types and states, from the plain density whatever the floor in scoring."""
     columns = []
     for k in range(len(parameters.emission)):
-        emission = parameters.emission_table(k)
+        emission = parameters.emission_tables[k]
         columns.append(emission.distribution.draw(generator, emission.at((codes, states))))
     return np.stack(columns, axis=1)

@@ -280,6 +280,8 @@ def _is_list_of_sequences(X: Any) -> bool:
 
 
 def _check_flat(X: Any) -> Floats:
+    if np.ma.isMaskedArray(X):
+        X = np.ma.filled(X.astype(np.float64), np.nan)
     if isinstance(X, (list, tuple)) and len({np.size(item) for item in X[:2]}) > 1:
         raise ValueError(
             "X is a list of items of different length: as rows they differ in their number of columns; "

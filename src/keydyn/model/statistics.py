@@ -233,7 +233,7 @@ def expectation(parameters: Parameters, data: Data, density_floor: float | None)
         weighted_sums(index.codes, m, weighted),
         transitions,
         [
-            family.statistics(data.X[:, k], weighted, index.codes, m, parameters.emission_table(k).params)
+            family.statistics(data.X[:, k], weighted, index.codes, m, parameters.emission_tables[k].params)
             for k, family in enumerate(data.families)
         ],
         data.overall,

@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import secrets
+from collections.abc import Mapping
 from dataclasses import asdict
 from os import PathLike
 from pathlib import Path
@@ -94,6 +95,8 @@ def _check_saveable(model: POHMM) -> None:
 def _header(model: POHMM) -> dict[str, Any]:
     parameters = model._parameters
     settings = {k: v for k, v in model.get_params(deep=False).items() if k not in NOT_STORED}
+    if isinstance(settings["smoothing"], Mapping):
+        settings["smoothing"] = dict(settings["smoothing"])
     emission = settings["emission"]
     one_for_all = isinstance(emission, (str, Family))
     settings["emission"] = _emission_spec(emission) if one_for_all else [*map(_emission_spec, emission)]

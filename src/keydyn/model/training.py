@@ -52,15 +52,15 @@ def training_data(
 
 
 def check_unchanged(current: Parameters, settings: Settings, families: list[Family]) -> None:
-    """`ValueError` if a warm start is to go on with other states or families than it began with."""
+    """`ValueError` if a model is to go on learning with other states or families than it began with."""
     if settings.n_states != current.n_states:
         raise ValueError(
-            f"warm_start goes on with {current.n_states} states, but n_states is {settings.n_states}"
+            f"the model goes on with {current.n_states} states, but n_states is {settings.n_states}"
         )
     for k, (emission, wanted) in enumerate(zip(current.emission, families, strict=True)):
         if emission.distribution != wanted:
             raise ValueError(
-                f"warm_start goes on with {emission.distribution} for feature {k}, but emission says {wanted}"
+                f"the model goes on with {emission.distribution} for feature {k}, but emission says {wanted}"
             )
 
 
@@ -108,7 +108,7 @@ def stationary(parameters: Parameters, data: Data) -> Floats:
     walks.propagate(
         index.offsets,
         index.start_index,
-        parameters.start_table(),
+        parameters.start_table,
         index.trans_index,
         parameters.transmat_of(index.before, index.after),
         occupancy,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -108,11 +108,19 @@ def check_types(event_types: Sequence[Any] | Types) -> Types:
     return given
 
 
-def translation(source: Types, target: Types) -> Integers:
-    """The place in `target` of each type of `source`, or len(target); one more entry for MISSING."""
-    place = {label: n for n, label in enumerate(target.tolist())}
+def places_of(types: Types) -> dict[Any, int]:
+    """The place of each type."""
+    return {label: n for n, label in enumerate(types.tolist())}
+
+
+def translation(source: Types, target: Types, places: Mapping[Any, int] | None = None) -> Integers:
+    """The place in `target` of each type of `source`, len(target) if it has none; a last entry for MISSING.
+
+    `places` is `places_of(target)`, if it is at hand.
+    """
+    known = places_of(target) if places is None else places
     unknown = len(target)
-    return np.array([place.get(label, unknown) for label in source.tolist()] + [unknown], dtype=np.int64)
+    return np.array([known.get(label, unknown) for label in source.tolist()] + [unknown], dtype=np.int64)
 
 
 def is_single(types: Types) -> bool:
@@ -120,15 +128,17 @@ def is_single(types: Types) -> bool:
     return len(types) == 1 and bool(types[0] == SINGLE_TYPE)
 
 
-def find(codes: Integers, source: Types, target: Types) -> tuple[Integers, NDArray[np.bool_]]:
+def find(
+    codes: Integers, source: Types, target: Types, places: Mapping[Any, int] | None = None
+) -> tuple[Integers, NDArray[np.bool_]]:
     """Codes into `target` of events coded into `source`, and which have a type that is not in `target`.
 
     Both those and events without a type get the code len(target).
     """
     if is_single(target):
         return np.zeros(len(codes), dtype=np.int64), np.zeros(len(codes), dtype=bool)
-    places = translation(source, target)[codes]
-    return places, (places == len(target)) & (codes != MISSING)
+    found = translation(source, target, places)[codes]
+    return found, (found == len(target)) & (codes != MISSING)
 
 
 def union(known: Types, more: Types) -> Types:

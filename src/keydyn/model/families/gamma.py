@@ -15,6 +15,10 @@ from keydyn.model.emissions import NO_MASS, Family, Params, Stats, check_positiv
 from keydyn.model.moments import add_stats, mixture_moments
 from keydyn.model.sums import weighted_moments
 
+HALF_LOG_TAU = 0.5 * math.log(2.0 * math.pi)
+# From this shape on the next term of Stirling's series is below 1e-18.
+STIRLING = 1e3
+
 
 @register
 @dataclass(frozen=True)
@@ -30,7 +34,13 @@ class Gamma(Family):
     def log_density(self, x: Floats, params: Params) -> Floats:
         shape, scale = params["shape"], params["scale"]
         ratio = x / scale
-        return special.xlogy(shape - 1.0, ratio) - ratio - special.gammaln(shape) - np.log(scale)
+        direct = special.xlogy(shape - 1.0, ratio) - ratio - special.gammaln(shape) - np.log(scale)
+        # Terms as large as the shape cancel; Stirling's series has them cancelled already.
+        large = np.maximum(shape, STIRLING)
+        relative = ratio / large
+        series = (1 / 12 - 1 / (360 * large**2)) / large
+        cancelled = large * (np.log(relative) - (relative - 1.0)) + 0.5 * np.log(large) - series
+        return np.where(shape > STIRLING, cancelled - HALF_LOG_TAU - np.log(x), direct)
 
     def cdf(self, x: Floats, params: Params) -> Floats:
         return np.asarray(special.gammainc(params["shape"], np.maximum(x, 0.0) / params["scale"]))

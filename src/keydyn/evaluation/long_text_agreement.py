@@ -1,0 +1,91 @@
+"""How well our long-text vectors agree with the published ones, and what detectors make of either.
+
+`python -m keydyn.evaluation.long_text_agreement` prints both tables, for data that was fetched or lies in the
+folder given.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from keydyn.datasets import Dataset, load_dataset
+from keydyn.evaluation.published_protocol import recognition, score_all
+from keydyn.keystrokes.key_sets import lineages
+from keydyn.keystrokes.long_text import STATISTICS, TIMES, TREES, long_text_vectors
+from keydyn.keystrokes.samples import Samples
+
+DATASETS = ("fable", "essay")
+DETECTORS = ("manhattan", "manhattan-scaled", "svm")
+# Equal: to this share of the published value. Means of t1 can be next to 0, so a little is always allowed.
+RELATIVE, ABSOLUTE = 1e-6, 1e-9
+
+
+def agreement(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
+    """By kind of time, statistic and level of the tree: the share of equal values, and relative differences.
+
+    Level 0 is the root, all keys. Both frames are indexed by (user, session).
+    """
+    theirs = theirs.loc[ours.index, ours.columns]
+    rows = []
+    for time, tree in TREES.items():
+        ancestors = lineages(tree)
+        for statistic in STATISTICS:
+            for level in range(1 + max(map(len, ancestors.values()))):
+                names = [name for name in ancestors if len(ancestors[name]) == level]
+                columns = [f"{time}_{name}.{statistic}" for name in names]
+                rows.append(
+                    (time, statistic, level, len(columns), *_differences(ours[columns], theirs[columns]))
+                )
+    return pd.DataFrame(
+        rows, columns=["time", "statistic", "level", "columns", "values", "equal", "median", "largest"]
+    )
+
+
+def _differences(ours: pd.DataFrame, theirs: pd.DataFrame) -> tuple[int, float, float, float]:
+    """How many values, the share that is equal, and the median and largest relative difference."""
+    published = np.abs(theirs.to_numpy())
+    apart = np.abs(ours.to_numpy() - theirs.to_numpy())
+    relative = apart / np.maximum(published, ABSOLUTE)
+    equal = apart <= RELATIVE * published + ABSOLUTE
+    return apart.size, float(equal.mean()), float(np.median(relative)), float(relative.max())
+
+
+def detectors_on(dataset: Dataset, vectors: pd.DataFrame) -> pd.DataFrame:
+    """Mean accuracy and equal error rate of the three vector detectors, by the published protocol."""
+    samples = Samples.of(dataset.keystrokes, vectors=vectors)
+    rows = [(name, *recognition(score_all(name, samples)).mean()) for name in DETECTORS]
+    return pd.DataFrame(rows, columns=["detector", "accuracy", "eer"])
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print the two tables; the only argument, if any, is the folder of the data."""
+    if len(arguments) > 1:
+        print("usage: python -m keydyn.evaluation.long_text_agreement [FOLDER]", file=sys.stderr)
+        return 2
+    tables, results = {}, {}
+    try:
+        for name in DATASETS:
+            dataset = load_dataset(name, arguments[0] if arguments else None)
+            if dataset.vectors is None:
+                raise ValueError(f"the authors' vectors of {name} are not there")
+            ours = long_text_vectors(dataset.keystrokes)
+            tables[name] = agreement(ours, dataset.vectors)
+            results[name] = detectors_on(dataset, ours).merge(
+                detectors_on(dataset, dataset.vectors), on="detector", suffixes=(" (ours)", " (theirs)")
+            )
+    except (ValueError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    print(f"Times: {', '.join(f'{short} = {long}' for short, long in TIMES.items())}. Level 0 is all keys.")
+    print(pd.concat(tables, names=["dataset", None]).droplevel(1).to_string(float_format="{:.3g}".format))
+    merged = pd.concat(results, names=["dataset", None]).droplevel(1)
+    print(merged.to_string(float_format="{:.3f}".format))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
