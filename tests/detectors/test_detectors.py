@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -158,18 +156,40 @@ def clean_registry(monkeypatch):
     monkeypatch.setattr(registry, "_DETECTORS", dict(registry._DETECTORS))
 
 
-def test_a_plug_in_through_an_entry_point(samples, monkeypatch, clean_registry):
-    point = importlib.metadata.EntryPoint("median", f"{__name__}:Median", registry.ENTRY_POINTS)
-    monkeypatch.setattr(
-        registry, "entry_points", lambda group: [point] if group == registry.ENTRY_POINTS else []
-    )
-    assert "median" in detector_names()
-    scores = fit_population("median", samples).score(samples)
+TOY = """
+import numpy as np
+from keydyn.detectors import Detector
+
+class Toy(Detector):
+    name, title = "toy", "Toy"
+
+    def fit(self, samples):
+        self.middle_ = np.median(samples.vectors, axis=0)
+        return self
+
+    def score(self, samples):
+        return -np.abs(samples.vectors - self.middle_).sum(axis=1)
+"""
+
+
+def install(folder, target):
+    """What an installer leaves of a package called toy with an entry point."""
+    (folder / "toy_detector.py").write_text(TOY)
+    information = folder / "toy_detector-1.0.dist-info"
+    information.mkdir(exist_ok=True)
+    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: toy-detector\nVersion: 1.0\n")
+    (information / "entry_points.txt").write_text(f"[keydyn.detectors]\ntoy = {target}\n")
+
+
+def test_a_plug_in_through_an_entry_point(samples, monkeypatch, clean_registry, tmp_path):
+    install(tmp_path, "toy_detector:Toy")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert "toy" in detector_names()
+    scores = fit_population("toy", samples).score(samples)
     own = samples.vectors[samples.users == "ann"]
     np.testing.assert_allclose(scores[:, 0], -np.abs(samples.vectors - np.median(own, axis=0)).sum(axis=1))
-    wrong = importlib.metadata.EntryPoint("wrong", "math:pi", registry.ENTRY_POINTS)
-    monkeypatch.setattr(registry, "entry_points", lambda group: [wrong])
-    with pytest.raises(ValueError, match=r"entry point 'wrong' of keydyn\.detectors is no Detector: math:pi"):
+    install(tmp_path, "math:pi")
+    with pytest.raises(ValueError, match=r"entry point 'toy' of keydyn\.detectors is no Detector: math:pi"):
         detector_names()
 
 

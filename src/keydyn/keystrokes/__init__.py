@@ -1,0 +1,29 @@
+"""From raw key events to keystrokes, sequences and feature vectors."""
+
+from keydyn.keystrokes.cleaning import CleaningReport, CleaningRules, clean
+from keydyn.keystrokes.fixed_text import fixed_text_vectors, is_fixed_text
+from keydyn.keystrokes.long_text import long_text_vectors, time_bounds
+from keydyn.keystrokes.pairing import events_of, pair_events
+from keydyn.keystrokes.quality import QualityReport, quality_of
+from keydyn.keystrokes.samples import Samples
+from keydyn.keystrokes.schema import check_keystrokes
+from keydyn.keystrokes.timing import event_types, sequences_of, timing_features
+
+__all__ = [
+    "CleaningReport",
+    "CleaningRules",
+    "QualityReport",
+    "Samples",
+    "check_keystrokes",
+    "clean",
+    "event_types",
+    "events_of",
+    "fixed_text_vectors",
+    "is_fixed_text",
+    "long_text_vectors",
+    "pair_events",
+    "quality_of",
+    "sequences_of",
+    "time_bounds",
+    "timing_features",
+]
