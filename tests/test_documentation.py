@@ -7,6 +7,7 @@ from pathlib import Path
 import matplotlib
 import pytest
 
+from keydyn.detectors import detector
 from keydyn.model import emissions
 
 matplotlib.use("Agg")
@@ -38,8 +39,9 @@ def test_the_guide_has_examples() -> None:
 @pytest.mark.parametrize("page", [p for p in PAGES if blocks_of(p)], ids=lambda p: str(p.relative_to(ROOT)))
 def test_page(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    # A family that a page registers is gone after it.
+    # A family or a detector that a page registers is gone after it.
     monkeypatch.setattr(emissions, "_FAMILIES", dict(emissions._FAMILIES))
+    monkeypatch.setattr(detector, "_DETECTORS", dict(detector._DETECTORS))
     namespace: dict[str, object] = {"__name__": "__documentation__"}
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -102,3 +102,45 @@ def test_what_is_refused(enrolled, tmp_path):
         (tmp_path / "models.json").write_text(json.dumps(manifest | change))
         with pytest.raises(ValueError, match=r"cannot be read|lists no users"):
             load_enrolled(tmp_path)
+
+
+def test_the_order_of_samples_changes_no_threshold(enrolled):
+    frame = typed()
+    session = frame["session"].to_numpy()
+    backwards = pd.concat(
+        [
+            frame[(session == s) & (frame["user"] == u)]
+            for s in range(6)
+            for u in ("ann", "bob", "eve")[:: 1 - 2 * (s % 2)]
+        ]
+    )
+    other = enrol(check_keystrokes(backwards))
+    assert other.users.tolist() == enrolled.users.tolist()
+    np.testing.assert_allclose(other.thresholds, enrolled.thresholds)
+    np.testing.assert_allclose(other.penalties, enrolled.penalties)
+
+
+def test_no_threshold_has_rates_nearer_to_each_other():
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        genuine, impostor = (rng.integers(0, 6, rng.integers(1, 9)) / 5 for _ in range(2))
+
+        def gap(level, genuine=genuine, impostor=impostor):
+            return abs(np.mean(impostor >= level) - np.mean(genuine < level))
+
+        least = min(map(gap, [*genuine, *impostor]))
+        assert gap(_crossing(genuine, impostor)) == pytest.approx(least)
+
+
+def test_an_earlier_enrolment_leaves_nothing(enrolled, tmp_path):
+    enrolled.save(tmp_path)
+    enrol(typed(users=("zoe", "ann"))).save(tmp_path)
+    assert load_enrolled(tmp_path).users.tolist() == ["zoe", "ann"]
+    assert len(list(tmp_path.glob("*.keydyn"))) == 2
+
+
+def test_a_time_of_zero_is_told_with_its_place():
+    frame = typed()
+    frame.loc[11, "timepress"] = frame.loc[10, "timepress"]
+    with pytest.raises(ValueError, match=r"user ann, session 1, keystroke 4: tau is 0 ms.*--clean"):
+        enrol(frame)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from keydyn.commands import data, recognise
+from keydyn.commands.shown import fail_clearly
 
 app = typer.Typer(
     name="keydyn",
@@ -38,6 +39,7 @@ for command in (recognise.fit, recognise.score, recognise.identify, recognise.ve
 
 
 @app.command()
+@fail_clearly
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for tables, figures, a model and the recordings.")] = Path(
         "demo"
@@ -47,7 +49,7 @@ def demo(
 ) -> None:
     """Simulated typists: fit, identify, verify, watch, and show hidden states.
 
-    Example: `keydyn demo --users 20 --seed 7 --out /tmp/demo`
+    Example: `keydyn demo --users 20 --seed 7 --out demo-20`
     """
     from keydyn.demo import run
 

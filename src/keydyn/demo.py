@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
@@ -31,6 +32,7 @@ PASSIVE = "bold white on dark_orange3"
 def run(out: Path, n_users: int, seed: int) -> None:
     """Do it all and write recordings, tables, figures and a model to `out`."""
     began = time.perf_counter()
+    out.mkdir(parents=True, exist_ok=True)
     console = Console()
     keystrokes = make_typists(
         n_users, TRAINING + QUERIES, text="copied", n_keys=KEYS, return_states=True, random_state=seed
@@ -53,7 +55,6 @@ def run(out: Path, n_users: int, seed: int) -> None:
         f"Of all {len(queries)} unknown samples {found['acc'].mean():.0%} are identified; "
         f"verification has an equal error rate of {found['eer'].mean():.1%} (mean over users)."
     )
-    out.mkdir(parents=True, exist_ok=True)
     console.print(_watch(population, queries, unknown, out))
 
     user, session = queries.index[unknown]
@@ -63,8 +64,11 @@ def run(out: Path, n_users: int, seed: int) -> None:
     _model(population, user).save(out / "typist.keydyn")
     save_recordings(keystrokes.drop(columns="state"), out / "typing.csv")
     names = ("recognition.csv", "hidden_states.png", "watching.png", "typist.keydyn", "typing.csv")
-    console.print(f"\nIn [bold]{out}[/bold]: {', '.join(names)}; {time.perf_counter() - began:.1f} s.")
-    console.print(f"Go on with [bold]keydyn fit {out / 'typing.csv'} --out {out / 'models'}[/bold]")
+    console.print(
+        f"\nIn [bold]{escape(str(out))}[/bold]: {', '.join(names)}; {time.perf_counter() - began:.1f} s."
+    )
+    command = escape(f"keydyn fit {out / 'typing.csv'} --out {out / 'models'}")
+    console.print(f"Go on with [bold]{command}[/bold]")
 
 
 def _ranking(scores: Scores, unknown: int) -> Table:

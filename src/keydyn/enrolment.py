@@ -23,7 +23,7 @@ from keydyn.evaluation.penalty import rank_penalty
 from keydyn.evaluation.published_protocol import Scores
 from keydyn.evaluation.rates import error_rates
 from keydyn.keystrokes.samples import Samples
-from keydyn.keystrokes.schema import sample_starts
+from keydyn.keystrokes.schema import SAMPLE, sample_starts
 from keydyn.model import POHMM, load
 from keydyn.model.arrays import Floats
 from keydyn.model.vocabulary import Types
@@ -76,9 +76,11 @@ class Enrolled:
         return rank_penalty(scores, samples.sequences.offsets)
 
     def save(self, folder: str | Path) -> None:
-        """Write the models and, last, the manifest that lists them."""
+        """Write the models and, last, the manifest that lists them; models of an earlier enrolment go."""
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
+        # An earlier manifest must not stand over models of other people while these are written.
+        (folder / MANIFEST).unlink(missing_ok=True)
         entries = []
         for u, model in enumerate(self.models):
             name = f"user-{u:06d}.keydyn"
@@ -103,6 +105,8 @@ class Enrolled:
         temporary = folder / f".{MANIFEST}.new"
         temporary.write_text(json.dumps(manifest, indent=1), encoding="utf-8")
         os.replace(temporary, folder / MANIFEST)
+        for left in set(folder.glob("user-*.keydyn")) - {folder / str(entry["file"]) for entry in entries}:
+            left.unlink()
 
 
 def load_enrolled(folder: str | Path) -> Enrolled:
@@ -119,6 +123,8 @@ def load_enrolled(folder: str | Path) -> Enrolled:
         if any(file.parent != Path(folder) for file in files):
             raise ValueError("a file outside the folder")
         users = np.array([entry["user"] for entry in entries])
+        if len({str(user) for user in users}) < len(users):
+            raise ValueError("a user is in it twice")
         numbers = [[entry[name] for entry in entries] for name in ("samples", "threshold", "penalty")]
         detector, sensors = str(manifest["detector"]), tuple(map(str, manifest["sensors"]))
         n_samples = np.array(numbers[0], dtype=np.int64)
@@ -198,12 +204,12 @@ def _thresholds(
     n_folds = _n_folds(samples.users)
     if n_folds == 0:
         return np.full(len(users), np.nan), np.full(len(users), np.nan)
-    number = pd.Series(samples.users).groupby(samples.users, sort=False).cumcount().to_numpy()
+    number = samples.numbers
     scaled = np.empty((len(samples), len(users)))
     penalties = np.zeros(len(users))
     for fold in range(n_folds):
         held_out = samples[number % n_folds == fold]
-        population = fit_population(pattern, samples[number % n_folds != fold], n_jobs, progress)
+        population = fit_population(pattern, samples[number % n_folds != fold], n_jobs, progress).of(users)
         raw = Scores(held_out.users, users, population.score(held_out, n_jobs))
         scaled[number % n_folds == fold] = raw.normalised
         penalty = rank_penalty(population.score_events(held_out, n_jobs), held_out.sequences.offsets)
@@ -224,15 +230,34 @@ def _crossing(genuine: Floats, impostor: Floats) -> float:
     """
     accepted, rejected = error_rates(genuine, impostor)
     levels = np.unique(np.concatenate([genuine, impostor]))[::-1]
-    strictest = int(np.argmax(accepted >= rejected)) - 1
-    return float(levels[strictest : strictest + 2].mean())
+    # The first point of the rates accepts nobody and is no level.
+    nearest = int(np.argmin(np.abs(accepted - rejected)[1:]))
+    return float(levels[nearest : nearest + 2].mean())
 
 
 def _sequence_samples(keystrokes: pd.DataFrame, sensors: tuple[str, ...]) -> Samples:
     """Samples without vectors, which the Markov models do not need."""
     starts = sample_starts(keystrokes)
-    index = pd.MultiIndex.from_frame(keystrokes.iloc[starts][["user", "session"]])
-    return Samples.of(keystrokes, sensors, vectors=pd.DataFrame(index=index))
+    index = pd.MultiIndex.from_frame(keystrokes.iloc[starts][SAMPLE])
+    samples = Samples.of(keystrokes, sensors, vectors=pd.DataFrame(index=index))
+    _refuse_zero_times(samples)
+    return samples
+
+
+def _refuse_zero_times(samples: Samples) -> None:
+    """A time of 0 ms has no logarithm; a `ValueError` says where it is and what can be done."""
+    sequences = samples.sequences
+    zero = (sequences.X <= 0) & (np.array(samples.emission) == "lognormal")
+    if zero.any():
+        row, k = (int(place) for place in np.argwhere(zero)[0])
+        s = int(np.searchsorted(sequences.offsets, row, side="right")) - 1
+        user, session = samples.index[s]
+        name = (sequences.feature_names or ())[k]
+        raise ValueError(
+            f"user {user}, session {session}, keystroke {row - int(sequences.offsets[s]) + 1}: {name} is "
+            "0 ms, which no model of times can take; --clean leaves such times out, as do the rules "
+            "equal_presses and zero_durations of keydyn.keystrokes.clean"
+        )
 
 
 def _number_or_none(value: float) -> float | None:

@@ -107,8 +107,75 @@ def test_what_is_wrong_is_told_in_a_line(folder, arguments, message):
     assert "Traceback" not in done.output
 
 
+def test_files_of_another_form(folder):
+    """Other names, separators, units and orders of rows give the same answer."""
+    own = typed(1, n_samples=2)
+    expected = run("identify", folder / "later.csv", "--models", folder / "models", "--json").stdout
+    other = own.assign(timepress=own["timepress"] / 1000, timerelease=own["timerelease"] / 1000)
+    other = other.rename(columns={"keyname": "key", "timepress": "down"}).sample(frac=1, random_state=0)
+    other.sort_values("session", kind="stable").to_csv(folder / "other.csv", sep=";", index=False)
+    call = [
+        "identify",
+        folder / "other.csv",
+        "--models",
+        folder / "models",
+        "--json",
+        "--unit",
+        "s",
+        "--sort",
+    ]
+    names = "keyname=key,timepress=down"
+    done = run(*call, "--separator", ";", "--columns", names)
+    assert done.exit_code == 0, done.stderr
+    found = {(r["user"], r["session"]): r["candidate"] for r in json.loads(done.stdout) if r["rank"] == 1}
+    assert found == {
+        (r["user"], r["session"]): r["candidate"] for r in json.loads(expected) if r["rank"] == 1
+    }
+    for wrong, hint in ((["--columns", names], "--separator"), (["--separator", ";"], "--columns ")):
+        done = run(*call, *wrong)
+        assert done.exit_code == 2
+        assert hint in done.stderr
+    assert "--columns must be like" in run(*call, "--columns", "keyname").stderr
+
+
 def test_help_teaches_by_example():
     for command in ("fit", "score", "identify", "verify", "watch"):
         shown = run(command, "--help")
         assert shown.exit_code == 0
         assert f"keydyn {command} " in shown.output
+
+
+def test_users_of_any_name_are_shown(tmp_path):
+    names = {"ann": "[/b]", "bob": "a/b ü", "eve": "someone.with.a.long.name@somewhere.example.org"}
+    frame = typed()
+    frame["user"] = frame["user"].map(names)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    assert run("fit", tmp_path / "t.csv", "--out", tmp_path / "m").exit_code == 0
+    shown = CliRunner().invoke(
+        app,
+        ["verify", str(tmp_path / "t.csv"), "--models", str(tmp_path / "m"), "--user", "[/b]"],
+        env={"COLUMNS": "60"},
+    )
+    assert shown.exit_code == 1
+    assert "Is it [/b]?" in shown.output
+    assert "…" not in shown.output
+
+
+def test_zero_times_can_be_left_out(tmp_path):
+    frame = typed()
+    frame.loc[11, "timepress"] = frame.loc[10, "timepress"]
+    frame.loc[20, "timerelease"] = frame.loc[20, "timepress"]
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    assert run("fit", tmp_path / "t.csv", "--out", tmp_path / "m").exit_code == 2
+    assert run("fit", tmp_path / "t.csv", "--out", tmp_path / "m", "--clean").exit_code == 0
+    assert run("identify", tmp_path / "t.csv", "--models", tmp_path / "m", "--clean").exit_code == 0
+
+
+@pytest.mark.parametrize("kind", ["datetime64[s]", "bytes"])
+def test_users_that_are_no_names_are_told(tmp_path, kind):
+    frame = typed(users=("1970", "1980"))
+    frame["user"] = frame["user"].astype(kind) if kind == "datetime64[s]" else frame["user"].map(str.encode)
+    frame.to_parquet(tmp_path / "t.parquet")
+    done = run("fit", tmp_path / "t.parquet", "--out", tmp_path / "m")
+    assert done.exit_code == 2
+    assert "not text or numbers" in done.stderr

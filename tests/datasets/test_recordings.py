@@ -271,3 +271,34 @@ def test_parquet_of_other_types(tmp_path):
     frame.iloc[:0].to_parquet(path)
     with pytest.raises(ValueError, match="no rows"):
         load_recordings(path)
+
+
+def test_parquet_columns_as_other_programs_write_them(tmp_path):
+    """Whole numbers stored as floats, decimals, and a column in which nothing was seen."""
+    path = tmp_path / "mine.parquet"
+    frame = pd.DataFrame({"user": [1.0, 1.0], "session": [0.0, 0.0], "keyname": ["a", "b"]})
+    frame["timepress"] = [Decimal("0.5"), Decimal("90.25")]
+    frame["timerelease"] = None
+    frame.to_parquet(path)
+    loaded = load_recordings(path)
+    assert loaded["user"].dtype == loaded["session"].dtype == np.int64
+    assert loaded["timepress"].tolist() == [0.5, 90.25]
+    assert loaded["timerelease"].isna().all()
+    frame.assign(user=[[1], [1]]).to_parquet(path)
+    with pytest.raises(ValueError, match=r"user holds list.*, not text or numbers"):
+        load_recordings(path)
+
+
+def test_a_quotation_mark_that_never_closes_in_a_long_file(tmp_path):
+    rows = "".join(f"0,0,a,{100 * i},{100 * i + 50}\n" for i in range(100_000))
+    with pytest.raises(ValueError, match="a quotation mark opens a value that does not end"):
+        load_recordings(written(tmp_path, HEADER + '0,0,",0,1\n' + rows))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [(GOOD.replace(",", " "), "separated by spaces"), ("\0".join(GOOD), "NUL characters, as UTF-16 does")],
+)
+def test_other_forms_that_are_told(tmp_path, text, message):
+    with pytest.raises(ValueError, match=message):
+        load_recordings(written(tmp_path, text))

@@ -109,6 +109,12 @@ def test_constant_and_few_samples(samples):
             assert np.isfinite(detector.fit(samples[[0]]).score(samples)).all(), name
 
 
+def test_a_vector_without_length_has_a_score(samples):
+    nothing = Samples(samples.index, samples.sequences, samples.emission, samples.table * 0.0, samples.kind)
+    for name in ("euclidean-normed", "mahalanobis-normed"):
+        assert np.isfinite(make_detector(name).fit(samples).score(nothing)).all()
+
+
 def test_markov_detectors_are_the_models(samples):
     own = samples[samples.users == "bob"]
     for name, model in (
@@ -200,3 +206,43 @@ def test_names(clean_registry):
     register(Median)
     with pytest.raises(ValueError, match="there is a detector 'median' already"):
         register(type("Other", (Median,), {}))
+
+
+def test_normed_mahalanobis_and_k_means_by_their_definitions(samples):
+    own = samples[samples.users == "ann"]
+    plain = make_detector("mahalanobis").fit(own).score(samples)
+    lengths = np.linalg.norm(samples.vectors, axis=1) * np.linalg.norm(own.vectors.mean(axis=0))
+    np.testing.assert_allclose(make_detector("mahalanobis-normed").fit(own).score(samples), plain / lengths)
+    # Three heaps far apart: their means are what k-means must find.
+    rng = np.random.default_rng(0)
+    heaps = np.repeat([[0.0, 0.0], [1e3, 0.0], [0.0, 1e3]], 10, axis=0) + rng.normal(size=(30, 2))
+    table = pd.DataFrame(heaps, index=own.index)
+    apart = Samples(own.index, own.sequences, own.emission, table, "given")
+    means = heaps.reshape(3, 10, 2).mean(axis=1)
+    expected = -distance.cdist(heaps, means).min(axis=1)
+    np.testing.assert_allclose(make_detector("k-means").fit(apart).score(apart), expected, rtol=1e-6)
+
+
+def test_a_population_in_another_order(samples):
+    population = fit_population("manhattan", samples)
+    turned = population.of(population.users[::-1])
+    seen = []
+    scores = turned.score(samples, progress=seen.append)
+    np.testing.assert_array_equal(scores[:, ::-1], population.score(samples))
+    assert seen == [1, 2, 3]
+    with pytest.raises(ValueError, match="user zoe has no sample to learn from"):
+        population.of(np.array(["ann", "zoe"]))
+
+
+def test_a_plug_in_that_cannot_be_loaded_is_named(monkeypatch, clean_registry, tmp_path):
+    install(tmp_path, "no_such_module:Toy")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(
+        ValueError, match=r"entry point 'toy' of keydyn\.detectors cannot be loaded: No module"
+    ):
+        detector_names()
+
+
+def test_parameters_need_a_name():
+    with pytest.raises(ValueError, match="parameters are for a detector given by its name"):
+        make_detector(make_detector("svm"), nu=0.1)

@@ -191,3 +191,10 @@ def test_nothing_left():
         clean(frame(), CleaningRules(shortest=6))
     with pytest.raises(ValueError, match="rules must be CleaningRules"):
         clean(frame(), {"shortest": 2})
+
+
+def test_numbers_of_numpy_are_settings_too():
+    rules = CleaningRules(long_holds=np.float32(500), longest=np.int64(5))
+    assert json.loads(json.dumps(clean(frame(), rules)[1].to_dict()))["rules"]["longest"] == 5
+    with pytest.raises(ValueError, match="pauses must be a number"):
+        CleaningRules(pauses="long")

@@ -268,3 +268,10 @@ def test_sets_divide_the_keys(names: list[str]) -> None:
     np.testing.assert_array_equal(sizes(*parts), sizes("non_letters"))
     parts = ("period", "comma", "quote", "punctuation_other")
     np.testing.assert_array_equal(sizes(*parts), sizes("punctuation"))
+
+
+def test_browsers_names_of_keys_are_the_same_keys() -> None:
+    keys = held(*[(key, hold) for key in ("e", "shift", "4") for hold in (80.0, 90.0, 70.0) * 3])
+    names = {"e": "KeyE", "shift": "ShiftLeft", "4": "Digit4"}
+    by_code = frame([(names[key], *times) for key, *times in keys])
+    pd.testing.assert_frame_equal(long_text_vectors(by_code), long_text_vectors(frame(keys)))

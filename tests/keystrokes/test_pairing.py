@@ -305,3 +305,17 @@ def test_a_million_events():
     again, report = pair_events(events)
     assert_frame_equal(again, check_keystrokes(keystrokes))
     assert report.counts["overlaps"] == count - 100
+
+
+def test_numbers_of_keys_are_not_fractions():
+    """A gap in a column of scan codes makes them floats."""
+    events = frame([(0, "press", 30), (50, "release", 30), (60, "blur", None)], keyname=[65, None, None])
+    assert pair_events(events.drop(columns="keyname"))[0]["keyname"].tolist() == ["30"]
+    assert pair_events(events)[0]["keyname"].tolist() == ["65"]
+
+
+def test_a_small_type_of_sessions_does_not_run_over():
+    rows = [(5000, "press", "a"), (0, "press", "b")]
+    keystrokes, report = pair_events(frame(rows, user="u", session=np.uint8(255)))
+    assert keystrokes["session"].tolist() == [255, 256]
+    assert report.samples["session"].tolist() == [255, 256]

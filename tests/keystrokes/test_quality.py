@@ -234,3 +234,11 @@ def test_a_single_keystroke_has_no_clock():
 def test_bad_limits(setting):
     with pytest.raises(ValueError, match="above 0"):
         quality_of(ALL, **setting)
+
+
+def test_a_copy_with_fractions_is_found_wherever_it_starts():
+    press = np.array([0, 0.1, 0.3, 0.7, 1.9])
+    one = pd.DataFrame({"user": "u", "session": 0, "keyname": list("abcde"), "timepress": press})
+    one["timerelease"] = press + 0.05
+    later = one.assign(session=1, timepress=press + 1000.7, timerelease=press + 1000.75)
+    assert quality_of(pd.concat([one, later])).duplicates["session"].tolist() == [1]

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from keydyn.datasets import make_typists
 from keydyn.keystrokes.fixed_text import fixed_text_vectors, is_fixed_text
 from keydyn.keystrokes.key_groups import GROUPS, key_group
 from keydyn.keystrokes.samples import Samples
@@ -108,6 +109,14 @@ def test_samples_know_what_is_missing():
         Samples.of(keystrokes(), vectors=given)
 
 
+def test_a_long_text_alone_can_be_told_from_a_fixed_one():
+    alone = make_typists(1, 1, text="copied", n_keys=60)
+    assert Samples.of(alone).kind == "fixed text"
+    assert Samples.of(alone, kind="long text").vectors.shape == (1, 218)
+    with pytest.raises(ValueError, match="kind must be 'fixed text' or 'long text', not 'short'"):
+        Samples.of(alone, kind="short")
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -140,3 +149,46 @@ def test_the_schema_needs_its_columns():
         check_keystrokes(keystrokes().drop(columns=["keyname", "timerelease"]))
     with pytest.raises(ValueError, match="there are no keystrokes"):
         check_keystrokes(keystrokes().iloc[:0])
+
+
+def test_labels_beyond_the_whole_numbers_of_floats_stay_apart():
+    frame = keystrokes().assign(user=[2**62] * 6 + [2**62 + 1] * 3, session=0)
+    assert Samples.of(pd.concat([frame[:3], frame[6:]])).users.tolist() == [2**62, 2**62 + 1]
+
+
+@pytest.mark.parametrize(
+    "name", ["KeyQ", "ShiftLeft", "Digit5", "Numpad5", "BracketLeft", "Backquote", "Equal"]
+)
+def test_browsers_names_of_physical_keys(name):
+    expected = {"K": "left_letter", "S": "shift", "D": "digit", "N": "digit"}
+    assert key_group(name) == expected.get(name[0], "punctuation")
+
+
+@pytest.mark.parametrize(
+    ("sensors", "message"),
+    [
+        (["tau"], "'tau' is no sensor"),
+        (["timepress"], "'timepress' is no sensor"),
+        (["grip", "grip"], "'grip' is no sensor"),
+        (["hand"], "'hand' is no sensor: the column does not hold numbers"),
+    ],
+)
+def test_what_is_no_sensor(sensors, message):
+    with pytest.raises(ValueError, match=message):
+        Samples.of(keystrokes().assign(grip=1.0, hand="left"), sensors=sensors)
+
+
+def test_samples_are_checked_at_the_door():
+    with pytest.raises(ValueError, match="timepress is before the press above it"):
+        Samples.of(keystrokes().iloc[::-1])
+    index = pd.MultiIndex.from_tuples([("ann", 0), ("ann", 1), ("bob", 0), ("ann", 0)])
+    with pytest.raises(ValueError, match="there are two vectors of user ann, session 0"):
+        Samples.of(keystrokes(), vectors=pd.DataFrame({"v": range(4)}, index=index))
+    infinite = pd.DataFrame({"v": [1.0, np.inf, 2.0]}, index=index[:3])
+    with pytest.raises(ValueError, match="user ann, session 1: v is infinite"):
+        _ = Samples.of(keystrokes(), vectors=infinite).vectors
+
+
+def test_samples_are_numbered_within_their_user():
+    mixed = pd.concat([keystrokes()[:3], keystrokes()[6:], keystrokes()[3:6]])
+    assert Samples.of(mixed).numbers.tolist() == [0, 0, 1]

@@ -5,6 +5,8 @@ Exit codes: 0 done (verify, watch: all accepted), 1 something is rejected, 2 wro
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,6 +25,15 @@ FileArgument = Annotated[
 ]
 ModelsOption = Annotated[Path, typer.Option("--models", help="Folder that `keydyn fit` wrote.")]
 UnitOption = Annotated[str, typer.Option("--unit", help="Unit of the file's times: s, ms, us or ns.")]
+ColumnsOption = Annotated[
+    str, typer.Option("--columns", help="The file's own names: keyname=key,timepress=down,…")
+]
+SeparatorOption = Annotated[str, typer.Option("--separator", help="What stands between values.")]
+SortOption = Annotated[bool, typer.Option("--sort", help="Put each sample's rows in order.")]
+CleanOption = Annotated[
+    bool,
+    typer.Option("--clean", help="Leave out presses at the same time as the one before, and holds of 0 ms."),
+]
 OutOption = Annotated[Path | None, typer.Option("--out", help="Write the table to this CSV file too.")]
 
 
@@ -35,6 +46,10 @@ def fit(
     min_samples: Annotated[int, typer.Option(min=1, help="Samples that each user must have.")] = 2,
     jobs: Annotated[int, typer.Option(help="Threads; -1 for all cores.")] = 1,
     unit: UnitOption = "ms",
+    columns: ColumnsOption = "",
+    separator: SeparatorOption = ",",
+    sort: SortOption = False,
+    clean: CleanOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Enrol: fit a model to each user's samples, and find the thresholds for verify and watch.
@@ -46,7 +61,7 @@ def fit(
     """
     from keydyn.enrolment import enrol, n_fits
 
-    keystrokes = _read(file, unit)
+    keystrokes = Reading(file, unit, columns, separator, sort, clean).keystrokes()
     used = tuple(name.strip() for name in sensors.split(",") if name.strip())
     with progress_bar("fitting", n_fits(keystrokes), hidden=as_json) as progress:
         enrolled = enrol(keystrokes, detector, used, min_samples, jobs, progress)
@@ -76,6 +91,10 @@ def score(
     file: FileArgument,
     models: ModelsOption,
     unit: UnitOption = "ms",
+    columns: ColumnsOption = "",
+    separator: SeparatorOption = ",",
+    sort: SortOption = False,
+    clean: CleanOption = False,
     out: OutOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -83,7 +102,8 @@ def score(
 
     Example: `keydyn score typing.csv --models models/ --out scores.csv`
     """
-    enrolled, keystrokes = _opened(models, file, unit)
+    enrolled = _opened(models)
+    keystrokes = Reading(file, unit, columns, separator, sort, clean).keystrokes()
     samples = enrolled.samples(keystrokes)
     scores = enrolled.scores(samples)
     rows = [
@@ -106,6 +126,10 @@ def identify(
     models: ModelsOption,
     top: Annotated[int, typer.Option(min=1, help="How many candidates to show for each sample.")] = 3,
     unit: UnitOption = "ms",
+    columns: ColumnsOption = "",
+    separator: SeparatorOption = ",",
+    sort: SortOption = False,
+    clean: CleanOption = False,
     out: OutOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -115,7 +139,8 @@ def identify(
     """
     import numpy as np
 
-    enrolled, keystrokes = _opened(models, file, unit)
+    enrolled = _opened(models)
+    keystrokes = Reading(file, unit, columns, separator, sort, clean).keystrokes()
     samples = enrolled.samples(keystrokes)
     raw = enrolled.scores(samples).raw
     posterior = np.exp(raw - np.logaddexp.reduce(raw, axis=1, keepdims=True))
@@ -144,6 +169,10 @@ def verify(
     user: Annotated[str, typer.Option("--user", help="Who it is claimed to be.")],
     threshold: Annotated[float | None, typer.Option(min=0, max=1, help="Instead of the user's own.")] = None,
     unit: UnitOption = "ms",
+    columns: ColumnsOption = "",
+    separator: SeparatorOption = ",",
+    sort: SortOption = False,
+    clean: CleanOption = False,
     out: OutOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -153,7 +182,8 @@ def verify(
 
     Example: `keydyn verify login.csv --models models/ --user anna`
     """
-    enrolled, keystrokes = _opened(models, file, unit)
+    enrolled = _opened(models)
+    keystrokes = Reading(file, unit, columns, separator, sort, clean).keystrokes()
     claimed = enrolled.number(user)
     level = enrolled.thresholds[claimed] if threshold is None else threshold
     _check_level(level, enrolled)
@@ -182,6 +212,10 @@ def watch(
     user: Annotated[str, typer.Option("--user", help="Whose session it is said to be.")],
     threshold: Annotated[float | None, typer.Option(min=0, help="Instead of the user's own.")] = None,
     unit: UnitOption = "ms",
+    columns: ColumnsOption = "",
+    separator: SeparatorOption = ",",
+    sort: SortOption = False,
+    clean: CleanOption = False,
     out: OutOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -196,7 +230,8 @@ def watch(
 
     from keydyn.evaluation.penalty import first_above
 
-    enrolled, keystrokes = _opened(models, file, unit)
+    enrolled = _opened(models)
+    keystrokes = Reading(file, unit, columns, separator, sort, clean).keystrokes()
     claimed = enrolled.number(user)
     level = enrolled.penalties[claimed] if threshold is None else threshold
     _check_level(level, enrolled)
@@ -230,16 +265,59 @@ def _check_level(level: float, enrolled: Enrolled) -> None:
         )
 
 
-def _read(file: Path, unit: str) -> pd.DataFrame:
-    from keydyn.datasets import load_recordings
+@dataclass(frozen=True)
+class Reading:
+    """How a file is read, as the options say."""
 
-    return load_recordings(file, unit=unit)
+    file: Path
+    unit: str
+    columns: str
+    separator: str
+    sort: bool
+    clean: bool
+
+    def keystrokes(self) -> pd.DataFrame:
+        """The keystrokes in the schema; what is wrong with the file is told in terms of the options."""
+        from keydyn.datasets import load_recordings
+        from keydyn.keystrokes import CleaningRules, clean
+
+        try:
+            keystrokes = load_recordings(
+                self.file, self._own_names(), self.unit, separator=self.separator, sort=self.sort
+            )
+        except ValueError as error:
+            raise ValueError(_as_options(str(error))) from None
+        if not self.clean:
+            return keystrokes
+        return clean(keystrokes, CleaningRules(equal_presses=True, zero_durations=True))[0]
+
+    def _own_names(self) -> dict[str, str]:
+        pairs = [pair.partition("=") for pair in self.columns.split(",") if pair.strip()]
+        if any(not equals or not own.strip() for _, equals, own in pairs):
+            raise ValueError(f"--columns must be like keyname=key,timepress=down, not {self.columns!r}")
+        return {name.strip(): own.strip() for name, _, own in pairs}
 
 
-def _opened(models: Path, file: Path, unit: str) -> tuple[Enrolled, pd.DataFrame]:
+def _as_options(message: str) -> str:
+    """A hint at an argument of `load_recordings` as the option that it is here."""
+
+    def mapping(match: re.Match[str]) -> str:
+        return "`--columns " + re.sub(r"[' ]", "", match[1]).replace(":", "=") + "`"
+
+    message = re.sub(r"`columns=\{([^}]*)\}`", mapping, message)
+    for argument, option in (
+        ("sort=True", "--sort"),
+        ("separator=", "--separator "),
+        ("columns=", "--columns"),
+    ):
+        message = message.replace(f"`{argument}", f"`{option}")
+    return message
+
+
+def _opened(models: Path) -> Enrolled:
     from keydyn.enrolment import load_enrolled
 
-    return load_enrolled(models), _read(file, unit)
+    return load_enrolled(models)
 
 
 def _deliver(

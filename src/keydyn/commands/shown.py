@@ -40,13 +40,15 @@ def show_table(title: str, rows: list[dict[str, Any]]) -> None:
     """Rows as a table; numbers to the right."""
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
-    table = Table(title=title, title_justify="left")
+    # As Text: a user may be called "[/b]", which is markup in a plain string.
+    table = Table(title=Text(title), title_justify="left")
     for name in rows[0] if rows else []:
         numeric = any(isinstance(row[name], (int, float)) for row in rows)
-        table.add_column(name, justify="right" if numeric else "left")
+        table.add_column(name, justify="right" if numeric else "left", overflow="fold")
     for row in rows:
-        table.add_row(*(_cell(value) for value in row.values()), style=_style(row))
+        table.add_row(*(Text(_cell(value)) for value in row.values()), style=_style(row))
     Console().print(table)
 
 

@@ -175,10 +175,24 @@ def _labels(table: Table, name: str) -> Any:
     """Users and sessions: in CSV whole numbers if all are, otherwise text; Parquet knows which."""
     column = table.columns[name]
     if not table.is_text(name):
-        return column.to_pandas()
+        return _typed_labels(column, name)
     _refuse_empty(table, name)
     untyped = table.records is not None
     return _as_integers(column) if untyped and _all_match(column, INTEGER) else column.to_pandas()
+
+
+def _typed_labels(column: Any, name: str) -> Any:
+    """Numbers of a Parquet file. Whole ones stored as floats, as columns with gaps are, are whole numbers."""
+    if pa.types.is_integer(column.type):
+        return column.to_pandas()
+    if pa.types.is_floating(column.type):
+        values = column.to_pandas()
+        return (
+            values.astype(np.int64)
+            if (values == values.round()).all() and np.isfinite(values).all()
+            else values
+        )
+    raise ValueError(f"{name} holds {column.type}, not text or numbers")
 
 
 def _key_names(table: Table) -> Any:

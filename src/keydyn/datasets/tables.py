@@ -26,7 +26,7 @@ from keydyn.keystrokes.schema import check_keystrokes
 from keydyn.model.arrays import Floats, Integers
 
 PARQUET_MAGIC = b"PAR1"
-SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "spaces"}
 NUMBER = r"^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$"
 INFINITE = r"^\s*[+-]?[iI][nN][fF]([iI][nN][iI][tT][yY])?\s*$"
 # How programs write "no value" into a column of numbers.
@@ -67,7 +67,10 @@ class Table:
         column = self.columns[name]
         if self.is_text(name):
             return self._parsed(name, column, decimal)
-        if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
+        kind = column.type
+        numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+        # A column in which nothing was ever seen has no type of its own.
+        if not (numeric or pa.types.is_null(kind)):
             raise ValueError(f"{name} holds {column.type}, not numbers")
         return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), np.float64)
 
@@ -140,6 +143,10 @@ def _read_csv(text: str, separator: str) -> Table:
     header = re.match(r"[^\r\n]*", text)[0]  # type: ignore[index]
     if not header.strip():
         raise ValueError("line 1 is empty: it must be the header")
+    if "\0" in header:
+        raise ValueError(
+            "line 1 holds NUL characters, as UTF-16 does: give `encoding='utf-16-le'` or 'utf-16-be'"
+        )
     _refuse_other_separator(header, separator)
     wrong_rows = []
 
@@ -161,7 +168,10 @@ def _read_csv(text: str, separator: str) -> Table:
             pyarrow.csv.ConvertOptions(column_types={f"f{i}": pa.string() for i in range(most)}),
         )
     except pa.ArrowException as error:
-        raise ValueError(f"it cannot be read as CSV: {error}") from None
+        problem = str(error)
+        if "straddl" in problem:
+            problem = "a quotation mark opens a value that does not end; as a key it is written " + '""""'
+        raise ValueError(f"it cannot be read as CSV: {problem}") from None
     if wrong_rows:
         _refuse_row(wrong_rows[0], read)
     names = [column[0].as_py().strip() for column in read.columns]

@@ -77,6 +77,8 @@ def detector_names() -> tuple[str, ...]:
 def make_detector(name: str | Detector, **parameters: Any) -> Detector:
     """A detector by its name, or itself."""
     if isinstance(name, Detector):
+        if parameters:
+            raise ValueError("parameters are for a detector given by its name")
         return name
     _load_plugins()
     if name not in _DETECTORS:
@@ -86,7 +88,12 @@ def make_detector(name: str | Detector, **parameters: Any) -> Detector:
 
 def _load_plugins() -> None:
     for entry in entry_points(group=ENTRY_POINTS):
-        kind = entry.load()
+        try:
+            kind = entry.load()
+        except (ImportError, AttributeError) as error:
+            raise ValueError(
+                f"the entry point {entry.name!r} of {ENTRY_POINTS} cannot be loaded: {error}"
+            ) from error
         if not (isinstance(kind, type) and issubclass(kind, Detector)):
             raise ValueError(
                 f"the entry point {entry.name!r} of {ENTRY_POINTS} is no Detector: {entry.value}"

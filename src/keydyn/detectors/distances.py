@@ -229,5 +229,6 @@ def _city_block(differences: Floats) -> Floats:
 
 
 def _lengths(vectors: Floats, centre: Floats) -> Floats:
+    """The product of both lengths; 1 where a vector has none."""
     lengths: Floats = np.linalg.norm(vectors, axis=1) * float(np.linalg.norm(centre))
-    return lengths
+    return np.where(lengths > 0, lengths, 1.0)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from joblib import Parallel, delayed
 
 from keydyn.detectors.detector import Detector, make_detector
@@ -29,15 +31,28 @@ class Population:
     users: Types
     detectors: list[Detector]
 
-    def score(self, samples: Samples, n_jobs: int | None = None) -> Floats:
-        """Every sample against every template, (n, U)."""
-        scores = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(d.score)(samples) for d in self.detectors)
-        return np.stack(scores, axis=1)
+    def score(self, samples: Samples, n_jobs: int | None = None, progress: Progress | None = None) -> Floats:
+        """Every sample against every template, (n, U); `progress` is called with the number of users done."""
+        work = (delayed(d.score)(samples) for d in self.detectors)
+        return np.stack(_done(work, n_jobs, progress), axis=1)
 
-    def score_events(self, samples: Samples, n_jobs: int | None = None) -> Floats:
+    def score_events(
+        self, samples: Samples, n_jobs: int | None = None, progress: Progress | None = None
+    ) -> Floats:
         """Every event of every sample against every template, (N, U)."""
         work = (delayed(d.score_events)(samples) for d in self.detectors)
-        return np.stack(Parallel(n_jobs=n_jobs, prefer="threads")(work), axis=1)
+        return np.stack(_done(work, n_jobs, progress), axis=1)
+
+    def of(self, users: Types) -> Population:
+        """The templates of these users in this order; a `ValueError` names one who has none.
+
+        Folds need it: with a sample left out, users may appear in another order.
+        """
+        place = {user: u for u, user in enumerate(self.users.tolist())}
+        absent = [user for user in users.tolist() if user not in place]
+        if absent:
+            raise ValueError(f"user {absent[0]} has no sample to learn from")
+        return Population(users, [self.detectors[place[user]] for user in users.tolist()])
 
 
 def fit_population(
@@ -52,14 +67,19 @@ def fit_population(
     `progress` is called with the number of users done. An error names the user.
     """
     pattern = make_detector(detector)
-    codes, users = _first_appearance(samples.users)
+    codes, users = pd.factorize(samples.users)
     work = (delayed(_fit_one)(pattern, samples[codes == u], users[u]) for u in range(len(users)))
-    fitted = []
-    for template in Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(work):
-        fitted.append(template)
+    return Population(users, _done(work, n_jobs, progress))
+
+
+def _done(work: Iterable[Any], n_jobs: int | None, progress: Progress | None) -> list[Any]:
+    """The results in the order of the work, which runs in threads."""
+    results = []
+    for result in Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(work):
+        results.append(result)
         if progress is not None:
-            progress(len(fitted))
-    return Population(users, fitted)
+            progress(len(results))
+    return results
 
 
 def _fit_one(pattern: Detector, samples: Samples, user: object) -> Detector:
@@ -67,11 +87,3 @@ def _fit_one(pattern: Detector, samples: Samples, user: object) -> Detector:
         return pattern.fresh().fit(samples)
     except ValueError as error:
         raise ValueError(f"user {user}: {error}") from error
-
-
-def _first_appearance(users: Types) -> tuple[Types, Types]:
-    distinct, first, codes = np.unique(users, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    rank = np.empty(len(order), dtype=np.int64)
-    rank[order] = np.arange(len(order))
-    return rank[codes], distinct[order]

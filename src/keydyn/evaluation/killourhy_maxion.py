@@ -52,25 +52,20 @@ def killourhy_maxion(
     """
     if isinstance(detector, str) and detector in ("manhattan-scaled", "svm"):
         detector = make_detector(detector, scale="template")
-    repetition = _repetitions(samples)
+    repetition = samples.numbers
     counts = np.bincount(pd.factorize(samples.users)[0])
     if counts.min() < TRAINING + 1 or len(counts) < 2:
         raise ValueError(f"the protocol needs 2 users or more with more than {TRAINING} samples each")
     population = fit_population(detector, samples[repetition < TRAINING], n_jobs, progress)
-    queries = samples[(repetition < IMPOSTOR) | (repetition >= TRAINING)]
+    asked = (repetition < IMPOSTOR) | (repetition >= TRAINING)
+    queries, late = samples[asked], repetition[asked] >= TRAINING
     scores = population.score(queries, n_jobs)
-    late = _repetitions(samples)[(repetition < IMPOSTOR) | (repetition >= TRAINING)] >= TRAINING
     rows = []
     for u, user in enumerate(population.users):
         own = queries.users == user
         genuine, impostor = scores[own & late, u], scores[~own & ~late, u]
         rows.append((user, equal_error_rate(genuine, impostor), zero_miss_rate(genuine, impostor)))
     return pd.DataFrame(rows, columns=["user", "eer", "zero_miss"]).set_index("user")
-
-
-def _repetitions(samples: Samples) -> np.ndarray:
-    """The number of each sample within its user, in the order given."""
-    return pd.Series(samples.users).groupby(samples.users, sort=False).cumcount().to_numpy()
 
 
 def main() -> None:

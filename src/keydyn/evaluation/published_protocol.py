@@ -51,7 +51,7 @@ class Scores:
 
 def folds(samples: Samples, password: bool) -> Iterator[tuple[Mask, Mask]]:
     """Training samples and queries of each fold."""
-    number = pd.Series(samples.users).groupby(samples.users, sort=False).cumcount().to_numpy()
+    number = samples.numbers
     if password:
         yield (number >= 150) & (number < 200), number >= 200
         return
@@ -66,13 +66,12 @@ def score_all(
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Scores:
-    """Every query of every fold against every template."""
+    """Every query of every fold against every template; users in the order of first appearance."""
     prepared = make_detector(detector).prepare(samples)
     owners, raw = [], []
-    users: Types = np.array([])
+    users: Types = pd.unique(samples.users)
     for train, query in folds(samples, password):
-        population = fit_population(prepared, samples[train], n_jobs, progress)
-        users = population.users
+        population = fit_population(prepared, samples[train], n_jobs, progress).of(users)
         owners.append(samples.users[query])
         raw.append(population.score(samples[query], n_jobs))
     return Scores(np.concatenate(owners), users, np.concatenate(raw))
@@ -81,14 +80,15 @@ def score_all(
 def recognition(scores: Scores) -> pd.DataFrame:
     """Identification accuracy and equal error rate of each user.
 
-    A query is identified if its owner's template scores highest; the equal error rate pools all queries
-    against the user's template.
+    A query is identified if its owner's template scores highest; templates that tie for it share it. The
+    equal error rate pools all queries against the user's template.
     """
-    best = scores.users[np.argmax(scores.raw, axis=1)]
+    best = scores.raw == scores.raw.max(axis=1, keepdims=True)
+    identified = best / best.sum(axis=1, keepdims=True)
     normalised = scores.normalised
     rows = []
     for u, user in enumerate(scores.users):
         own = scores.owners == user
-        accuracy = float(np.mean(best[own] == user))
+        accuracy = float(identified[own, u].mean())
         rows.append((user, accuracy, equal_error_rate(normalised[own, u], normalised[~own, u])))
     return pd.DataFrame(rows, columns=["user", "acc", "eer"]).set_index("user")

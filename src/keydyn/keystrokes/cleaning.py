@@ -50,7 +50,8 @@ class CleaningRules:
                 raise ValueError(f"{name} must be True or False, not {getattr(self, name)!r}")
         for name in ("long_holds", "pauses"):
             limit = getattr(self, name)
-            if limit is not None and (isinstance(limit, bool) or not limit > 0):
+            number = isinstance(limit, (int, float, np.integer, np.floating)) and not isinstance(limit, bool)
+            if limit is not None and not (number and limit > 0):
                 raise ValueError(f"{name} must be a number of milliseconds above 0, not {limit!r}")
         for name in ("longest", "shortest"):
             limit = getattr(self, name)
@@ -87,9 +88,9 @@ class CleaningReport:
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain numbers, text and lists, ready for JSON."""
-        columns = [self.steps[column].tolist() for column in self.steps.columns]
+        columns = [[_plain(value) for value in self.steps[column]] for column in self.steps.columns]
         return {
-            "rules": asdict(self.rules),
+            "rules": {rule: _plain(setting) for rule, setting in asdict(self.rules).items()},
             "before": {"keystrokes": self.keystrokes, "samples": self.samples},
             "steps": [dict(zip(self.steps.columns, row, strict=True)) for row in zip(*columns, strict=True)],
         }
@@ -189,6 +190,11 @@ def _drop_short_samples(keystrokes: pd.DataFrame, shortest: int) -> Step:
     sample = _sample_of(keystrokes)
     short = np.bincount(sample) < shortest
     return _keep(keystrokes, ~short[sample]), int(short.sum())
+
+
+def _plain(value: Any) -> Any:
+    """A number of NumPy's as one of Python's."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _sample_of(keystrokes: pd.DataFrame) -> Integers:

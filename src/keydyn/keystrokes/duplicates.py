@@ -11,6 +11,8 @@ from keydyn.model.arrays import Floats, Integers
 
 # Shorter samples can be alike by chance on a coarse clock.
 SHORTEST = 5
+# Counting from another first press changes the last digits of a fraction: times are compared to 1 µs.
+DECIMALS = 3
 
 
 def find_duplicates(keystrokes: pd.DataFrame) -> pd.DataFrame:
@@ -43,8 +45,8 @@ def _copies(keystrokes: pd.DataFrame, starts: Integers) -> tuple[Integers, Integ
         {
             "place": np.arange(len(keystrokes)) - np.repeat(starts, lengths),
             "keyname": pd.factorize(keystrokes["keyname"])[0],
-            "timepress": keystrokes["timepress"].to_numpy() - first,
-            "timerelease": keystrokes["timerelease"].to_numpy() - first,
+            "timepress": np.round(keystrokes["timepress"].to_numpy() - first, DECIMALS),
+            "timerelease": np.round(keystrokes["timerelease"].to_numpy() - first, DECIMALS),
         }
     )
     marks = np.add.reduceat(pd.util.hash_pandas_object(rows, index=False).to_numpy(), starts)

@@ -49,12 +49,32 @@ PUNCTUATION = frozenset(
 GROUPS = ("left_letter", "right_letter", "space", "shift", "punctuation", "digit", "other")
 
 
+# What browsers call the physical keys (`KeyboardEvent.code`, in lower case), where it is another name.
+PHYSICAL = {
+    **{f"key{letter}": letter for letter in LEFT_LETTERS | RIGHT_LETTERS},
+    **{f"digit{digit}": str(digit) for digit in range(10)},
+    **{f"numpad{digit}": f"numpad_{digit}" for digit in range(10)},
+    "shiftleft": "shift",
+    "shiftright": "shift",
+    "backquote": "back_quote",
+    "backslash": "back_slash",
+    "bracketleft": "open_bracket",
+    "bracketright": "close_bracket",
+    "equal": "equals",
+}
+
+
+def common_name(name: str) -> str:
+    """A key's name in lower case; what browsers call physical keys in the words used here."""
+    return PHYSICAL.get(name.lower(), name.lower())
+
+
 def key_group(name: str) -> str:
     """The group of a key; left and right letters are those of a QWERTY keyboard.
 
-    Names are taken without regard to case, and with or without `numpad_` before them.
+    Names are taken without regard to case, with or without `numpad_` before them, and as browsers call them.
     """
-    key = name.lower().removeprefix("numpad_").removeprefix("key")
+    key = common_name(name).removeprefix("numpad_")
     if key in LEFT_LETTERS:
         return "left_letter"
     if key in RIGHT_LETTERS:
@@ -65,7 +85,7 @@ def key_group(name: str) -> str:
         return "shift" if "." not in key else key_group(key.split(".", 1)[1])
     if key in PUNCTUATION:
         return "punctuation"
-    if key in DIGIT_WORDS or (len(key) == 1 and key.isdigit()) or key.removeprefix("digit").isdigit():
+    if key in DIGIT_WORDS or (len(key) == 1 and key.isdecimal()):
         return "digit"
     return "other"
 

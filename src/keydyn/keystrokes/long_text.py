@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from keydyn.keystrokes.key_groups import common_name
 from keydyn.keystrokes.key_sets import HOLD_TREE, PAIR_TREE, Tree, Truths, in_pair, in_set, lineages
 from keydyn.keystrokes.schema import SAMPLE, check_keystrokes, sample_starts
 from keydyn.keystrokes.timing import timing_features
@@ -105,7 +106,9 @@ def _all_times(keystrokes: pd.DataFrame) -> Iterator[tuple[str, _Times]]:
     """The three kinds of time, without those that need a release that was not seen."""
     starts = sample_starts(keystrokes)
     sample = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(keystrokes))))
-    key, names = pd.factorize(keystrokes["keyname"].str.lower().to_numpy(dtype=object))
+    code, found = pd.factorize(keystrokes["keyname"].to_numpy(dtype=object))
+    of_name, names = pd.factorize(np.array([common_name(name) for name in found], dtype=object))
+    key = of_name[code]
     pair = np.roll(key, 1) * len(names) + key
     features = timing_features(keystrokes, first="missing")
     for time, feature in TIMES.items():

@@ -25,7 +25,9 @@ def name_parts(users: pd.Series[Any], sessions: pd.Series[Any], parts: Integers)
         largest = np.floor(by_user.transform("max")).to_numpy()
         new = pd.Series(later.astype(np.int64)).groupby(users.to_numpy(), sort=False, observed=True).cumsum()
         numbers = np.where(later, largest + new.to_numpy(), sessions.to_numpy())
-        return pd.Series(numbers, index=sessions.index).astype(sessions.dtype)
+        # Small whole numbers are not cast back: session 255 of 8 bits would be followed by 0.
+        whole = sessions.dtype.kind in "iu" and sessions.dtype != np.uint64
+        return pd.Series(numbers, index=sessions.index).astype(np.int64 if whole else sessions.dtype)
     names = sessions.astype(object).copy()
     taken = set(zip(users, names, strict=True))
     for n in np.flatnonzero(later).tolist():

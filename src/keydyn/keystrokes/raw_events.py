@@ -99,7 +99,7 @@ def read_events(events: pd.DataFrame, unit: str = "ms") -> RawEvents:
     number = frame.groupby(SAMPLE, sort=False, observed=True).ngroup().to_numpy()
     names = named
     if "keyname" in frame.columns:
-        names = np.where(frame["keyname"].isna(), named, frame["keyname"].astype(str).to_numpy(dtype=object))
+        names = np.where(frame["keyname"].isna(), named, _texts(frame["keyname"])[1])
     order = np.argsort(number, kind="stable")
     offsets = np.concatenate([[0], np.cumsum(np.bincount(number))])
     return RawEvents(
@@ -138,10 +138,18 @@ def _kinds(values: pd.Series[Any]) -> Integers:
 
 def _keys(values: pd.Series[Any]) -> tuple[Integers, NDArray[Any]]:
     """The number and the name of each event's key. Phones' keyboards often name none, or "Unidentified"."""
+    codes, names = _texts(values)
+    return np.where(np.isin(names, ["", "Unidentified"]), UNIDENTIFIED, codes), names
+
+
+def _texts(values: pd.Series[Any]) -> tuple[Integers, NDArray[Any]]:
+    """The number and the text of each value, "" where there is none.
+
+    Whole numbers, such as scan codes, become floats in a column that has a gap: 30.0 is still key "30".
+    """
     codes, found = pd.factorize(values)
-    names = np.array([*(str(name) for name in found), ""], dtype=object)
-    unnamed = np.isin(names, ["", "Unidentified"])
-    return np.where(unnamed[codes], UNIDENTIFIED, codes), names[codes]
+    texts = [str(int(v)) if isinstance(v, float) and v.is_integer() else str(v) for v in found]
+    return codes, np.array([*texts, ""], dtype=object)[codes]
 
 
 def _repeats(events: pd.DataFrame, kind: Integers) -> Integers:

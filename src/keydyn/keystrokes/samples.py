@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import is_numeric_dtype
 
 from keydyn.keystrokes.fixed_text import fixed_text_vectors, is_fixed_text
 from keydyn.keystrokes.long_text import long_text_vectors
-from keydyn.keystrokes.schema import SAMPLE
-from keydyn.keystrokes.timing import sequences_of
+from keydyn.keystrokes.schema import COLUMNS, SAMPLE, check_keystrokes
+from keydyn.keystrokes.timing import TIMINGS, sequences_of
 from keydyn.model import Sequences
-from keydyn.model.arrays import Floats
+from keydyn.model.arrays import Floats, Integers
 from keydyn.model.vocabulary import Types
 
 
@@ -45,13 +46,19 @@ class Samples:
         vectors: pd.DataFrame | None = None,
         events: str = "key",
         first: str = "median",
+        kind: str | None = None,
     ) -> Samples:
         """From keystrokes in the schema.
 
         `sensors` are columns used beside the timings. `vectors`, indexed by (user, session), are used
         instead of our own if given; otherwise a fixed text has all its times as its vector, other texts
-        their descriptive statistics.
+        their descriptive statistics. `kind`, "fixed text" or "long text", says which it is, for a sample
+        alone always looks fixed; by default it is found from the keys.
         """
+        if kind not in (None, "fixed text", "long text"):
+            raise ValueError(f"kind must be 'fixed text' or 'long text', not {kind!r}")
+        keystrokes = check_keystrokes(keystrokes)
+        _check_sensors(keystrokes, sensors)
         features = sorted(["duration", "tau", *sensors])
         sequences = sequences_of(keystrokes, features, events, first)
         index = pd.MultiIndex.from_tuples(sequences.names or [], names=SAMPLE)
@@ -61,8 +68,12 @@ class Samples:
             if absent.any():
                 user, session = index[int(np.argmax(absent))]
                 raise ValueError(f"there is no vector of user {user}, session {session}")
+            twice = vectors.index.duplicated() & vectors.index.isin(index)
+            if twice.any():
+                user, session = vectors.index[int(np.argmax(twice))]
+                raise ValueError(f"there are two vectors of user {user}, session {session}")
             return cls(index, sequences, emission, vectors.loc[index], "given")
-        if is_fixed_text(keystrokes):
+        if kind == "fixed text" or (kind is None and is_fixed_text(keystrokes)):
             return cls(
                 index, sequences, emission, fixed_text_vectors(keystrokes, sensors=sensors), "fixed text"
             )
@@ -78,14 +89,21 @@ class Samples:
     def vectors(self) -> Floats:
         """(n, d) feature vectors, all values there; a `ValueError` names the sample that lacks one."""
         values = self.table.to_numpy(dtype=np.float64)
-        missing = np.isnan(values)
-        if missing.any():
-            s, k = (int(place) for place in np.argwhere(missing)[0])
+        wrong = ~np.isfinite(values)
+        if wrong.any():
+            s, k = (int(place) for place in np.argwhere(wrong)[0])
             user, session = self.index[s]
+            problem = "is missing" if np.isnan(values[s, k]) else "is infinite"
             raise ValueError(
-                f"user {user}, session {session}: {self.table.columns[k]} is missing; vectors must be whole"
+                f"user {user}, session {session}: {self.table.columns[k]} {problem}; vectors must be whole"
             )
         return values
+
+    @property
+    def numbers(self) -> Integers:
+        """The number of each sample within its user, from 0, in the order given."""
+        counted = pd.Series(self.users).groupby(self.users, sort=False).cumcount()
+        return np.asarray(counted, dtype=np.int64)
 
     def __len__(self) -> int:
         return len(self.index)
@@ -96,3 +114,13 @@ class Samples:
         return Samples(
             self.index[chosen], self.sequences[chosen], self.emission, self.table.iloc[chosen], self.kind
         )
+
+
+def _check_sensors(keystrokes: pd.DataFrame, sensors: Sequence[str]) -> None:
+    for n, name in enumerate(sensors):
+        if name in (*COLUMNS, *TIMINGS) or name in sensors[:n]:
+            raise ValueError(
+                f"{name!r} is no sensor: it is one of the schema's columns or timings, or is twice"
+            )
+        if name in keystrokes and not is_numeric_dtype(keystrokes[name]):
+            raise ValueError(f"{name!r} is no sensor: the column does not hold numbers")

@@ -43,8 +43,12 @@ def check_keystrokes(frame: pd.DataFrame, first_line: int = 0) -> pd.DataFrame:
 
 def sample_starts(frame: pd.DataFrame) -> Integers:
     """The row at which each sample begins."""
-    keys = frame[SAMPLE]
-    changed = (keys != keys.shift()).any(axis=1).to_numpy()
+    changed = np.zeros(len(frame), dtype=bool)
+    changed[:1] = True
+    for column in SAMPLE:
+        # Not pandas' shift: it makes floats of whole numbers, and those beyond 2⁵³ would run together.
+        labels = frame[column].to_numpy()
+        changed[1:] |= labels[1:] != labels[:-1]
     starts: Integers = np.flatnonzero(changed)
     return starts
 
