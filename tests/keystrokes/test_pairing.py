@@ -287,7 +287,7 @@ def test_bad_input(events, message):
 
 
 def test_bad_settings():
-    with pytest.raises(ValueError, match="unit must be one of"):
+    with pytest.raises(ValueError, match="`unit` is one of s, ms, us and ns"):
         pair_events(frame(GOOD), "minutes")
     with pytest.raises(ValueError, match="disorder must be"):
         pair_events(frame(GOOD), disorder=float("nan"))

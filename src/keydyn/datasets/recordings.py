@@ -17,10 +17,8 @@ import pyarrow.compute as pc
 
 from keydyn.datasets.tables import NO_VALUE, NUMBER, Table, read_table
 from keydyn.keystrokes.schema import COLUMNS, SAMPLE, check_keystrokes
-from keydyn.model.arrays import Floats
+from keydyn.keystrokes.units import milliseconds
 
-# Units in a millisecond. Dividing by a whole number rounds once, so that 149100 µs are exactly 149.1 ms.
-PER_MILLISECOND = {"ms": 1, "us": 1_000, "µs": 1_000, "μs": 1_000, "ns": 1_000_000}
 INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"
 LIKELY = {
     "user": ("user", "subject", "participant"),
@@ -133,7 +131,7 @@ def _keystrokes(
         frame[name] = _labels(table, name) if name in table.columns else constants[name]
     frame["keyname"] = _key_names(table)
     for name in ("timepress", "timerelease"):
-        frame[name] = _milliseconds(table.numbers(name, decimal), unit)
+        frame[name] = milliseconds(table.numbers(name, decimal), unit)
     for name in table.columns:
         if name not in COLUMNS:
             frame[name] = _further(table, name, decimal)
@@ -209,17 +207,6 @@ def _refuse_empty(table: Table, name: str) -> None:
     empty = pc.equal(table.columns[name].cast(pa.string()), "").fill_null(True).to_numpy()
     if empty.any():
         raise ValueError(f"{table.place(int(np.argmax(empty)))}: {name} is empty")
-
-
-def _milliseconds(times: Floats, unit: str) -> Floats:
-    if unit == "s":
-        scaled = times * 1000.0
-        # A decimal times 1000 is off by a rounding error; where whole microseconds were meant it need not be.
-        snapped = np.round(scaled, 3)
-        return np.where(np.abs(scaled - snapped) <= 4 * np.spacing(np.abs(scaled)), snapped, scaled)
-    if unit not in PER_MILLISECOND:
-        raise ValueError(f"`unit` is one of s, ms, us and ns, not {unit!r}")
-    return times / PER_MILLISECOND[unit]
 
 
 def _further(table: Table, name: str, decimal: str) -> Any:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
 from keydyn.keystrokes.schema import COLUMNS, SAMPLE
+from keydyn.keystrokes.units import check_unit, milliseconds
 from keydyn.model.arrays import Floats, Integers
 
 PRESS, RELEASE, PASTE, BLUR, FOCUS = range(5)
@@ -27,8 +28,6 @@ TYPES = {
     "focus": FOCUS,
     "focusin": FOCUS,
 }
-# One unit in milliseconds is MULTIPLY / DIVIDE: a division by a whole number is exact where it can be.
-UNITS = {"s": (1000, 1), "ms": (1, 1), "us": (1, 1000), "µs": (1, 1000), "ns": (1, 1_000_000)}
 
 UNIDENTIFIED = -1
 NOT_REPEATED, REPEATED, NO_FLAG = 0, 1, 2
@@ -68,16 +67,13 @@ class RawEvents:
 
         The difference comes before the change of unit, so that times since 1970 in nanoseconds lose nothing.
         """
-        multiply, divide = UNITS[self.unit]
         times = self.time[rows] if origin is None else self.time[rows] - self.time[origin]
-        scaled: Floats = times.astype(np.float64) * multiply / divide
-        return scaled
+        return milliseconds(times.astype(np.float64), self.unit)
 
 
 def read_events(events: pd.DataFrame, unit: str = "ms") -> RawEvents:
     """Check and encode; a `ValueError` names the column and the row that are wrong."""
-    if unit not in UNITS:
-        raise ValueError(f"unit must be one of {', '.join(UNITS)}, not {unit!r}")
+    check_unit(unit)
     absent = [column for column in ("time", "type", "key") if column not in events.columns]
     if absent:
         raise ValueError(

@@ -1,0 +1,28 @@
+"""Units of time, and exact milliseconds from them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from keydyn.model.arrays import Floats
+
+# Units in a millisecond. Dividing by a whole number rounds once, so that 149100 µs are exactly 149.1 ms.
+PER_MILLISECOND = {"ms": 1, "us": 1_000, "µs": 1_000, "μs": 1_000, "ns": 1_000_000}
+UNITS = ("s", *PER_MILLISECOND)
+
+
+def check_unit(unit: str) -> None:
+    """`ValueError` if this is no unit."""
+    if unit not in UNITS:
+        raise ValueError(f"`unit` is one of s, ms, us and ns, not {unit!r}")
+
+
+def milliseconds(times: Floats, unit: str) -> Floats:
+    """Times of a unit in milliseconds, rounded once."""
+    if unit == "s":
+        scaled = times * 1000.0
+        # A decimal times 1000 is off by a rounding error; where whole microseconds were meant it need not be.
+        snapped = np.round(scaled, 3)
+        return np.where(np.abs(scaled - snapped) <= 4 * np.spacing(np.abs(scaled)), snapped, scaled)
+    check_unit(unit)
+    return times / PER_MILLISECOND[unit]
