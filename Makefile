@@ -20,6 +20,7 @@ help:
 # The stamp is newer than pyproject.toml when the environment is up to date: a second run is quick.
 $(VENV)/.run: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "keydyn needs Python 3.11 or newer; set PYTHON=")'
+	@echo "Setting up $(VENV): a minute or two the first time"
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
 	touch $@
@@ -60,6 +61,6 @@ docs: $(VENV)/.docs
 
 .PHONY: clean
 clean:
-	rm -rf $(VENV) build dist docs/_build demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist docs/_build demo out .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests docs benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 	rm -rf src/*.egg-info

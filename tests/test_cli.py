@@ -47,7 +47,7 @@ def test_demo(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "Warning" not in done.stderr
     told = " ".join(done.stdout.split())
-    for words in ("typed it", "equal error rate", "found out after", "of the states are those"):
+    for words in ("typed it", "equal error rate", "are found out, after", "of the states are those"):
         assert words in told
     table = pd.read_csv(out / "recognition.csv")
     assert len(table) == 3
@@ -59,6 +59,9 @@ def test_demo(tmp_path):
     assert set(model.event_types_) <= set(keystrokes["keyname"])
     # The command that it proposes works on what it left.
     assert keydyn_command("fit", str(out / "typing.csv"), "--out", str(out / "models")).returncode == 0
+    assert (
+        keydyn_command("identify", str(out / "unknown.csv"), "--models", str(out / "models")).returncode == 0
+    )
     assert (out / "models" / "models.json").exists()
 
 

@@ -62,11 +62,12 @@ def run(out: Path, n_users: int, seed: int) -> None:
     _show_states(own[own["session"] < TRAINING], own[own["session"] == session], console, out)
     found.to_csv(out / "recognition.csv")
     _model(population, user).save(out / "typist.keydyn")
-    save_recordings(keystrokes.drop(columns="state"), out / "typing.csv")
-    names = ("recognition.csv", "hidden_states.png", "watching.png", "typist.keydyn", "typing.csv")
-    console.print(
-        f"\nIn [bold]{escape(str(out))}[/bold]: {', '.join(names)}; {time.perf_counter() - began:.1f} s."
-    )
+    recorded = keystrokes.drop(columns="state")
+    known = recorded["session"] < TRAINING
+    save_recordings(recorded[known], out / "typing.csv")
+    save_recordings(recorded[~known], out / "unknown.csv")
+    names = ", ".join(sorted(path.name for path in out.iterdir() if path.is_file()))
+    console.print(f"\nIn [bold]{escape(str(out))}[/bold]: {names}; {time.perf_counter() - began:.1f} s.")
     command = escape(f"keydyn fit {out / 'typing.csv'} --out {out / 'models'}")
     console.print(f"Go on with [bold]{command}[/bold]")
 
@@ -98,10 +99,12 @@ def _watch(population: Population, queries: Samples, unknown: int, out: Path) ->
     genuine, others = penalty[:, own][:, 0], penalty[:, ~own]
     threshold = float(genuine.max())
     draw_penalty(genuine, others, threshold, out / "watching.png")
-    rejected = [first_above(others[:, i], threshold) for i in range(others.shape[1])]
+    rejected = np.array([first_above(others[:, i], threshold) for i in range(others.shape[1])])
+    found = rejected < len(genuine)
+    when = f", after {np.mean(rejected[found] + 1):.0f} keys on average" if found.any() else ""
     return (
-        f"Watched key by key, an impostor is found out after {np.mean(rejected):.0f} keys on average, with a "
-        f"threshold ({threshold:g}) at which the genuine user is never rejected."
+        f"Watched key by key, {np.count_nonzero(found)} of {len(found)} impostors in this session are found "
+        f"out{when}, with the lowest threshold ({threshold:g}) that never rejects its genuine user."
     )
 
 

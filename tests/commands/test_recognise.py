@@ -138,6 +138,13 @@ def test_files_of_another_form(folder):
     assert "--columns must be like" in run(*call, "--columns", "keyname").stderr
 
 
+def test_a_wrong_unit_is_noticed(folder):
+    """Every density is at its floor then, and all models agree."""
+    done = run("identify", folder / "later.csv", "--models", folder / "models", "--unit", "ns")
+    assert done.exit_code == 0
+    assert "is --unit the unit of this file?" in done.stderr
+
+
 def test_help_teaches_by_example():
     for command in ("fit", "score", "identify", "verify", "watch"):
         shown = run(command, "--help")

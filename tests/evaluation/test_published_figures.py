@@ -54,12 +54,27 @@ CELLS = [
     ("essay", "manhattan-scaled", (0.839, 0.242), (0.028, 0.052)),
 ]
 SLOW_CELLS = [
+    ("password", "svm", (0.465, 0.293), (0.112, 0.088)),
+    ("password", "hmm", (0.467, 0.295), (0.126, 0.099)),
+    ("password", "pohmm", (0.789, 0.209), (0.042, 0.051)),
     ("keypad", "hmm", (0.478, 0.287), (0.099, 0.050)),
     ("keypad", "pohmm", (0.748, 0.151), (0.053, 0.025)),
+    ("mobile", "svm", (0.267, 0.229), (0.170, 0.092)),
     ("mobile", "hmm", (0.303, 0.265), (0.168, 0.085)),
     ("mobile", "pohmm", (0.607, 0.189), (0.090, 0.054)),
+    ("mobile+", "manhattan", (0.647, 0.250), (0.084, 0.061)),
+    ("mobile+", "svm", (0.857, 0.232), (0.014, 0.033)),
+    ("mobile+", "hmm", (0.937, 0.085), (0.013, 0.021)),
     ("mobile+", "pohmm", (0.971, 0.039), (0.006, 0.014)),
+    ("essay", "svm", (0.342, 0.302), (0.098, 0.091)),
+    ("essay", "hmm", (0.303, 0.351), (0.145, 0.107)),
+    ("essay", "pohmm", (0.909, 0.128), (0.020, 0.046)),
 ]
+
+
+def test_the_two_lists_are_the_whole_tables():
+    """Six rows, five detectors: 60 accuracies and equal error rates."""
+    assert len({cell[:2] for cell in CELLS + SLOW_CELLS}) == len(CELLS + SLOW_CELLS) == 30
 
 
 def check_cell(recordings, dataset, detector, acc, eer):
@@ -77,6 +92,8 @@ def test_closed_set_cell(recordings, dataset, detector, acc, eer):
     check_cell(recordings, dataset, detector, acc, eer)
 
 
+# One of the keypad's HMMs reaches the published limit of 1000 iterations.
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.slow
 @pytest.mark.parametrize(("dataset", "detector", "acc", "eer"), SLOW_CELLS)
 def test_closed_set_cell_that_takes_longer(recordings, dataset, detector, acc, eer):

@@ -88,6 +88,8 @@ def test_gradient_by_fishers_identity():
                 assert (found[0] - found[1]) / (2 * step) == pytest.approx(expected, rel=1e-6, abs=1e-7)
 
 
+# hmmlearn sets the shape of an array, which newer NumPy deprecates.
+@pytest.mark.filterwarnings("ignore:Setting the shape:DeprecationWarning")
 @pytest.mark.parametrize("n_states", [1, 2, 3])
 def test_one_event_type_equals_hmmlearn(n_states):
     """The same start, the same number of iterations: the same parameters and log-likelihood."""

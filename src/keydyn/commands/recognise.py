@@ -37,7 +37,7 @@ def fit(
     detector: Annotated[str, typer.Option(help="hmm, pohmm or pohmm-recommended.")] = "pohmm",
     sensors: Annotated[str, typer.Option(help="Further columns to use, comma-separated.")] = "",
     min_samples: Annotated[int, typer.Option(min=1, help="Samples that each user must have.")] = 2,
-    jobs: Annotated[int, typer.Option(help="Threads; -1 for all cores.")] = 1,
+    jobs: Annotated[int, typer.Option(min=-1, help="Threads; -1 or 0 for all cores.")] = 1,
     unit: UnitOption = "ms",
     columns: ColumnsOption = "",
     separator: SeparatorOption = ",",
@@ -57,7 +57,7 @@ def fit(
     keystrokes = Reading(file, unit, columns, separator, sort, clean).keystrokes()
     used = tuple(name.strip() for name in sensors.split(",") if name.strip())
     with progress_bar("fitting", n_fits(keystrokes), hidden=as_json) as progress:
-        enrolled = enrol(keystrokes, detector, used, min_samples, jobs, progress)
+        enrolled = enrol(keystrokes, detector, used, min_samples, jobs or -1, progress)
     enrolled.save(out)
     rows = [
         {
@@ -132,11 +132,15 @@ def identify(
     """
     import numpy as np
 
+    from keydyn.evaluation.penalty import TIE
+
     enrolled = _opened(models)
     keystrokes = Reading(file, unit, columns, separator, sort, clean).keystrokes()
     samples = enrolled.samples(keystrokes)
     raw = enrolled.scores(samples).raw
     posterior = np.exp(raw - np.logaddexp.reduce(raw, axis=1, keepdims=True))
+    if len(enrolled.users) > 1 and np.ptp(raw, axis=1).max() < TIE:
+        typer.secho("keydyn: all models score alike; is --unit the unit of this file?", err=True, fg="yellow")
     rows = []
     for (user, session), line, chances, n in zip(
         samples.index, raw, posterior, samples.sequences.lengths, strict=True

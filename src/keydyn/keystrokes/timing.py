@@ -81,7 +81,10 @@ def sequences_of(
     table = timing_features(keystrokes, first)
     absent = [name for name in features if name not in table and name not in keystrokes]
     if absent:
-        raise ValueError(f"no feature {', '.join(map(repr, absent))}; timings are {', '.join(TIMINGS)}")
+        raise ValueError(
+            f"no feature {', '.join(map(repr, absent))}: no column of that name, and timings are "
+            f"{', '.join(TIMINGS)}"
+        )
     values = pd.DataFrame({name: table[name] if name in table else keystrokes[name] for name in features})
     starts = sample_starts(keystrokes)
     lengths = np.diff(np.append(starts, len(keystrokes)))
