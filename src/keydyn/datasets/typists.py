@@ -86,7 +86,9 @@ def make_typists(
     -----
     With `mood=0, practice=0, digraphs=0` samples are drawn from exactly the POHMM that `simulated_typist`
     gives, except that a key is always released before it is pressed again. The defaults are meant to
-    resemble, coarsely, what was measured on the five datasets of real typing in the paper:
+    resemble, coarsely, what was measured on the five datasets of real typing in the paper. They were set by
+    hand; how much people differ was raised until a POHMM identified them about as well as the published
+    tables say of real people (keypad, fable), so accuracies on simulated typists are no independent evidence:
 
     ======================== ======================================= ===================================
     quantity                 real recordings                         simulated
