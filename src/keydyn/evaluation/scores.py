@@ -1,0 +1,135 @@
+"""Every score of a detector under a protocol: queries by templates, the ground that all metrics stand on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from keydyn.model.arrays import Floats, Integers
+from keydyn.model.vocabulary import Types
+
+Mask = NDArray[np.bool_]
+NORMALISATIONS = ("min-max", "none")
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Queries scored against templates; a higher score is more genuine.
+
+    Attributes
+    ----------
+    owners : (Q,) who typed each query; sessions : (Q,) which sample of theirs it is
+    folds : (Q,) the enrolment that it was scored by
+    users : (U,) whose templates
+    raw : (Q, U) the detector's scores; NaN where the user is not enrolled in that fold
+    trials : (Q, U) which comparisons are verification trials, genuine or impostor
+    normalisation : "min-max" scales each query's scores to 0 … 1 over the templates, "none" leaves them
+    """
+
+    owners: Types
+    sessions: Types
+    folds: Integers
+    users: Types
+    raw: Floats
+    trials: Mask
+    normalisation: str = "min-max"
+
+    def __post_init__(self) -> None:
+        if self.normalisation not in NORMALISATIONS:
+            raise ValueError(
+                f"normalisation must be one of {', '.join(NORMALISATIONS)}, not {self.normalisation!r}"
+            )
+        shape = (len(self.owners), len(self.users))
+        if self.raw.shape != shape or self.trials.shape != shape:
+            raise ValueError(f"scores must have the shape {shape}, not {self.raw.shape}")
+        wrong = self.trials & np.isnan(self.raw)
+        if wrong.any():
+            q, u = (int(place) for place in np.argwhere(wrong)[0])
+            raise ValueError(
+                f"the score of user {self.owners[q]}, session {self.sessions[q]} "
+                f"against the template of user {self.users[u]} is NaN"
+            )
+
+    @property
+    def own(self) -> Mask:
+        """Which template is the owner's, (Q, U)."""
+        own: Mask = self.owners[:, None] == self.users[None, :]
+        return own
+
+    @property
+    def normalised(self) -> Floats:
+        """Scores as the protocol compares them."""
+        return self.raw if self.normalisation == "none" else min_max(self.raw)
+
+    @property
+    def open_set(self) -> Floats:
+        """Normalised as if each impostor were unknown: without the template of the one who types.
+
+        The genuine comparison keeps the whole cohort.
+        """
+        if self.normalisation == "none":
+            return self.raw
+        own = self.own
+        return np.where(own, min_max(self.raw), min_max(np.where(own, np.nan, self.raw)))
+
+    @property
+    def identified(self) -> Mask:
+        """Queries that can be identified: the owner is enrolled, (Q,)."""
+        return np.asarray((self.own & ~np.isnan(self.raw)).any(axis=1))
+
+    def trials_of(self, u: int, values: Floats | None = None) -> tuple[Floats, Floats]:
+        """Genuine and impostor scores against template `u`: the normalised ones, or of `values` (Q, U)."""
+        column = (self.normalised if values is None else values)[:, u]
+        trial, own = self.trials[:, u], self.owners == self.users[u]
+        return column[trial & own], column[trial & ~own]
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a comparison: fold, user, session, reference, score, trial."""
+        q, u = np.nonzero(~np.isnan(self.raw))
+        return pd.DataFrame(
+            {
+                "fold": self.folds[q],
+                "user": self.owners[q],
+                "session": self.sessions[q],
+                "reference": self.users[u],
+                "score": self.raw[q, u],
+                "trial": self.trials[q, u],
+            }
+        )
+
+    @classmethod
+    def from_frame(cls, frame: pd.DataFrame, normalisation: str = "min-max") -> Scores:
+        """What `to_frame` made, in the same order of queries and templates."""
+        query = frame.groupby(["fold", "user", "session"], sort=False, observed=True).ngroup().to_numpy()
+        template, users = pd.factorize(np.asarray(frame["reference"]))
+        first = np.unique(query, return_index=True)[1]
+        raw = np.full((len(first), len(users)), np.nan)
+        trials = np.zeros(raw.shape, dtype=bool)
+        raw[query, template] = frame["score"]
+        trials[query, template] = frame["trial"]
+        queries = frame.iloc[first]
+        return cls(
+            np.asarray(queries["user"]),
+            np.asarray(queries["session"]),
+            np.asarray(queries["fold"], dtype=np.int64),
+            users,
+            raw,
+            trials,
+            normalisation,
+        )
+
+
+def min_max(raw: Floats) -> Floats:
+    """Each row scaled to 0 … 1 over what is not NaN; all 0 where the scores are equal, −∞ is 0."""
+    finite = np.where(np.isfinite(raw), raw, np.nan)
+    scaled = np.where(np.isnan(raw), np.nan, 0.0)
+    some = np.isfinite(raw).any(axis=1)
+    lowest = np.nanmin(finite[some], axis=1, keepdims=True)
+    width = np.nanmax(finite[some], axis=1, keepdims=True) - lowest
+    part = np.zeros_like(finite[some])
+    np.divide(finite[some] - lowest, width, out=part, where=width > 0)
+    scaled[some] = np.where(np.isfinite(raw[some]), part, scaled[some])
+    return scaled
