@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from keydyn.enrolment import Enrolled, _crossing, enrol, load_enrolled, n_fits
+from keydyn.evaluation.scores import min_max
 from keydyn.keystrokes.schema import check_keystrokes
 
 
@@ -34,9 +35,9 @@ def enrolled():
 def test_it_recognises_them_again(enrolled):
     later = enrolled.samples(typed(1))
     scores = enrolled.scores(later)
-    assert (enrolled.users[np.argmax(scores.raw, axis=1)] == later.users).all()
+    assert (enrolled.users[np.argmax(scores, axis=1)] == later.users).all()
     for u, user in enumerate(enrolled.users):
-        accepted = scores.normalised[:, u] >= enrolled.thresholds[u]
+        accepted = min_max(scores)[:, u] >= enrolled.thresholds[u]
         assert accepted[later.users == user].mean() > 0.8
         assert accepted[later.users != user].mean() < 0.2
 
@@ -67,7 +68,7 @@ def test_a_folder_round_trip(enrolled, tmp_path):
     np.testing.assert_array_equal(again.thresholds, enrolled.thresholds)
     np.testing.assert_array_equal(again.penalties, enrolled.penalties)
     later = enrolled.samples(typed(1))
-    np.testing.assert_array_equal(again.scores(later).raw, enrolled.scores(later).raw)
+    np.testing.assert_array_equal(again.scores(later), enrolled.scores(later))
     np.testing.assert_array_equal(again.event_penalties(later), enrolled.event_penalties(later))
     assert isinstance(again, Enrolled)
 

@@ -15,9 +15,12 @@ from rich.text import Text
 from keydyn.commands.shown import progress_bar
 from keydyn.datasets import save_recordings
 from keydyn.datasets.typists import make_typists
-from keydyn.detectors import Markov, Population, fit_population, make_detector
+from keydyn.detectors import Markov, Population
 from keydyn.evaluation.penalty import first_above, rank_penalty
-from keydyn.evaluation.published_protocol import Scores, recognition
+from keydyn.evaluation.protocols import Enrolment
+from keydyn.evaluation.recognition import recognition
+from keydyn.evaluation.running import enrolments, scores_of
+from keydyn.evaluation.scores import Scores
 from keydyn.figures.hidden_states import draw_hidden_states
 from keydyn.figures.penalty import draw_penalty
 from keydyn.keystrokes.samples import Samples
@@ -38,15 +41,15 @@ def run(out: Path, n_users: int, seed: int) -> None:
         n_users, TRAINING + QUERIES, text="copied", n_keys=KEYS, return_states=True, random_state=seed
     )
     samples = Samples.of(keystrokes.drop(columns="state"))
-    number = samples.index.get_level_values("session").to_numpy()
-    training, queries = samples[number < TRAINING], samples[number >= TRAINING]
+    queries = samples[samples.numbers >= TRAINING]
     console.print(
         f"[bold]{n_users} simulated typists[/bold] copy {TRAINING + QUERIES} passages of {KEYS} keys each; "
         f"the last {QUERIES} are unknown samples."
     )
+    protocol = Enrolment(TRAINING)
     with progress_bar("fitting a POHMM to each", n_users) as progress:
-        population = fit_population(make_detector("pohmm-recommended"), training, 2, progress)
-    scores = Scores(queries.users, population.users, population.score(queries, n_jobs=2))
+        enrolled = enrolments(protocol, "pohmm-recommended", samples, 2, progress)
+    scores, population = scores_of(protocol, enrolled, samples, 2), enrolled[0].population
 
     unknown = int(np.random.default_rng(seed).integers(len(queries)))
     console.print(_ranking(scores, unknown))

@@ -20,8 +20,8 @@ from keydyn import __version__
 from keydyn.detectors import Markov, fit_population, make_detector
 from keydyn.detectors.population import Progress
 from keydyn.evaluation.penalty import rank_penalty
-from keydyn.evaluation.published_protocol import Scores
 from keydyn.evaluation.rates import error_rates
+from keydyn.evaluation.scores import min_max
 from keydyn.keystrokes.samples import Samples
 from keydyn.keystrokes.schema import SAMPLE, sample_starts
 from keydyn.model import POHMM, load
@@ -65,10 +65,9 @@ class Enrolled:
         """Samples as the models take them; vectors are not needed."""
         return _sequence_samples(keystrokes, self.sensors)
 
-    def scores(self, samples: Samples) -> Scores:
-        """Log-likelihood of every sample under every model."""
-        raw = np.stack([model.score_sequences(samples.sequences) for model in self.models], axis=1)
-        return Scores(samples.users, self.users, raw)
+    def scores(self, samples: Samples) -> Floats:
+        """Log-likelihood of every sample under every model, (n, U)."""
+        return np.stack([model.score_sequences(samples.sequences) for model in self.models], axis=1)
 
     def event_penalties(self, samples: Samples) -> Floats:
         """Rank penalty of every model at every event, (N, U)."""
@@ -210,8 +209,7 @@ def _thresholds(
     for fold in range(n_folds):
         held_out = samples[number % n_folds == fold]
         population = fit_population(pattern, samples[number % n_folds != fold], n_jobs, progress).of(users)
-        raw = Scores(held_out.users, users, population.score(held_out, n_jobs))
-        scaled[number % n_folds == fold] = raw.normalised
+        scaled[number % n_folds == fold] = min_max(population.score(held_out, n_jobs))
         penalty = rank_penalty(population.score_events(held_out, n_jobs), held_out.sequences.offsets)
         owner = np.repeat(held_out.users, held_out.sequences.lengths)
         for u, user in enumerate(users):

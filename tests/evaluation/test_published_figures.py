@@ -7,7 +7,9 @@ import pytest
 
 from keydyn.datasets import load_dataset
 from keydyn.evaluation.killourhy_maxion import PUBLISHED, killourhy_maxion, password_samples
-from keydyn.evaluation.published_protocol import recognition, score_all
+from keydyn.evaluation.protocols import MonacoTappert
+from keydyn.evaluation.recognition import recognition
+from keydyn.evaluation.running import score_protocol
 from keydyn.keystrokes.samples import Samples
 
 # One of 51 × 200 genuine samples: what a tie decides.
@@ -81,7 +83,8 @@ def check_cell(recordings, dataset, detector, acc, eer):
     source = load_dataset(dataset.removesuffix("+"), recordings)
     sensors = source.sensors if dataset.endswith("+") else ()
     samples = Samples.of(source.keystrokes, sensors=sensors, vectors=source.vectors)
-    found = recognition(score_all(detector, samples, password=dataset == "password"))
+    protocol = MonacoTappert.password() if dataset == "password" else MonacoTappert()
+    found = recognition(score_protocol(protocol, detector, samples))[["acc", "eer"]]
     # Equal to three decimals: half a unit of the last one.
     expected = [acc[0], eer[0], acc[1], eer[1]]
     np.testing.assert_allclose([*found.mean(), *found.std()], expected, rtol=0, atol=0.5e-3 + 1e-9)

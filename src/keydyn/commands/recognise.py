@@ -107,7 +107,7 @@ def score(
             "log-likelihood": float(value),
             "keys": int(n),
         }
-        for (user, session), n, line in zip(samples.index, samples.sequences.lengths, scores.raw, strict=True)
+        for (user, session), n, line in zip(samples.index, samples.sequences.lengths, scores, strict=True)
         for name, value in zip(enrolled.users, line, strict=True)
     ]
     _deliver(f"{len(samples)} samples under {len(enrolled.users)} models", rows, out, as_json)
@@ -137,7 +137,7 @@ def identify(
     enrolled = _opened(models)
     keystrokes = Reading(file, unit, columns, separator, sort, clean).keystrokes()
     samples = enrolled.samples(keystrokes)
-    raw = enrolled.scores(samples).raw
+    raw = enrolled.scores(samples)
     posterior = np.exp(raw - np.logaddexp.reduce(raw, axis=1, keepdims=True))
     if len(enrolled.users) > 1 and np.ptp(raw, axis=1).max() < TIE:
         typer.secho("keydyn: all models score alike; is --unit the unit of this file?", err=True, fg="yellow")
@@ -179,13 +179,15 @@ def verify(
 
     Example: `keydyn verify login.csv --models models/ --user anna`
     """
+    from keydyn.evaluation.scores import min_max
+
     enrolled = _opened(models)
     keystrokes = Reading(file, unit, columns, separator, sort, clean).keystrokes()
     claimed = enrolled.number(user)
     level = enrolled.thresholds[claimed] if threshold is None else threshold
     _check_level(level, enrolled)
     samples = enrolled.samples(keystrokes)
-    scaled = enrolled.scores(samples).normalised[:, claimed]
+    scaled = min_max(enrolled.scores(samples))[:, claimed]
     rows = [
         {
             "user": str(who),

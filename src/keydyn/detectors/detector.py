@@ -38,6 +38,11 @@ class Detector(BaseEstimator, ABC):  # type: ignore[misc]
         prepared: Self = clone(self)
         return prepared
 
+    @property
+    def needs_everyone(self) -> bool:
+        """Whether `prepare` learns something, so that templates depend on the other users' samples."""
+        return type(self).prepare is not Detector.prepare
+
     @abstractmethod
     def fit(self, samples: Samples) -> Self:
         """Learn the template from one user's samples."""

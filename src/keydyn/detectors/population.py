@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,10 +66,16 @@ def fit_population(
     `prepare` was called before if the detector needs it, with the samples that the protocol allows.
     `progress` is called with the number of users done. An error names the user.
     """
-    pattern = make_detector(detector)
     codes, users = pd.factorize(samples.users)
-    work = (delayed(_fit_one)(pattern, samples[codes == u], users[u]) for u in range(len(users)))
-    return Population(users, _done(work, n_jobs, progress))
+    groups = [samples[codes == u] for u in range(len(users))]
+    return Population(users, fit_templates(make_detector(detector), groups, n_jobs, progress))
+
+
+def fit_templates(
+    pattern: Detector, groups: Sequence[Samples], n_jobs: int | None = None, progress: Progress | None = None
+) -> list[Detector]:
+    """Fit a template to each group of samples, all of one user; `progress` is told the number done."""
+    return _done((delayed(_fit_one)(pattern, samples) for samples in groups), n_jobs, progress)
 
 
 def _done(work: Iterable[Any], n_jobs: int | None, progress: Progress | None) -> list[Any]:
@@ -82,8 +88,8 @@ def _done(work: Iterable[Any], n_jobs: int | None, progress: Progress | None) ->
     return results
 
 
-def _fit_one(pattern: Detector, samples: Samples, user: object) -> Detector:
+def _fit_one(pattern: Detector, samples: Samples) -> Detector:
     try:
         return pattern.fresh().fit(samples)
     except ValueError as error:
-        raise ValueError(f"user {user}: {error}") from error
+        raise ValueError(f"user {samples.users[0]}: {error}") from error

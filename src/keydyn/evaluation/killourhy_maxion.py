@@ -1,7 +1,6 @@
-"""The protocol of Killourhy and Maxion (DSN 2009) for the CMU password data.
+"""Killourhy and Maxion's table for the CMU password data (DSN 2009), measured beside published.
 
-Train on a user's first 200 repetitions; the last 200 are genuine; the first 5 of every other user are
-impostors. Vectors have all 31 times: 11 hold times, 10 press-press and 10 release-press intervals. Equal
+Vectors have all 31 times: 11 hold times, 10 press-press and 10 release-press intervals. Equal
 error rate and zero-miss false-alarm rate are taken for each user, then averaged.
 """
 
@@ -9,16 +8,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import pandas as pd
 
-from keydyn.detectors import Detector, fit_population, make_detector
+from keydyn.detectors import Detector, make_detector
 from keydyn.detectors.population import Progress
+from keydyn.evaluation.protocols import KillourhyMaxion
 from keydyn.evaluation.rates import equal_error_rate, zero_miss_rate
+from keydyn.evaluation.running import score_protocol
 from keydyn.keystrokes.fixed_text import fixed_text_vectors
 from keydyn.keystrokes.samples import Samples
 
-TRAINING, IMPOSTOR = 200, 5
 TIMINGS = ("duration", "tau", "release_press")
 
 # Published: mean equal error rate, its standard deviation over users, mean zero-miss rate; None if not known.
@@ -52,19 +51,12 @@ def killourhy_maxion(
     """
     if isinstance(detector, str) and detector in ("manhattan-scaled", "svm"):
         detector = make_detector(detector, scale="template")
-    repetition = samples.numbers
-    counts = np.bincount(pd.factorize(samples.users)[0])
-    if counts.min() < TRAINING + 1 or len(counts) < 2:
-        raise ValueError(f"the protocol needs 2 users or more with more than {TRAINING} samples each")
-    population = fit_population(detector, samples[repetition < TRAINING], n_jobs, progress)
-    asked = (repetition < IMPOSTOR) | (repetition >= TRAINING)
-    queries, late = samples[asked], repetition[asked] >= TRAINING
-    scores = population.score(queries, n_jobs)
-    rows = []
-    for u, user in enumerate(population.users):
-        own = queries.users == user
-        genuine, impostor = scores[own & late, u], scores[~own & ~late, u]
-        rows.append((user, equal_error_rate(genuine, impostor), zero_miss_rate(genuine, impostor)))
+    scores = score_protocol(KillourhyMaxion(), detector, samples, n_jobs, progress)
+    trials = [scores.trials_of(u) for u in range(len(scores.users))]
+    rows = [
+        (user, equal_error_rate(*one), zero_miss_rate(*one))
+        for user, one in zip(scores.users, trials, strict=True)
+    ]
     return pd.DataFrame(rows, columns=["user", "eer", "zero_miss"]).set_index("user")
 
 

@@ -13,7 +13,9 @@ import numpy as np
 import pandas as pd
 
 from keydyn.datasets import Dataset, load_dataset
-from keydyn.evaluation.published_protocol import recognition, score_all
+from keydyn.evaluation.protocols import MonacoTappert
+from keydyn.evaluation.recognition import recognition
+from keydyn.evaluation.running import score_protocol
 from keydyn.keystrokes.key_sets import lineages
 from keydyn.keystrokes.long_text import STATISTICS, TIMES, TREES, long_text_vectors
 from keydyn.keystrokes.samples import Samples
@@ -57,7 +59,8 @@ def _differences(ours: pd.DataFrame, theirs: pd.DataFrame) -> tuple[int, float, 
 def detectors_on(dataset: Dataset, vectors: pd.DataFrame) -> pd.DataFrame:
     """Mean accuracy and equal error rate of the three vector detectors, by the published protocol."""
     samples = Samples.of(dataset.keystrokes, vectors=vectors)
-    rows = [(name, *recognition(score_all(name, samples)).mean()) for name in DETECTORS]
+    found = {name: recognition(score_protocol(MonacoTappert(), name, samples)) for name in DETECTORS}
+    rows = [(name, *users[["acc", "eer"]].mean()) for name, users in found.items()]
     return pd.DataFrame(rows, columns=["detector", "accuracy", "eer"])
 
 

@@ -104,7 +104,11 @@ class Scores:
     def from_frame(cls, frame: pd.DataFrame, normalisation: str = "min-max") -> Scores:
         """What `to_frame` made, in the same order of queries and templates."""
         query = frame.groupby(["fold", "user", "session"], sort=False, observed=True).ngroup().to_numpy()
-        template, users = pd.factorize(np.asarray(frame["reference"]))
+        # An open set's first fold lacks some templates; their users come in the order of the queries.
+        reference = np.asarray(frame["reference"])
+        seen = pd.unique(np.concatenate([np.asarray(frame["user"]), reference]))
+        users = seen[np.isin(seen, reference)]
+        template = pd.Index(users).get_indexer(pd.Index(reference))
         first = np.unique(query, return_index=True)[1]
         raw = np.full((len(first), len(users)), np.nan)
         trials = np.zeros(raw.shape, dtype=bool)

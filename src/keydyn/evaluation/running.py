@@ -1,0 +1,122 @@
+"""Runs a detector under a protocol: fits every template, then scores every query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from keydyn.detectors import Detector, Population, make_detector
+from keydyn.detectors.population import Progress, fit_templates
+from keydyn.evaluation.protocols import Protocol, Split
+from keydyn.evaluation.scores import Scores
+from keydyn.keystrokes.samples import Samples
+from keydyn.model.arrays import Integers
+from keydyn.model.vocabulary import Types
+
+# A template is known by the split whose samples scaled it (−1: all), its user, and its training samples.
+Key = tuple[int, int, bytes]
+
+
+@dataclass(frozen=True, eq=False)
+class Enrolled:
+    """A split with its templates fitted.
+
+    Attributes
+    ----------
+    split : which samples; population : the templates of those enrolled
+    columns : (u,) their places among all users of the samples
+    """
+
+    split: Split
+    population: Population
+    columns: Integers
+
+
+def score_protocol(
+    protocol: Protocol,
+    detector: str | Detector,
+    samples: Samples,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Scores:
+    """Every query of every split against every template of that split.
+
+    Users are in the order of first appearance. `progress` is told the number of templates fitted.
+    """
+    return scores_of(protocol, enrolments(protocol, detector, samples, n_jobs, progress), samples, n_jobs)
+
+
+def n_templates(protocol: Protocol, detector: str | Detector, samples: Samples) -> int:
+    """How many templates there are to fit, for a progress bar."""
+    keys = _keys(protocol, make_detector(detector), protocol.splits(samples), samples)
+    return len({key for of_split in keys for key in of_split})
+
+
+def enrolments(
+    protocol: Protocol,
+    detector: str | Detector,
+    samples: Samples,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> list[Enrolled]:
+    """Every split of the protocol with its templates, each fitted once however many splits share it."""
+    pattern, splits = make_detector(detector), protocol.splits(samples)
+    keys = _keys(protocol, pattern, splits, samples)
+    templates: dict[Key, Detector] = {}
+    for scaled_by in dict.fromkeys(key[0] for of_split in keys for key in of_split):
+        everyone = samples if scaled_by < 0 else samples[splits[scaled_by].train]
+        wanted = list(dict.fromkeys(key for of_split in keys for key in of_split if key[0] == scaled_by))
+        groups = [samples[np.frombuffer(which, dtype=np.int64)] for _, _, which in wanted]
+        told = None if progress is None else _counting_on(progress, len(templates))
+        fitted = fit_templates(pattern.prepare(everyone), groups, n_jobs, told)
+        templates.update(zip(wanted, fitted, strict=True))
+    users: Types = pd.unique(samples.users)
+    return [
+        Enrolled(
+            split,
+            Population(users[[user for _, user, _ in of_split]], [templates[key] for key in of_split]),
+            np.array([user for _, user, _ in of_split], dtype=np.int64),
+        )
+        for split, of_split in zip(splits, keys, strict=True)
+    ]
+
+
+def scores_of(
+    protocol: Protocol, enrolled: list[Enrolled], samples: Samples, n_jobs: int | None = None
+) -> Scores:
+    """Every query against every template of its split."""
+    users: Types = pd.unique(samples.users)
+    blocks = []
+    for fold, one in enumerate(enrolled):
+        query = one.split.query
+        asked = samples[query]
+        raw = np.full((len(asked), len(users)), np.nan)
+        raw[:, one.columns] = one.population.score(asked, n_jobs)
+        own = asked.users[:, None] == users[None, :]
+        trials = np.where(own, one.split.genuine[query, None], one.split.impostor[query, None])
+        trials[:, np.setdiff1d(np.arange(len(users)), one.columns)] = False
+        sessions = asked.index.get_level_values("session").to_numpy()
+        blocks.append((asked.users, sessions, np.full(len(asked), fold), raw, trials))
+    owners, sessions, folds, raw, trials = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
+    return Scores(owners, sessions, folds, users, raw, trials, protocol.normalisation)
+
+
+def _keys(protocol: Protocol, pattern: Detector, splits: list[Split], samples: Samples) -> list[list[Key]]:
+    """The templates of each split, in the order of users."""
+    codes = pd.factorize(samples.users)[0]
+    by_split = pattern.needs_everyone and protocol.prepared_on == "training samples"
+    return [list(_keys_of(split, codes, n if by_split else -1)) for n, split in enumerate(splits)]
+
+
+def _keys_of(split: Split, codes: Integers, scaled_by: int) -> Iterator[Key]:
+    for user in range(int(codes.max()) + 1):
+        which = np.flatnonzero(split.train & (codes == user))
+        if len(which):
+            yield scaled_by, user, which.astype(np.int64).tobytes()
+
+
+def _counting_on(progress: Progress, before: int) -> Progress:
+    return lambda done: progress(before + done)
