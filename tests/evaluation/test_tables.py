@@ -109,7 +109,7 @@ def test_published_figures_stand_below_the_measured_ones_and_say_so():
     table = published_beside(
         "identification", "Identification", "", long_frame(), "acc", {("keypad", "pohmm")}
     )
-    assert table.shown.columns.tolist() == ["Dataset", "", "HMM", "POHMM", "POHMM (recommended)"]
+    assert table.shown.columns.tolist() == ["Dataset", "Source", "HMM", "POHMM", "POHMM (recommended)"]
     assert table.shown.to_numpy().tolist() == [
         ["Keypad", "measured", "0.478 (0.287)", "0.748 (0.151)", "0.800 (0.100)"],
         ["Keypad", "published", "0.478 (0.287)", "0.748 (0.151)", "–"],

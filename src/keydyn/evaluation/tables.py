@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import re
 from collections.abc import Collection, Mapping
@@ -73,12 +71,9 @@ def write_table(table: Table, folder: str | Path) -> list[Path]:
 
 def csv_text(frame: pd.DataFrame) -> str:
     """CSV with a fixed number of decimals, so that the same values give the same bytes; missing is empty."""
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(frame.columns)
     columns = [frame.iloc[:, place].tolist() for place in range(frame.shape[1])]
-    writer.writerows([_exact(value) for value in row] for row in zip(*columns, strict=True))
-    return file.getvalue()
+    rows = [map(str, frame.columns), *(map(_exact, row) for row in zip(*columns, strict=True))]
+    return "".join(",".join(map(_quoted, row)) + "\n" for row in rows)
 
 
 def mean_and_deviation(mean: float | None, std: float | None, digits: int = 3) -> str:
@@ -155,7 +150,7 @@ def published_beside(
             rows.append([dataset_name(dataset), PUBLISHED, *texts])
             bold.append([False] * (2 + len(row)))
             published.append([False] + [True] * (1 + len(row)))
-    headings = ["Dataset", "", *map(detector_name, detectors)]
+    headings = ["Dataset", "Source", *map(detector_name, detectors)]
     return Table(
         name,
         title,
@@ -179,6 +174,11 @@ def _exact(value: Any) -> str:
     if is_missing(value):
         return ""
     return fixed(value, DECIMALS) if isinstance(value, float) else str(value)
+
+
+def _quoted(text: str) -> str:
+    # The csv module leaves a lone carriage return bare, which readers take for the end of the line.
+    return '"' + text.replace('"', '""') + '"' if re.search('[,"\r\n]', text) else text
 
 
 def _shown(value: Any, digits: int) -> str:
