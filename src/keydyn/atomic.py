@@ -1,0 +1,46 @@
+"""Whole files or none: a result is written beside its place, made durable, and then put there."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def replacing(path: str | Path) -> Iterator[Path]:
+    """A name in the same folder to write to; what was written takes the place of `path` when the block ends.
+
+    After an error the file that was there before is still there, and nothing else. Folders are made. The
+    name keeps the ending, by which some writers choose their format.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{secrets.token_hex(8)}{path.suffix}")
+    try:
+        yield temporary
+        with open(temporary, "r+b") as file:
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    if os.name == "posix":  # elsewhere a folder cannot be opened
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def write_bytes(path: str | Path, contents: bytes) -> None:
+    """Write the file whole."""
+    with replacing(path) as temporary:
+        temporary.write_bytes(contents)
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """Write the file whole, in UTF-8 and with the same line ends everywhere."""
+    write_bytes(path, text.encode("utf-8"))

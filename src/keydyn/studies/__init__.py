@@ -1,0 +1,1 @@
+"""The studies: from recordings to tables, figures and a report."""
