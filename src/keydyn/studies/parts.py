@@ -1,0 +1,79 @@
+"""Finished pieces of a study, so that interrupted work goes on where it stopped.
+
+A part is one Parquet file that carries the inputs it was made from. It is used again only if these are the
+same; it is written whole or not at all.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from keydyn import __version__
+from keydyn.atomic import replacing
+from keydyn.detectors import Detector, Markov
+from keydyn.studies.files import plain
+
+INPUTS = b"keydyn.inputs"
+# Raised when the same inputs give other results: older parts are then made anew.
+FORMAT = 1
+
+
+class Parts:
+    """The finished parts in a folder; `fresh` forgets them."""
+
+    def __init__(self, folder: str | Path, fresh: bool = False) -> None:
+        self.folder, self.fresh = Path(folder), fresh
+
+    def has(self, name: str, inputs: Mapping[str, Any]) -> bool:
+        """Whether the part is there, made from these inputs."""
+        return not self.fresh and self._read_inputs(name) == _recorded(inputs)
+
+    def get(self, name: str, inputs: Mapping[str, Any], make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
+        """The part: read if it is there, otherwise made and kept."""
+        path = self._path(name)
+        if not self.has(name, inputs):
+            table = pa.Table.from_pandas(make(), preserve_index=False)
+            metadata = {**(table.schema.metadata or {}), INPUTS: _recorded(inputs)}
+            with replacing(path) as temporary:
+                pq.write_table(table.replace_schema_metadata(metadata), temporary, compression="zstd")
+        frame: pd.DataFrame = pq.read_table(path).to_pandas()
+        return frame
+
+    def _path(self, name: str) -> Path:
+        return self.folder / f"{name}.parquet"
+
+    def _read_inputs(self, name: str) -> bytes | None:
+        try:
+            recorded = (pq.read_schema(self._path(name)).metadata or {}).get(INPUTS)
+        except (OSError, pa.ArrowInvalid):
+            return None
+        return None if recorded is None else bytes(recorded)
+
+
+def detector_settings(detector: Detector) -> dict[str, Any]:
+    """All that a detector's result depends on besides the data."""
+    settings = {"name": detector.name, **detector.get_params(deep=False)}
+    if isinstance(detector, Markov):
+        settings["model"] = (detector.model or detector.pattern()).get_params(deep=False)
+    return {key: _text(value) for key, value in settings.items()}
+
+
+def _text(value: Any) -> Any:
+    """Settings as JSON takes them; what it does not know by its representation."""
+    if isinstance(value, Mapping):
+        return {key: _text(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_text(item) for item in value]
+    return value if isinstance(value, (bool, int, float, str, type(None))) else repr(value)
+
+
+def _recorded(inputs: Mapping[str, Any]) -> bytes:
+    everything = {"keydyn": __version__, "format": FORMAT, **inputs}
+    return json.dumps(plain(everything), sort_keys=True, ensure_ascii=False).encode()

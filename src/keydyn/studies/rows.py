@@ -1,0 +1,72 @@
+"""The rows of the paper's recognition tables: a dataset, the features used of it, and how it is split."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from os import PathLike
+
+from keydyn.datasets import load_dataset, make_typists
+from keydyn.evaluation.protocols import MonacoTappert, Protocol
+from keydyn.keystrokes.samples import Samples
+from keydyn.studies.published import DATASETS
+
+SIMULATED = "simulated"
+TYPISTS, REPETITIONS, SEED = 20, 10, 1
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """A dataset ready for study.
+
+    Attributes
+    ----------
+    name : of the table's row; samples : all of them
+    protocol : how it is split
+    checksums : of the files read; vectors : where the feature vectors come from, in words
+    """
+
+    name: str
+    samples: Samples
+    protocol: Protocol
+    checksums: dict[str, str]
+    vectors: str
+
+
+def load_row(name: str, data: str | PathLike[str] | None = None) -> Row:
+    """One row by its name; `mobile+` is mobile with its sensors, `simulated` needs no data."""
+    if name == SIMULATED:
+        keystrokes = make_typists(TYPISTS, REPETITIONS, random_state=SEED)
+        return Row(name, Samples.of(keystrokes), MonacoTappert(), {SIMULATED: f"seed {SEED}"}, "ours")
+    if name not in DATASETS:
+        raise ValueError(f"there is no dataset {name!r}; there are {', '.join((*DATASETS, SIMULATED))}")
+    dataset = load_dataset(name.removesuffix("+"), data)
+    samples = Samples.of(
+        dataset.keystrokes, dataset.sensors if name.endswith("+") else (), vectors=dataset.vectors
+    )
+    protocol = MonacoTappert.password() if name == "password" else MonacoTappert()
+    source = "the authors' own, read from the data folder" if samples.kind == "given" else "ours"
+    return Row(name, samples, protocol, dataset.checksums, source)
+
+
+def rows_here(
+    names: Sequence[str] = (), data: str | PathLike[str] | None = None
+) -> tuple[list[Row], list[str]]:
+    """The rows to study, and what to tell about those that are not here.
+
+    Without names all that are here; where none is, simulated typists. A row that was named must be here.
+    """
+    if names:
+        return [load_row(name, data) for name in dict.fromkeys(names)], []
+    rows, told = [], []
+    for name in DATASETS:
+        try:
+            rows.append(load_row(name, data))
+        except FileNotFoundError as error:
+            told.append(str(error))
+    if not rows:
+        told.append(
+            "No dataset is here: simulated typists take their place, whose figures say nothing of people."
+        )
+        rows.append(load_row(SIMULATED))
+    return rows, told
