@@ -6,10 +6,19 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.metrics import roc_curve
+from sklearn.metrics import det_curve, roc_curve
 
 from keydyn.evaluation.penalty import first_above, rank_penalty, ranks
-from keydyn.evaluation.rates import equal_error_rate, error_rates, zero_miss_rate
+from keydyn.evaluation.rates import (
+    ErrorCurve,
+    common_grid,
+    curves_on,
+    equal_error_rate,
+    error_rates,
+    fnmr_at_fmr,
+    zero_miss_rate,
+    zero_rejection_rate,
+)
 
 scores = st.lists(st.integers(-5, 5).map(float), min_size=1, max_size=12).map(np.array)
 
@@ -36,6 +45,60 @@ def test_points_are_those_of_scikit_learn(genuine, impostor):
     false, true, _ = roc_curve(truth, np.concatenate([genuine, impostor]), drop_intermediate=False)
     np.testing.assert_allclose(accepted, false)
     np.testing.assert_allclose(rejected, 1 - true)
+
+
+@given(scores, scores)
+def test_points_are_on_the_det_curve_of_scikit_learn(genuine, impostor):
+    """scikit-learn leaves out points at the ends; what it has must be ours."""
+    curve = ErrorCurve.of(genuine, impostor)
+    truth = np.concatenate([np.ones(len(genuine)), np.zeros(len(impostor))])
+    if len(np.unique(np.concatenate([genuine, impostor]))) < 2:
+        return
+    theirs = det_curve(truth, np.concatenate([genuine, impostor]))
+    ours = {tuple(np.round(point, 12)) for point in zip(curve.fmr, curve.fnmr, strict=True)}
+    assert {tuple(np.round(point, 12)) for point in zip(*theirs[:2], strict=True)} <= ours
+
+
+@given(scores, scores, st.sampled_from([0.0, 0.1, 0.25, 0.5, 1.0]))
+def test_rates_at_a_target_by_trying_every_threshold(genuine, impostor, target):
+    """The definition itself: the best of the thresholds that keep to the target."""
+    levels = [np.inf, *np.concatenate([genuine, impostor])]
+    tried = [((impostor >= t).mean(), (genuine < t).mean()) for t in levels]
+    curve = ErrorCurve.of(genuine, impostor)
+    assert fnmr_at_fmr(genuine, impostor, target) == min(fnmr for fmr, fnmr in tried if fmr <= target)
+    assert curve.fmr_at_fnmr(target) == min(fmr for fmr, fnmr in tried if fnmr <= target)
+    assert zero_miss_rate(genuine, impostor) == curve.fnmr_at_fmr(0.0)
+    assert zero_rejection_rate(genuine, impostor) == curve.fmr_at_fnmr(0.0)
+
+
+def test_one_in_a_hundred_is_not_above_one_per_cent():
+    """100 of 10,000 impostors accepted is FMR 1 %, however fractions are rounded."""
+    impostor = np.arange(10_000.0)
+    assert fnmr_at_fmr(np.array([9_900.0]), impostor, 0.01) == 0.0
+    assert fnmr_at_fmr(np.array([9_899.0]), impostor, 0.01) == 1.0
+
+
+def test_scores_of_minus_infinity():
+    """They are the lowest scores: 2 of 4 genuine tie with the only impostor."""
+    genuine, impostor = np.array([-np.inf, -np.inf, 0.0, 1.0]), np.array([-np.inf])
+    np.testing.assert_array_equal(ErrorCurve.of(genuine, impostor).fmr, [0, 0, 0, 1])
+    assert zero_miss_rate(genuine, impostor) == 0.5
+    assert zero_rejection_rate(genuine, impostor) == 1.0
+    assert equal_error_rate(genuine, impostor) == pytest.approx(1 / 3)
+
+
+def test_curves_on_a_grid_worked_by_hand():
+    """Genuine 1 3, impostors 2 4: points (0, 1), (.5, 1), (.5, .5), (1, .5), (1, 0)."""
+    curve = ErrorCurve.of(np.array([1.0, 3.0]), np.array([2.0, 4.0]))
+    straight = ErrorCurve.of(np.array([1.0]), np.array([1.0]))
+    grid = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
+    np.testing.assert_allclose(
+        curves_on([curve, straight], grid), [[1, 1, 0.5, 0.5, 0], [1, 0.75, 0.5, 0.25, 0]]
+    )
+    with pytest.raises(ValueError, match="from 0 to 1"):
+        curves_on([curve], [1.5])
+    assert common_grid()[[0, -1]].tolist() == [0.0, 1.0]
+    assert (np.diff(common_grid()) > 0).all()
 
 
 @given(scores, scores)

@@ -1,0 +1,97 @@
+"""Identification: who is it? The rank of the owner's template among all (closed set).
+
+Templates that tie share their ranks: with b templates above and t tied, the owner's among them, the owner is
+within the first n in (n − b)/t of all ways to break the tie, no less than 0 and no more than 1. So a detector
+gains nothing from scores that are all equal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from keydyn.evaluation.confidence import REPLICATES, Rate, bootstrap_mean, mean_rate
+from keydyn.evaluation.scores import Scores
+from keydyn.model.arrays import Floats
+
+RANKS = (1, 5, 10)
+
+
+@dataclass(frozen=True, eq=False)
+class Identification:
+    """How often the owner of a sample is among the first n.
+
+    Attributes
+    ----------
+    per_user : one row a user: queries, and acc, the share at rank 1
+    per_user_cmc : (users, U) each user's identification rate at rank 1 … U
+    cmc : (U,) the cumulative match characteristic, mean over users; low, high : its 95 % band
+    accuracy : the mean over users at rank 1
+    overall : (U,) the rate at rank 1 … U over all queries together
+    left_out : queries whose owner has no template or whose genuine comparison is no trial
+    users_left_out : users without any query
+    """
+
+    per_user: pd.DataFrame
+    per_user_cmc: Floats
+    cmc: Floats
+    low: Floats
+    high: Floats
+    accuracy: Rate
+    overall: Floats
+    left_out: int
+    users_left_out: tuple[object, ...]
+
+    def rate(self, n: int) -> float:
+        """The mean over users of the rank-n identification rate; 1 where n is all templates or more."""
+        if n < 1:
+            raise ValueError(f"ranks begin at 1, not {n}")
+        return float(self.cmc[min(n, len(self.cmc)) - 1])
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a rank: rank, rate, low, high, overall."""
+        ranks = np.arange(1, len(self.cmc) + 1)
+        return pd.DataFrame(
+            {"rank": ranks, "rate": self.cmc, "low": self.low, "high": self.high, "overall": self.overall}
+        )
+
+
+def identification(scores: Scores, replicates: int = REPLICATES, seed: int = 0) -> Identification:
+    """Rank-n identification rates with a 95 % band by bootstrap over users.
+
+    A query counts if its owner has a template and their comparison is a genuine trial. Normalisation keeps
+    the order of templates, so it is left out.
+    """
+    own = scores.own & scores.trials
+    counted = own.any(axis=1)
+    if not counted.any():
+        raise ValueError("no query has its owner among the templates; there is nobody to identify")
+    owner = np.argmax(own[counted], axis=1)
+    raw = scores.raw[counted]
+    genuine = raw[np.arange(len(raw)), owner][:, None]
+    # Comparisons with NaN, templates that are not enrolled, are false: they are no candidates.
+    above, tied = (raw > genuine).sum(axis=1), (raw == genuine).sum(axis=1)
+    ranks = np.arange(1, len(scores.users) + 1)
+    within = np.clip((ranks[None, :] - above[:, None]) / tied[:, None], 0.0, 1.0)
+    queries = np.bincount(owner, minlength=len(scores.users))
+    asked = np.flatnonzero(queries)
+    each = np.stack([np.bincount(owner, column, minlength=len(queries)) for column in within.T], axis=1)
+    per_user_cmc = each[asked] / queries[asked, None]
+    low, high = bootstrap_mean(per_user_cmc, replicates, seed)
+    names = scores.users.tolist()
+    per_user = pd.DataFrame(
+        {"user": [names[u] for u in asked], "queries": queries[asked], "acc": per_user_cmc[:, 0]}
+    )
+    return Identification(
+        per_user.set_index("user"),
+        per_user_cmc,
+        per_user_cmc.mean(axis=0),
+        low,
+        high,
+        mean_rate(per_user_cmc[:, 0], int(queries.sum()), replicates, seed),
+        within.mean(axis=0),
+        int((~counted).sum()),
+        tuple(names[u] for u in np.flatnonzero(queries == 0)),
+    )
