@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -35,16 +34,15 @@ class Parts:
         """Whether the part is there, made from these inputs."""
         return not self.fresh and self._read_inputs(name) == _recorded(inputs)
 
-    def get(self, name: str, inputs: Mapping[str, Any], make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
+    def get(self, name: str, inputs: Mapping[str, Any], make: Callable[[], pa.Table]) -> pa.Table:
         """The part: read if it is there, otherwise made and kept."""
-        path = self._path(name)
-        if not self.has(name, inputs):
-            table = pa.Table.from_pandas(make(), preserve_index=False)
-            metadata = {**(table.schema.metadata or {}), INPUTS: _recorded(inputs)}
-            with replacing(path) as temporary:
-                pq.write_table(table.replace_schema_metadata(metadata), temporary, compression="zstd")
-        frame: pd.DataFrame = pq.read_table(path).to_pandas()
-        return frame
+        if self.has(name, inputs):
+            return pq.read_table(self._path(name))
+        table = make()
+        metadata = {**(table.schema.metadata or {}), INPUTS: _recorded(inputs)}
+        with replacing(self._path(name)) as temporary:
+            pq.write_table(table.replace_schema_metadata(metadata), temporary, compression="zstd")
+        return table
 
     def _path(self, name: str) -> Path:
         return self.folder / f"{name}.parquet"

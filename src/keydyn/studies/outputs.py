@@ -1,0 +1,68 @@
+"""The folder of a study: tables, figures, report.html, scores.parquet and run.json."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from matplotlib.figure import Figure
+
+from keydyn import __version__
+from keydyn.atomic import replacing
+from keydyn.evaluation.tables import Table, write_table
+from keydyn.figures.style import save_figure
+from keydyn.studies.files import write_json
+from keydyn.studies.report import Picture, Section, write_report
+
+SCORES, RUN, REPORT = "scores.parquet", "run.json", "report.html"
+LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn", "pandas")
+
+
+class Outputs:
+    """Writes what a study found into its folder, each file whole or not at all."""
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+
+    def table(self, table: Table) -> Table:
+        """Write it as CSV, Markdown and LaTeX."""
+        write_table(table, self.folder / "tables")
+        return table
+
+    def figure(self, figure: Figure, name: str, caption: str, alt: str) -> Picture:
+        """Write it as PDF and PNG."""
+        _, png = save_figure(figure, self.folder / "figures", name)
+        return Picture(png, caption, alt)
+
+    def kept_figure(self, name: str, caption: str, alt: str) -> list[Picture]:
+        """A figure that an earlier run drew, from data that is not among the scores; nothing if there is none."""
+        png = self.folder / "figures" / f"{name}.png"
+        return [Picture(png, caption, alt)] if png.exists() else []
+
+    def scores(self, table: pa.Table) -> None:
+        """Write every score."""
+        with replacing(self.folder / SCORES) as temporary:
+            pq.write_table(table, temporary, compression="zstd")
+
+    def report(
+        self, title: str, lead: Sequence[str], sections: Sequence[Section], facts: Mapping[str, Any]
+    ) -> None:
+        """Write report.html and, last, run.json: a folder that has it is complete."""
+        write_report(self.folder / REPORT, title, lead, sections, facts)
+        write_json(self.folder / RUN, facts)
+
+
+def environment() -> dict[str, Any]:
+    """Version and time of a run, and the libraries under it."""
+    return {
+        "version": __version__,
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        "python": platform.python_version(),
+        "libraries": {name: version(name) for name in LIBRARIES},
+    }

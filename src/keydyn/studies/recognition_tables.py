@@ -1,0 +1,224 @@
+"""Tables of recognition: the paper's two beside their published figures, and what it does not show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pandas as pd
+
+from keydyn.evaluation.identification import Identification, identification
+from keydyn.evaluation.names import dataset_name, detector_name
+from keydyn.evaluation.recognition import recognition
+from keydyn.evaluation.significance import compare_with_best, signed_rank_p
+from keydyn.evaluation.tables import Table, mean_and_deviation, published_beside
+from keydyn.evaluation.verification import TITLES, Verification, verification
+from keydyn.studies.published import ACCURACY, DETECTORS, EQUAL_ERROR_RATE
+from keydyn.studies.score_files import Scored
+
+Key = tuple[str, str]
+RANKS = (1, 2, 5, 10)
+RECOMMENDED, REFERENCE = "pohmm-recommended", "pohmm"
+CLOSED_NOTE = (
+    "Closed set: every impostor is enrolled and is in the cohort that normalises the scores, which flatters. "
+    "Mean (standard deviation) over users."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """All figures of one dataset and detector; `users` has acc, eer, eer_open and eer_raw of each user."""
+
+    users: pd.DataFrame
+    identification: Identification
+    verification: Verification
+
+
+def found_of(scored: Scored, seed: int = 0) -> dict[Key, Found]:
+    """The figures of every dataset and detector."""
+    return {
+        key: Found(recognition(scores), identification(scores, seed=seed), verification(scores, seed=seed))
+        for key, scores in scored.items()
+    }
+
+
+def recognition_frame(found: Mapping[Key, Found]) -> pd.DataFrame:
+    """One row a dataset and detector: measured and published mean and standard deviation."""
+    rows = []
+    for key, figures in found.items():
+        mean, std = figures.users.mean(), figures.users.std()
+        accuracy, rate = ACCURACY.get(key, (None, None)), EQUAL_ERROR_RATE.get(key, (None, None))
+        rows.append((*key, mean["acc"], std["acc"], mean["eer"], std["eer"], *accuracy, *rate))
+    parts = [f"{name}_{part}" for name in ("acc", "eer") for part in ("mean", "std")]
+    columns = ["dataset", "detector", *parts, *(f"published_{name}" for name in parts)]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def recognition_tables(found: Mapping[Key, Found], marks: Mapping[Key, str], note: str = "") -> list[Table]:
+    """The identification and verification tables of the paper, and the CSV of both."""
+    frame = recognition_frame(found)
+    bold = "Bold: not significantly worse than the best (Wilcoxon signed-rank over users, Bonferroni"
+    among = bold + (", among the five published detectors). " if _published(found) else "). ")
+    texts = (
+        ("identification", "Identification accuracy", "acc", True),
+        (
+            "verification",
+            "Verification: equal error rate, each user at a threshold of their own",
+            "eer",
+            False,
+        ),
+    )
+    tables = [
+        published_beside(
+            name,
+            title,
+            CLOSED_NOTE + " " + among + note,
+            frame,
+            metric,
+            best_of(found, metric, higher),
+            marks=marks,
+        )
+        for name, title, metric, higher in texts
+    ]
+    both = Table("recognition", "Both tables as one", CLOSED_NOTE, frame, _both_shown(frame), labels=2)
+    return [*tables, both]
+
+
+def best_of(found: Mapping[Key, Found], metric: str, higher_is_better: bool) -> set[Key]:
+    """Which detectors of each dataset are in bold; of published rows among the published detectors."""
+    bold = set()
+    for dataset in dict.fromkeys(key[0] for key in found):
+        names = [detector for name, detector in found if name == dataset]
+        if dataset in {key[0] for key in ACCURACY}:
+            names = [name for name in names if name in DETECTORS]
+        if not names:
+            continue
+        figures = pd.DataFrame({name: found[dataset, name].users[metric] for name in names})
+        compared = compare_with_best(figures, higher_is_better)
+        bold |= {(dataset, str(name)) for name in compared.index[compared["bold"]]}
+    return bold
+
+
+def open_set_table(found: Mapping[Key, Found]) -> Table:
+    """Equal error rates with the impostor in the cohort, not in it, and without normalisation."""
+    ways = {"eer": "closed set", "eer_open": "impostor not in the cohort", "eer_raw": "not normalised"}
+    rows, shown = [], []
+    for (dataset, detector), figures in found.items():
+        mean, std = figures.users.mean(), figures.users.std()
+        rows.append((dataset, detector, *(value for way in ways for value in (mean[way], std[way]))))
+        cells = (mean_and_deviation(mean[way], std[way]) for way in ways)
+        shown.append((dataset_name(dataset), detector_name(detector), *cells))
+    columns = [f"{way}_{part}" for way in ways for part in ("mean", "std")]
+    return Table(
+        "open_set",
+        "Equal error rate if the impostor is unknown to the system",
+        "Closed set: scores are scaled over all templates, the impostor's own among them. Impostor not in "
+        "the cohort: that template is left out, as it is for a stranger. Not normalised: scores as they are. "
+        "Same templates and same scores in all three; each user at a threshold of their own.",
+        pd.DataFrame(rows, columns=["dataset", "detector", *columns]),
+        pd.DataFrame(shown, columns=["Dataset", "Detector", *(way.capitalize() for way in ways.values())]),
+        labels=2,
+    )
+
+
+def error_rates_table(found: Mapping[Key, Found]) -> Table:
+    """Figures in the vocabulary of ISO/IEC 19795-1, with confidence intervals."""
+    frames, shown = [], []
+    for (dataset, detector), figures in found.items():
+        rates = figures.verification
+        frame = rates.to_frame()
+        frame.insert(0, "detector", detector)
+        frame.insert(0, "dataset", dataset)
+        frames.append(frame)
+        for thresholds, of in (("own", rates.own), ("one", rates.one)):
+            cells = (of[name].text() for name in TITLES)
+            shown.append((dataset_name(dataset), detector_name(detector), thresholds, *cells))
+    headings = ["Dataset", "Detector", "Thresholds", *(_sentence(title) for title in TITLES.values())]
+    return Table(
+        "error_rates",
+        "Error rates with 95 % confidence intervals",
+        "Own: each user at a threshold of their own, mean over users. One: all trials pooled at one "
+        "threshold. FMR and FNMR are false match and false non-match rate. Intervals by bootstrap over users. "
+        "A rate that the number of trials cannot support (rule of three) is not given; no error in n trials "
+        "is < 3/n.",
+        pd.concat(frames, ignore_index=True),
+        pd.DataFrame(shown, columns=headings),
+        labels=3,
+    )
+
+
+def ranks_table(found: Mapping[Key, Found]) -> Table:
+    """Rank-n identification rates."""
+    rows, shown = [], []
+    for (dataset, detector), figures in found.items():
+        of = figures.identification
+        ranks = [n for n in RANKS if n <= len(of.cmc)]
+        rows += [(dataset, detector, n, of.cmc[n - 1], of.low[n - 1], of.high[n - 1]) for n in ranks]
+        cells = [f"{of.cmc[n - 1]:.3f} ({of.low[n - 1]:.3f}–{of.high[n - 1]:.3f})" for n in ranks]
+        cells += ["–"] * (len(RANKS) - len(ranks))
+        shown.append((dataset_name(dataset), detector_name(detector), *cells))
+    return Table(
+        "ranks",
+        "Rank-n identification rate",
+        "Share of a user's samples whose owner is among the first n, mean over users, with a 95 % interval "
+        "by bootstrap over users. Closed set.",
+        pd.DataFrame(rows, columns=["dataset", "detector", "rank", "rate", "low", "high"]),
+        pd.DataFrame(shown, columns=["Dataset", "Detector", *(f"Rank {n}" for n in RANKS)]),
+        labels=2,
+    )
+
+
+def recommended_table(found: Mapping[Key, Found]) -> Table | None:
+    """The recommended POHMM against the published one, whichever way it falls."""
+    rows, shown = [], []
+    for dataset in dict.fromkeys(key[0] for key in found):
+        if not {(dataset, RECOMMENDED), (dataset, REFERENCE)} <= set(found):
+            continue
+        ours, theirs = found[dataset, RECOMMENDED].users, found[dataset, REFERENCE].users
+        for metric, title, sign in (("acc", "accuracy", 1.0), ("eer", "equal error rate", -1.0)):
+            difference = float(ours[metric].mean() - theirs[metric].mean())
+            p = signed_rank_p(ours[metric].to_numpy(), theirs[metric].to_numpy())
+            way = "better" if sign * difference > 0 else "worse" if sign * difference < 0 else "equal"
+            verdict = way if p < 0.05 else "no significant difference"
+            rows.append((dataset, metric, theirs[metric].mean(), ours[metric].mean(), difference, p, verdict))
+            cells = (f"{theirs[metric].mean():.3f}", f"{ours[metric].mean():.3f}", f"{difference:+.3f}")
+            shown.append((dataset_name(dataset), title, *cells, _p_text(p), verdict))
+    if not rows:
+        return None
+    columns = ["dataset", "metric", "pohmm", "pohmm_recommended", "difference", "p", "verdict"]
+    headings = ["Dataset", "Figure", "POHMM", "POHMM (recommended)", "Difference", "p", "Verdict at 0.05"]
+    return Table(
+        "recommended",
+        "The recommended settings against the published ones",
+        "Wilcoxon signed-rank test over users, two-sided, each line a test of its own without correction. "
+        "What is recommended was chosen on the other datasets: see docs/results.md and "
+        "`keydyn study recommended`.",
+        pd.DataFrame(rows, columns=columns),
+        pd.DataFrame(shown, columns=headings),
+        labels=2,
+    )
+
+
+def _both_shown(frame: pd.DataFrame) -> pd.DataFrame:
+    ways = (("Accuracy", "acc"), ("Equal error rate", "eer"))
+    shown = {
+        "Dataset": [dataset_name(name) for name in frame["dataset"]],
+        "Detector": [detector_name(name) for name in frame["detector"]],
+    }
+    for title, metric in ways:
+        for label, prefix in (("", ""), (", published", "published_")):
+            pairs = zip(frame[f"{prefix}{metric}_mean"], frame[f"{prefix}{metric}_std"], strict=True)
+            shown[title + label] = [mean_and_deviation(mean, std) for mean, std in pairs]
+    return pd.DataFrame(shown)
+
+
+def _published(found: Mapping[Key, Found]) -> bool:
+    return any(key in ACCURACY for key in found)
+
+
+def _p_text(p: float) -> str:
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def _sentence(title: str) -> str:
+    return title[0].upper() + title[1:]

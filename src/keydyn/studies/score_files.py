@@ -1,0 +1,67 @@
+"""Scores as tables of one row a comparison, for Parquet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from keydyn.evaluation.scores import Scores
+from keydyn.model.arrays import Integers
+from keydyn.model.vocabulary import Types
+
+# (dataset, detector) → its scores
+Scored = dict[tuple[str, str], Scores]
+
+
+def score_table(scores: Scores, dataset: str, detector: str, protocol: str) -> pa.Table:
+    """dataset, detector, protocol, normalisation, fold, user, session, reference, score, trial.
+
+    Users and sessions become text, whatever they were.
+    """
+    q, u = np.nonzero(~np.isnan(scores.raw))
+    return pa.table(
+        {
+            "dataset": _constant(dataset, len(q)),
+            "detector": _constant(detector, len(q)),
+            "protocol": _constant(protocol, len(q)),
+            "normalisation": _constant(scores.normalisation, len(q)),
+            "fold": pa.array(scores.folds[q].astype(np.int32)),
+            "user": _words(scores.owners, q),
+            "session": _words(scores.sessions, q),
+            "reference": _words(scores.users, u),
+            "score": pa.array(scores.raw[q, u]),
+            "trial": pa.array(scores.trials[q, u]),
+        }
+    )
+
+
+def scored_of(table: pa.Table) -> Scored:
+    """What `score_table` made of each dataset and detector, in the table's order."""
+    frame = table.to_pandas()
+    return {
+        (str(dataset), str(detector)): Scores.from_frame(part, str(part["normalisation"].iloc[0]))
+        for (dataset, detector), part in frame.groupby(["dataset", "detector"], sort=False, observed=True)
+    }
+
+
+def protocol_names(table: pa.Table) -> dict[str, str]:
+    """The protocol of each dataset."""
+    names = table.select(["dataset", "protocol"]).group_by(["dataset", "protocol"]).aggregate([]).to_pandas()
+    return dict(zip(names["dataset"].astype(str), names["protocol"].astype(str), strict=True))
+
+
+def joined(tables: list[pa.Table]) -> pa.Table:
+    """One table of all parts."""
+    return pa.concat_tables(tables).unify_dictionaries()
+
+
+def _constant(text: str, n: int) -> Any:
+    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(n, dtype=np.int32)), pa.array([text]))
+
+
+def _words(values: Types, which: Integers) -> Any:
+    codes, words = pd.factorize(np.asarray(values).astype(str))
+    return pa.DictionaryArray.from_arrays(pa.array(codes[which].astype(np.int32)), pa.array(words.tolist()))

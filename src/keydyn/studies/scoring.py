@@ -1,0 +1,91 @@
+"""Scores every dataset with every detector, part by part, so that a stopped study goes on where it was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+
+from keydyn.detectors import Detector, make_detector
+from keydyn.detectors.population import Progress
+from keydyn.evaluation.running import n_templates, score_protocol
+from keydyn.studies.parts import Parts, detector_settings
+from keydyn.studies.rows import Row
+from keydyn.studies.score_files import joined, score_table
+
+# Told what is worked on, and the share of all the work that is done.
+Tell = Callable[[str, float], object]
+# How much longer a template takes that is fitted by iteration; for the progress bar alone.
+ITERATED = 20.0
+
+
+def score_rows(
+    rows: Sequence[Row],
+    detectors: Sequence[str | Detector],
+    parts: Parts,
+    n_jobs: int | None = None,
+    tell: Tell | None = None,
+) -> pa.Table:
+    """Every score of every row and detector; parts that are there with the same inputs are not made again."""
+    work = [(row, make_detector(detector)) for row in rows for detector in detectors]
+    schedule = Schedule([_cost(row, detector, parts) for row, detector in work], tell)
+    tables = []
+    for number, (row, detector) in enumerate(work):
+        progress = schedule.part(number, f"{row.name} · {detector.title}")
+        make = partial(_scored, row, detector, n_jobs, progress)
+        tables.append(parts.get(part_name(row, detector), inputs_of(row, detector), make))
+    return joined(tables)
+
+
+def inputs_of(row: Row, detector: Detector) -> dict[str, Any]:
+    """All that a part depends on."""
+    return {
+        "dataset": row.name,
+        "data": row.checksums,
+        "vectors": row.vectors,
+        "protocol": row.protocol.describe(),
+        "detector": detector_settings(detector),
+    }
+
+
+def part_name(row: Row, detector: Detector) -> str:
+    """The stem of a part's file."""
+    return f"{row.name}-{detector.name}"
+
+
+class Schedule:
+    """Turns the progress of each part into that of all.
+
+    `costs` has for each part the number of templates and how long one takes, in any unit.
+    """
+
+    def __init__(self, costs: Sequence[tuple[int, float]], tell: Tell | None) -> None:
+        self.costs, self.tell = costs, tell
+        self.total = max(sum(n * each for n, each in costs), 1.0)
+
+    def part(self, number: int, what: str) -> Progress:
+        """What one part calls with the number of templates done."""
+        before = sum(n * each for n, each in self.costs[:number])
+        each = self.costs[number][1]
+
+        def told(done: int) -> None:
+            if self.tell is not None:
+                self.tell(what, (before + done * each) / self.total)
+
+        told(0)
+        return told
+
+
+def _scored(row: Row, detector: Detector, n_jobs: int | None, progress: Progress) -> pa.Table:
+    scores = score_protocol(row.protocol, detector, row.samples, n_jobs, progress)
+    return score_table(scores, row.name, detector.name, row.protocol.name)
+
+
+def _cost(row: Row, detector: Detector, parts: Parts) -> tuple[int, float]:
+    if parts.has(part_name(row, detector), inputs_of(row, detector)):
+        return 0, 0.0
+    keys = len(row.samples.sequences.X) / len(set(row.samples.users.tolist()))
+    each = keys * (ITERATED if detector.scores_events else 1.0)
+    return n_templates(row.protocol, detector, row.samples), each
