@@ -4,11 +4,12 @@ from keydyn.model.classifier import POHMMClassifier
 from keydyn.model.criteria import Criterion
 from keydyn.model.emissions import Emission, Family, family_names, register
 from keydyn.model.families import Exponential, Gamma, LogNormal, LogStudent, Normal, Student
-from keydyn.model.fitting import FitResult, Iteration
+from keydyn.model.fitting import Iteration
 from keydyn.model.many import fit_many
 from keydyn.model.online import OnlineFilter, OnlineFilters
 from keydyn.model.pohmm import HMM, POHMM
 from keydyn.model.predictive import NextEmission
+from keydyn.model.result import FitResult
 from keydyn.model.sequences import Sequences
 from keydyn.model.storage import ModelFileError, load
 

@@ -16,12 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keydyn.model.arrays import Floats, Integers
+from keydyn.model.estimation.formulas import NO_MASS as NO_MASS
 
 Params = dict[str, Floats]
 Stats = dict[str, Floats]
-
-# Below this a sum of posterior probabilities is no evidence, and the parameter stays as it was.
-NO_MASS = 1e-250
 
 
 @dataclass(frozen=True)

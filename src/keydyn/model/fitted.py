@@ -14,10 +14,10 @@ from keydyn.model import lattice as lattices
 from keydyn.model import training, vocabulary
 from keydyn.model.arrays import Floats, Integers
 from keydyn.model.emissions import Emission, Family, families_of
-from keydyn.model.fitting import FitResult
 from keydyn.model.lattice import EventIndex, Lattice
 from keydyn.model.marginals import joint_transmat, stationary_distribution
 from keydyn.model.parameters import Marginal, Parameters
+from keydyn.model.result import FitResult
 from keydyn.model.sequences import Sequences, as_sequences
 from keydyn.model.settings import Settings, check_settings
 from keydyn.model.smoothing import normalised

@@ -10,16 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keydyn.model import initialize, lattice
-from keydyn.model.arrays import Floats
 from keydyn.model.emissions import Emission
+from keydyn.model.estimation import exchange
+from keydyn.model.estimation.algorithm import ROUNDING
+from keydyn.model.estimation.formulas import update_start, update_transitions
+from keydyn.model.estimation.smoothing import blend_transitions
 from keydyn.model.marginals import event_chain, exact_marginal, printed_marginal
 from keydyn.model.parameters import Parameters
+from keydyn.model.result import FitResult
 from keydyn.model.settings import Settings
-from keydyn.model.smoothing import kept_share, normalised, smoothed_transitions
+from keydyn.model.smoothing import kept_share, normalised, transition_weights
 from keydyn.model.statistics import Counts, Data, Statistics, expectation
-
-# A fall of the log-likelihood by less than this share of it is rounding.
-ROUNDING = 1e-10
 
 
 @dataclass(frozen=True)
@@ -32,28 +33,16 @@ class Iteration:
     start: int
 
 
-@dataclass(frozen=True)
-class FitResult:
-    """A finished run of Algorithm 1 from one start.
-
-    Attributes
-    ----------
-    parameters : the result; statistics : of the last E-step, under the result unless it was `max_iter`
-    log_likelihood : of the result
-    history : (n_iter,) log-likelihood at each E-step
-    stop_reason : "tol", "max_iter", "decrease" or "callback"
-    floored : for each feature, where the scale floor acted in the last M-step, (m, M)
-    """
-
-    parameters: Parameters
-    statistics: Statistics
-    log_likelihood: float
-    history: Floats
-    stop_reason: str
-    floored: list[NDArray[np.bool_]]
-
-
 def fit(data: Data, settings: Settings, start: Parameters, number: int = 0) -> FitResult:
+    """A fit from these parameters: compiled where all of it can be, else by the loop below."""
+    if exchange.is_covered(settings, start):
+        result = exchange.fit(data, settings, start)
+        if result is not None:
+            return result
+    return open_loop(data, settings, start, number)
+
+
+def open_loop(data: Data, settings: Settings, start: Parameters, number: int = 0) -> FitResult:
     """Algorithm 1: expectation → maximisation → smoothing, until the log-likelihood gains less than `tol`."""
     parameters = start
     history: list[float] = []
@@ -89,12 +78,14 @@ def maximisation(
     start_all = normalised(np.maximum(statistics.start_all, floor))
     startprob = current.startprob
     if "start" not in settings.fixed:
-        startprob = _start_update(statistics, start_all, settings)
+        startprob = startprob.copy()
+        first_occurrence = settings.start_estimate == "first_occurrence"
+        expected = statistics.first_occurrence if first_occurrence else statistics.start
+        update_start(expected, start_all, floor, startprob)
     transmat = current.transmat
     if "transitions" not in settings.fixed:
-        expected = np.maximum(statistics.transitions, floor)
-        total = expected.sum(axis=-1, keepdims=True)
-        transmat = np.divide(expected, total, out=transmat.copy(), where=total > 0)
+        transmat = transmat.copy()
+        update_transitions(statistics.transitions, floor, transmat)
     emission, floored = current.emission, [np.zeros(startprob.shape, dtype=bool) for _ in current.emission]
     if "emission" not in settings.fixed:
         emission, floored = _emission_update(statistics, current, settings)
@@ -117,20 +108,13 @@ def smooth(parameters: Parameters, counts: Counts, settings: Settings) -> Parame
         return parameters
     startprob, transmat, emission = parameters.startprob, parameters.transmat, parameters.emission
     if "start" not in settings.fixed:
-        starts = counts.starts if settings.start_estimate == "sequence_start" else counts.types
-        keep = kept_share(smoothing.start, starts)
+        keep = kept_share(smoothing.start, counts.behind_start(settings.start_estimate))
         startprob = keep * startprob + (1.0 - keep) * marginal.startprob
     if "transitions" not in settings.fixed:
-        before, after = counts.pairs[:, 0], counts.pairs[:, 1]
-        transmat = smoothed_transitions(
-            transmat,
-            marginal.transmat_from[before],
-            marginal.transmat_to[after],
-            counts.pair,
-            counts.leaving[before],
-            counts.entering[after],
-            smoothing,
-        )
+        before, after = np.ascontiguousarray(counts.pairs.T)
+        weights = transition_weights(smoothing, counts.pair, counts.leaving[before], counts.entering[after])
+        transmat = transmat.copy()
+        blend_transitions(*weights, before, after, marginal.transmat_from, marginal.transmat_to, transmat)
     if "emission" not in settings.fixed:
         keep = kept_share(smoothing.emission, counts.types)
         emission = [
@@ -138,19 +122,6 @@ def smooth(parameters: Parameters, counts: Counts, settings: Settings) -> Parame
             for e, of_all in zip(emission, marginal.emission, strict=True)
         ]
     return replace(parameters, startprob=startprob, transmat=transmat, emission=emission)
-
-
-def _start_update(statistics: Statistics, start_all: Floats, settings: Settings) -> Floats:
-    """π[j | ω] (Eq. 12); a type that starts no sequence has the marginal."""
-    if settings.start_estimate == "first_occurrence":
-        expected = statistics.first_occurrence
-    else:
-        expected = statistics.start
-    expected = np.maximum(expected, settings.count_floor)
-    total = expected.sum(axis=1, keepdims=True)
-    updated = np.broadcast_to(start_all, expected.shape).copy()
-    np.divide(expected, total, out=updated, where=total > 0)
-    return updated
 
 
 def _emission_update(

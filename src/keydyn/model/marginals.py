@@ -7,6 +7,7 @@ from scipy.sparse.csgraph import connected_components
 
 from keydyn.model.arrays import Floats, Integers
 from keydyn.model.emissions import Emission
+from keydyn.model.estimation.marginals import any_after_dead_ends, normalise_marginals, sum_by_type
 from keydyn.model.parameters import EventChain, Marginal
 from keydyn.model.smoothing import normalised
 from keydyn.model.statistics import Counts
@@ -37,19 +38,10 @@ def printed_marginal(
     """
     m, n_states = len(chain.prob), len(startprob)
     _, pair_prob = chain.known()
-    weighted = transmat * pair_prob[:, None, None]
-    from_type = _sum_by(pairs[:, 0], weighted, m)
-    to_type = _sum_by(pairs[:, 1], weighted, m)
-    n_dead = len(chain.dead_ends)
-    uniform = np.full((n_states, n_states), 1.0 / n_states)
-    from_type[chain.dead_ends] = uniform
-    to_type += n_dead / m * uniform
     return Marginal(
         startprob,
-        normalised(from_type.sum(axis=0)),
-        normalised(from_type),
-        normalised(to_type),
-        _marginal_emission(emission, np.broadcast_to(chain.prob[:, None], (m, n_states))),
+        *_marginal_transitions(m, pairs, transmat, pair_prob, chain.leaving),
+        _marginal_emission(emission, np.repeat(chain.prob[:, None], n_states, axis=1)),
     )
 
 
@@ -62,14 +54,10 @@ def exact_marginal(
     states; `masses` holds for each feature the same for type and state, (m, M). With counts from an
     expectation step under equal parameters for all types, these are exactly the HMM's updates.
     """
-    m = len(masses[0])
-    from_type = _sum_by(pairs[:, 0], joint, m)
-    to_type = _sum_by(pairs[:, 1], joint, m)
-    marginal = [
-        _marginal_emission([e], normalised(mass.T).T)[0] for e, mass in zip(emission, masses, strict=True)
-    ]
+    shares = [np.ascontiguousarray(normalised(mass.T).T) for mass in masses]
+    marginal = [_marginal_emission([e], share)[0] for e, share in zip(emission, shares, strict=True)]
     return Marginal(
-        startprob, normalised(from_type.sum(axis=0)), normalised(from_type), normalised(to_type), marginal
+        startprob, *_marginal_transitions(len(masses[0]), pairs, joint, np.ones(len(joint)), None), marginal
     )
 
 
@@ -111,7 +99,16 @@ def _marginal_emission(emission: list[Emission], weights: Floats) -> list[Emissi
     return [e.replace(e.distribution.marginal(e.params, weights)) for e in emission]
 
 
-def _sum_by(rows: Integers, matrices: Floats, n_rows: int) -> Floats:
-    sums = np.zeros((n_rows, *matrices.shape[1:]))
-    np.add.at(sums, rows, matrices)
-    return sums
+def _marginal_transitions(
+    m: int, pairs: Integers, matrices: Floats, weights: Floats, leaving: Floats | None
+) -> tuple[Floats, Floats, Floats]:
+    """a[i, j], a[i, j | ψ] and a[i, j | ω] from the pairs' weighted matrices; `leaving` tells dead ends."""
+    n_states = matrices.shape[1]
+    from_type, to_type = np.empty((m, n_states, n_states)), np.empty((m, n_states, n_states))
+    of_all = np.empty((n_states, n_states))
+    before, after = np.ascontiguousarray(pairs.T)
+    sum_by_type(before, after, matrices, weights, from_type, to_type)
+    if leaving is not None:
+        any_after_dead_ends(leaving, from_type, to_type)
+    normalise_marginals(from_type, to_type, of_all)
+    return of_all, from_type, to_type

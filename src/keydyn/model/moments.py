@@ -6,13 +6,19 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from keydyn.model.arrays import Floats
+from keydyn.model.arrays import Floats, compiled
 
 
+@compiled
 def mixture_moments(mean: Floats, variance: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Mean and variance of a mixture over the first axis (Eqs. 29 and 31)."""
-    together = np.sum(weights * mean, axis=0)
-    spread = np.sum(weights * ((mean - together) ** 2 + variance), axis=0)
+    """Mean and variance of a mixture over event types (Eqs. 29 and 31), one a state; all arguments (m, M)."""
+    n_types, n_states = weights.shape
+    together, spread = np.zeros(n_states), np.zeros(n_states)
+    for j in range(n_states):
+        for row in range(n_types):
+            together[j] += weights[row, j] * mean[row, j]
+        for row in range(n_types):
+            spread[j] += weights[row, j] * ((mean[row, j] - together[j]) ** 2 + variance[row, j])
     return together, spread
 
 

@@ -15,7 +15,8 @@ import numpy as np
 from keydyn.model import vocabulary
 from keydyn.model.arrays import Floats, Integers
 from keydyn.model.emissions import Emission
-from keydyn.model.smoothing import Smoothing, smoothed_transitions
+from keydyn.model.estimation.smoothing import blend_transitions
+from keydyn.model.smoothing import Smoothing, transition_weights
 from keydyn.model.vocabulary import Types
 
 
@@ -128,15 +129,13 @@ class Parameters:
         uniform = np.full((len(before), self.n_states, self.n_states), 1.0 / self.n_states)
         if self.smoothing.transitions is None or self.marginal is None:
             return uniform
-        return smoothed_transitions(
-            uniform,
-            self.marginal.transmat_from[before],
-            self.marginal.transmat_to[after],
-            np.zeros(len(before)),
-            self.chain.leaving[before],
-            self.chain.entering[after],
-            self.smoothing,
+        weights = transition_weights(
+            self.smoothing, np.zeros(len(before)), self.chain.leaving[before], self.chain.entering[after]
         )
+        blend_transitions(
+            *weights, before, after, self.marginal.transmat_from, self.marginal.transmat_to, uniform
+        )
+        return uniform
 
     def transmat_of(self, before: Integers, after: Integers) -> Floats:
         """a[i, j | ψ, ω] for any pairs; len(event_types) stands for an unknown type."""

@@ -69,36 +69,25 @@ def kept_share(rule: Rule, counts: Floats) -> Floats:
     return keep[:, None]
 
 
-def smoothed_transitions(
-    own: Floats,
-    given_before: Floats,
-    given_after: Floats,
-    pair_count: Floats,
-    leaving: Floats,
-    entering: Floats,
-    smoothing: Smoothing,
-) -> Floats:
-    """ã[i, j | ψ, ω] (Eqs. 35–36, corrected) of some pairs, one a row of every argument.
+def transition_weights(
+    smoothing: Smoothing, pair_count: Floats, leaving: Floats, entering: Floats
+) -> tuple[Floats, Floats]:
+    """What a[i, j | ψ] and a[i, j | ω] weigh in ã[i, j | ψ, ω] (Eq. 35, corrected), one entry a pair.
 
-    `given_before` is a[i, j | ψ], `given_after` a[i, j | ω]; `leaving` is f(ψ,·), `entering` f(·,ω).
+    `leaving` is f(ψ,·), `entering` f(·,ω).
     """
     rule = smoothing.transitions
     if rule is None:
-        return own
+        return np.zeros_like(pair_count), np.zeros_like(pair_count)
     if isinstance(rule, str):
         weight_before = 1.0 / (1.0 + pair_count + entering)
         weight_after = 1.0 / (1.0 + pair_count + leaving)
     else:
-        weight_before = weight_after = np.full(len(own), 0.5 * rule)
+        weight_before = weight_after = np.full_like(pair_count, 0.5 * rule)
     if smoothing.weights == "proper":
         excess = np.maximum(weight_before + weight_after, 1.0)
         weight_before, weight_after = weight_before / excess, weight_after / excess
-    mixed = (
-        (1.0 - weight_before - weight_after)[:, None, None] * own
-        + weight_before[:, None, None] * given_before
-        + weight_after[:, None, None] * given_after
-    )
-    return normalised(np.maximum(mixed, 0.0))
+    return weight_before, weight_after
 
 
 def normalised(rows: Floats) -> Floats:

@@ -13,7 +13,7 @@ from keydyn.model.emissions import Family, Stats
 from keydyn.model.lattice import EventIndex
 from keydyn.model.moments import merge_moments
 from keydyn.model.parameters import Parameters
-from keydyn.model.sums import weighted_moments, weighted_sums
+from keydyn.model.sums import first_occurrences, weighted_moments, weighted_sums
 from keydyn.model.vocabulary import Types
 
 
@@ -78,11 +78,7 @@ class Data:
     @cached_property
     def first_occurrences(self) -> Integers:
         """Events that are the first of their type in their sequence."""
-        index = self.index
-        sequence = np.repeat(np.arange(len(index.offsets) - 1), np.diff(index.offsets))
-        _, first = np.unique(sequence * (len(self.event_types) + 1) + index.codes, return_index=True)
-        positions: Integers = first
-        return positions
+        return first_occurrences(self.index.codes, self.index.offsets, len(self.event_types))
 
 
 @dataclass(frozen=True)
@@ -112,6 +108,10 @@ class Counts:
     def entering(self) -> Floats:
         """f(·,ω)."""
         return np.bincount(self.pairs[:, 1], self.pair, minlength=len(self.types)).astype(np.float64)
+
+    def behind_start(self, start_estimate: str) -> Floats:
+        """What the start probabilities of each type rest on, (m,)."""
+        return self.starts if start_estimate == "sequence_start" else self.types
 
     def aligned(self, event_types: Types, pairs: Integers) -> tuple[Counts, Integers]:
         """The same counts in a larger vocabulary, and where the old pairs stand in the new list."""

@@ -51,3 +51,18 @@ def weighted_moments(
                 deviation = values[n] - mean[rows[n], j]
                 square[rows[n], j] += weights[n, j] * deviation * deviation
     return count, mean, square
+
+
+@compiled
+def first_occurrences(codes: Integers, offsets: Integers, n_types: int) -> Integers:
+    """Events that are the first of their type in their sequence."""
+    seen_in = np.full(n_types + 1, -1)
+    events = np.empty(len(codes), dtype=np.int64)
+    count = 0
+    for s in range(len(offsets) - 1):
+        for n in range(offsets[s], offsets[s + 1]):
+            if seen_in[codes[n]] != s:
+                seen_in[codes[n]] = s
+                events[count] = n
+                count += 1
+    return events[:count].copy()

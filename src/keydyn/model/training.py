@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 from keydyn.model import vocabulary, walks
 from keydyn.model.arrays import Floats
 from keydyn.model.emissions import Family
-from keydyn.model.fitting import FitResult
 from keydyn.model.lattice import EventIndex
 from keydyn.model.parameters import Parameters
+from keydyn.model.result import FitResult
 from keydyn.model.sequences import Sequences, check_weights
 from keydyn.model.settings import Settings
 from keydyn.model.smoothing import normalised

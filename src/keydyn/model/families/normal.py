@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from scipy import special
 
 from keydyn.model.arrays import Floats, Integers
-from keydyn.model.emissions import NO_MASS, Family, Params, Stats, at_least, check_positive, register
+from keydyn.model.emissions import Family, Params, Stats, check_positive, register
+from keydyn.model.estimation.formulas import update_normal
 from keydyn.model.families.log_scale import LogScale, exp_or_inf
 from keydyn.model.moments import merge_moments, mixture_moments
 from keydyn.model.sums import weighted_moments
 
 HALF_LOG_TAU = 0.5 * math.log(2.0 * math.pi)
-SMALLEST = 5e-324
 
 
 @register
@@ -62,18 +62,11 @@ class Normal(Family):
     def update(
         self, stats: Stats, current: Params, min_scale: float, count_floor: float
     ) -> tuple[Params, NDArray[np.bool_]]:
-        count = stats["count"]
-        some = (count > NO_MASS) | (count_floor > 0)
-        divisor = np.maximum(count, max(count_floor, SMALLEST))
-        loc = count * stats["mean"] / divisor if count_floor > 0 else stats["mean"]
-        # Σγ(x − loc)², for a loc that is not the mean where the divisor was raised
-        square = stats["square"] + count * (stats["mean"] - loc) ** 2
-        scale, floored = at_least(np.sqrt(square / divisor), min_scale)
-        params = {
-            "loc": np.where(some, loc, current["loc"]),
-            "scale": np.where(some, scale, current["scale"]),
-        }
-        return params, floored & some
+        loc, scale = current["loc"].copy(), current["scale"].copy()
+        floored = np.empty(loc.shape, dtype=bool)
+        moments = (stats["count"], stats["mean"], stats["square"])
+        update_normal(*moments, min_scale, count_floor, loc, scale, floored)
+        return {"loc": loc, "scale": scale}, floored
 
     def marginal(self, params: Params, weights: Floats) -> Params:
         loc, variance = mixture_moments(params["loc"], params["scale"] ** 2, weights)

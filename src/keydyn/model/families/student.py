@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from scipy import optimize, special
 
 from keydyn.model.arrays import Floats, Integers
-from keydyn.model.emissions import NO_MASS, Family, Params, Stats, at_least, check_positive, register
+from keydyn.model.emissions import NO_MASS, Family, Params, Stats, check_positive, register
+from keydyn.model.estimation.formulas import update_student
 from keydyn.model.families.log_scale import LogScale
 from keydyn.model.moments import merge_moments, mixture_moments
 from keydyn.model.sums import weighted_moments, weighted_sums
@@ -98,17 +99,14 @@ class Student(Family):
     def update(
         self, stats: Stats, current: Params, min_scale: float, count_floor: float
     ) -> tuple[Params, NDArray[np.bool_]]:
-        some = (stats["precision"] > NO_MASS) & (stats["count"] > count_floor)
-        square = stats["square"] / np.where(some, stats["count"], 1.0)
-        scale, floored = at_least(np.sqrt(square), min_scale)
-        params = {
-            "loc": np.where(some, stats["mean"], current["loc"]),
-            "scale": np.where(some, scale, current["scale"]),
-            "df": current["df"],
-        }
+        loc, scale = current["loc"].copy(), current["scale"].copy()
+        floored = np.empty(loc.shape, dtype=bool)
+        moments = (stats["count"], stats["precision"], stats["mean"], stats["square"])
+        update_student(*moments, min_scale, count_floor, loc, scale, floored)
+        params = {"loc": loc, "scale": scale, "df": current["df"]}
         if self.estimate_df and stats["count"].sum() > NO_MASS:
             params["df"] = np.full_like(current["df"], self._best_df(stats))
-        return params, floored & some
+        return params, floored
 
     def _best_df(self, stats: Stats) -> float:
         mean_log = float(stats["log_precision"].sum() / stats["count"].sum())

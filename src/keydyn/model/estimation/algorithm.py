@@ -1,0 +1,172 @@
+"""Algorithm 1, compiled: expectation → maximisation → smoothing, until it gains too little."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from keydyn.model.arrays import Floats, compiled
+from keydyn.model.estimation.expectation import expectation, likelihood
+from keydyn.model.estimation.formulas import (
+    normalise,
+    update_normal,
+    update_start,
+    update_student,
+    update_transitions,
+)
+from keydyn.model.estimation.marginals import any_after_dead_ends, normalise_marginals, sum_by_type
+from keydyn.model.estimation.smoothing import blend, blend_transitions
+from keydyn.model.estimation.tables import Chain, Events, Rules, Scratch, Sums, Tables
+from keydyn.model.moments import mixture_moments
+
+# A fall of the log-likelihood by less than this share of it is rounding.
+ROUNDING = 1e-10
+
+# Why a fit stopped, and that it cannot go on here: some sequence has no probability at all.
+REASONS = ("tol", "decrease", "max_iter")
+GOES_ON, IMPOSSIBLE = -1, -2
+
+
+@compiled
+def run(
+    events: Events, chain: Chain, rules: Rules, tables: Tables, sums: Sums, scratch: Scratch
+) -> tuple[int, float, Floats]:
+    """A fit from the parameters in `tables`, which then hold the result.
+
+    The number of the reason to stop, the log-likelihood of the result, and that of each expectation step.
+    """
+    history = np.empty(min(rules.max_iter, 64))
+    last = math.nan
+    for iteration in range(rules.max_iter):
+        log_likelihood = expectation(events, rules, tables, sums, scratch)
+        if not log_likelihood > -math.inf:
+            return IMPOSSIBLE, log_likelihood, history[:iteration]
+        if iteration == len(history):
+            history = np.concatenate((history, np.empty(iteration)))
+        history[iteration] = log_likelihood
+        reason = why_stop(log_likelihood, log_likelihood - last if iteration > 0 else math.inf, rules.tol)
+        if reason != GOES_ON:
+            return reason, log_likelihood, history[: iteration + 1]
+        last = log_likelihood
+        maximisation(chain, rules, sums, tables)
+        smooth(chain, rules, tables)
+    return 2, likelihood(events, rules, tables, scratch), history[: rules.max_iter]
+
+
+@compiled
+def why_stop(log_likelihood: float, gain: float, tol: float) -> int:
+    """The number of the reason to stop, or `GOES_ON`."""
+    if gain < -ROUNDING * (1.0 + abs(log_likelihood)):
+        return 1
+    if gain < tol or gain == 0.0:
+        return 0
+    return GOES_ON
+
+
+@compiled
+def maximisation(chain: Chain, rules: Rules, sums: Sums, tables: Tables) -> None:
+    """The M-step (Eqs. 12, 14, 15) and the marginals of what it finds, nothing smoothed yet."""
+    n_types, n_states = sums.occupancy.shape
+    start_all = tables.startprob[n_types]
+    for j in range(n_states):
+        start_all[j] = max(sums.start_all[j], rules.count_floor)
+    normalise(start_all)
+    if not rules.fixed_start:
+        expected = sums.first_occurrence if rules.first_occurrence else sums.start
+        update_start(expected, start_all, rules.count_floor, tables.startprob)
+    joint = sums.transitions[: len(chain.pair_prob)]
+    if not rules.fixed_transitions:
+        update_transitions(joint, rules.count_floor, tables.transmat)
+    if not rules.fixed_emission:
+        update_emission(rules, sums, tables)
+    if rules.exact:
+        sum_by_type(
+            chain.before,
+            chain.after,
+            joint,
+            np.ones(len(joint)),
+            tables.from_type,
+            tables.to_type,
+        )
+    else:
+        sum_by_type(
+            chain.before,
+            chain.after,
+            tables.transmat,
+            chain.pair_prob,
+            tables.from_type,
+            tables.to_type,
+        )
+        any_after_dead_ends(chain.leaving, tables.from_type, tables.to_type)
+    normalise_marginals(tables.from_type, tables.to_type, tables.of_all)
+    marginal_emission(chain, rules, sums, tables)
+    marginal_steps(chain, tables)
+
+
+@compiled
+def update_emission(rules: Rules, sums: Sums, tables: Tables) -> None:
+    """b[j | ω], feature by feature."""
+    for k in range(len(tables.loc)):
+        loc, scale, floored = tables.loc[k], tables.scale[k], tables.floored[k]
+        count, mean, square = sums.mass[k], sums.mean[k], sums.square[k]
+        floor = rules.min_scale[k]
+        if math.isinf(rules.df[k]):
+            update_normal(count, mean, square, floor, rules.count_floor, loc, scale, floored)
+        else:
+            precision = sums.precision[k]
+            update_student(count, precision, mean, square, floor, rules.count_floor, loc, scale, floored)
+
+
+@compiled
+def marginal_emission(chain: Chain, rules: Rules, sums: Sums, tables: Tables) -> None:
+    """b[j] into the last row of each feature's table; types weigh Π[ω], or as often as they occur in j."""
+    n_types, n_states = sums.occupancy.shape
+    weights = np.empty((n_types, n_states))
+    for k in range(len(tables.loc)):
+        for j in range(n_states):
+            for row in range(n_types):
+                weights[row, j] = sums.mass[k, row, j] if rules.exact else chain.prob[row]
+            if rules.exact:
+                normalise(weights[:, j])
+        own = tables.scale[k, :n_types]
+        mean, variance = mixture_moments(tables.loc[k, :n_types], own * own, weights)
+        tables.loc[k, n_types] = mean
+        tables.scale[k, n_types] = np.sqrt(variance)
+
+
+@compiled
+def marginal_steps(chain: Chain, tables: Tables) -> None:
+    """The rows of the transition table in which the earlier type, the later, or both are unknown."""
+    n_types = len(tables.from_type)
+    for step in range(len(chain.pair_prob), len(chain.before)):
+        before, after = chain.before[step], chain.after[step]
+        if before < n_types:
+            tables.transmat[step] = tables.from_type[before]
+        elif after < n_types:
+            tables.transmat[step] = tables.to_type[after]
+        else:
+            tables.transmat[step] = tables.of_all
+
+
+@compiled
+def smooth(chain: Chain, rules: Rules, tables: Tables) -> None:
+    """Regularisation (Eqs. 32–36): all parameters towards the same, unsmoothed marginals."""
+    n_types = len(tables.from_type)
+    if rules.smooth_start:
+        blend(chain.keep_start, tables.startprob[n_types], tables.startprob, False)
+    if rules.smooth_transitions:
+        blend_transitions(
+            chain.weight_before,
+            chain.weight_after,
+            chain.before,
+            chain.after,
+            tables.from_type,
+            tables.to_type,
+            tables.transmat,
+        )
+    if rules.smooth_emission:
+        for k in range(len(tables.loc)):
+            student = not math.isinf(rules.df[k])
+            blend(chain.keep_emission, tables.loc[k, n_types], tables.loc[k], False)
+            blend(chain.keep_emission, tables.scale[k, n_types], tables.scale[k], student)
