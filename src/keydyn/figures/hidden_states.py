@@ -8,11 +8,10 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 
+from keydyn.figures.marginal_density import state_densities, state_name
 from keydyn.figures.style import COLOURS, GREY, drawing, label_log_axis
 from keydyn.model import POHMM
 from keydyn.model.arrays import Floats, Integers
-
-STATE_NAMES = ("active", "passive")
 
 
 def draw_hidden_states(
@@ -30,7 +29,7 @@ def _draw_along(axes: Axes, intervals: Floats, states: Integers, keys: Sequence[
     axes.plot(position, intervals, color=GREY, linewidth=0.5, zorder=1)
     for j in range(states.max() + 1):
         here = states == j
-        axes.scatter(position[here], intervals[here], s=14, color=COLOURS[j], label=_name(j), zorder=2)
+        axes.scatter(position[here], intervals[here], s=14, color=COLOURS[j], label=state_name(j), zorder=2)
     axes.set_yscale("log")
     label_log_axis(axes.yaxis)
     axes.margins(x=0.01)
@@ -45,30 +44,24 @@ def _draw_densities(axes: Axes, model: POHMM, intervals: Floats, states: Integer
     """The state's marginal emission, weighted by its share, over the histogram of the sample."""
     edges = np.geomspace(intervals.min() * 0.9, intervals.max() * 1.1, 24)
     grid = np.geomspace(edges[0], edges[-1], 300)
-    emission = model.marginal_.emission[feature]
-    shares = model.event_prob_ @ model.stationary_
+    densities = state_densities(model, feature, grid)
+    n_states = len(densities)
     axes.hist(
-        [intervals[states == j] for j in range(len(shares))],
+        [intervals[states == j] for j in range(n_states)],
         bins=list(edges),
         stacked=True,
-        color=list(COLOURS[: len(shares)]),
+        color=list(COLOURS[:n_states]),
         alpha=0.35,
-        weights=[np.full(int(np.sum(states == j)), 1.0 / len(intervals)) for j in range(len(shares))],
+        weights=[np.full(int(np.sum(states == j)), 1.0 / len(intervals)) for j in range(n_states)],
     )
     width = np.log(edges[1] / edges[0])
-    for j, share in enumerate(shares):
-        params = {name: values[j] for name, values in emission.params.items()}
-        density = np.exp(emission.distribution.log_density(grid, params))
+    for j, density in enumerate(densities):
         # A bin is a step in ln x, so its share is about f(x)·x·width.
-        axes.plot(grid, share * density * grid * width, color=COLOURS[j], linewidth=1.4, label=_name(j))
+        axes.plot(grid, density * grid * width, color=COLOURS[j], linewidth=1.4, label=state_name(j))
     axes.set_xscale("log")
     label_log_axis(axes.xaxis)
     axes.set(title="States of the model", xlabel="press-press interval (ms)", ylabel="share of keys")
     axes.legend()
-
-
-def _name(state: int) -> str:
-    return STATE_NAMES[state] if state < len(STATE_NAMES) else f"state {state}"
 
 
 def _short(key: str) -> str:

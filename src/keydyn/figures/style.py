@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +13,8 @@ from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from keydyn.atomic import replacing
 
 # Okabe and Ito's palette: states and series in this order.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
@@ -26,21 +29,64 @@ SETTINGS: Any = {
     "axes.linewidth": 0.6,
     "legend.frameon": False,
     "figure.constrained_layout.use": True,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "legend.fontsize": 8.5,
+    # Letters as letters, so that a PDF can be searched and edited.
+    "pdf.fonttype": 42,
+    "svg.hashsalt": "keydyn",
 }
+DPI = 200
+LONGEST = 40
 
 
-def label_log_axis(axis: Axis) -> None:
-    """Label a logarithmic axis 1, 2, 5, 10 … in plain numbers."""
-    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+def label_log_axis(axis: Axis, wide: bool = False) -> None:
+    """Label a logarithmic axis 1, 2, 5, 10 … in plain numbers; a wide one 1, 10, 100 …"""
+    axis.set_major_locator(LogLocator(subs=(1.0,) if wide else (1.0, 2.0, 5.0)))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_formatter(NullFormatter())
 
 
 @contextmanager
-def drawing(width: float, height: float, path: Path) -> Iterator[Figure]:
-    """A figure of this size in inches, written to `path` when drawn; no window, no global state."""
+def house_style() -> Iterator[None]:
+    """Everything drawn or saved inside looks alike."""
     with mpl.rc_context(SETTINGS):
-        figure = Figure(figsize=(width, height))
-        FigureCanvasAgg(figure)
+        yield
+
+
+def blank(width: float, height: float) -> Figure:
+    """An empty figure of this size in inches; no window, no global state."""
+    figure = Figure(figsize=(width, height))
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def text_of(name: object) -> str:
+    """A name as a label: one line, not too long, and nothing in it is taken for mathematics or hidden."""
+    text = " ".join(str(name).split())
+    if len(text) > LONGEST:
+        text = text[: LONGEST - 1] + "…"
+    return text.replace("$", r"\$") if not text.startswith("_") else " " + text.replace("$", r"\$")
+
+
+def save_figure(figure: Figure, folder: str | Path, name: str) -> tuple[Path, Path]:
+    """Write `<name>.pdf` and `<name>.png`, the same bytes for the same figure; the two paths."""
+    pdf, png = (Path(folder) / f"{name}{ending}" for ending in (".pdf", ".png"))
+    with house_style(), warnings.catch_warnings():
+        # A name in letters that the font has not is drawn as boxes; tables have it right.
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")
+        with replacing(pdf) as temporary:
+            figure.savefig(temporary, metadata={"CreationDate": None})
+        with replacing(png) as temporary:
+            figure.savefig(temporary, dpi=DPI)
+    return pdf, png
+
+
+@contextmanager
+def drawing(width: float, height: float, path: Path) -> Iterator[Figure]:
+    """A figure of this size in inches, written to `path` when drawn."""
+    with house_style():
+        figure = blank(width, height)
         yield figure
-        figure.savefig(path, dpi=150)
+        with replacing(path) as temporary:
+            figure.savefig(temporary, dpi=150)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
+import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -20,6 +21,9 @@ from keydyn.studies.report_style import STYLE
 
 HOW = "How this was made"
 KINDS = {".png": "image/png", ".svg": "image/svg+xml"}
+PNG = b"\x89PNG\r\n\x1a\n"
+# Pixels on the screen for each of a figure's: at most, and at least.
+SHOWN, LEAST = 0.62, 0.36
 
 # Nothing is loaded from anywhere, and no script runs, whatever a name may hold.
 PAGE = Template("""<!DOCTYPE html>
@@ -132,22 +136,35 @@ def _picture(picture: Picture, number: int, folder: Path) -> str:
     kind = KINDS.get(path.suffix.lower())
     if kind is None:
         raise ValueError(f"{path}: a figure in a report is one of {', '.join(KINDS)}")
-    data = base64.b64encode(path.read_bytes()).decode("ascii")
+    contents = path.read_bytes()
+    data = base64.b64encode(contents).decode("ascii")
     files = [path.with_suffix(".pdf"), path]
     links = " ".join(
         f'<a href="{escape(_address(file, folder))}">{file.suffix[1:].upper()}</a>'
         for file in files
         if file.exists()
     )
+    caption = f"<b>Figure {number}.</b> {escape(picture.caption)}"
     return "\n".join(
         [
             '<figure class="picture">',
-            f'<img src="data:{kind};base64,{data}" alt="{escape(picture.alt)}">',
-            f"<figcaption><b>Figure {number}.</b> {escape(picture.caption)}</figcaption>",
+            f'<div class="scroll" role="region" aria-labelledby="figure-{number}" tabindex="0">',
+            f'<img src="data:{kind};base64,{data}" alt="{escape(picture.alt)}"{_size(contents)}>',
+            "</div>",
+            f'<figcaption id="figure-{number}">{caption}</figcaption>',
             f'<p class="links">{links}</p>',
             "</figure>",
         ]
     )
+
+
+def _size(contents: bytes) -> str:
+    """How large a PNG is shown: its letters stay readable on a phone, where it scrolls."""
+    if not contents.startswith(PNG):
+        return ""
+    width, height = struct.unpack(">II", contents[16:24])
+    style = f"width:{SHOWN * width:.0f}px;min-width:{LEAST * width:.0f}px"
+    return f' width="{width}" height="{height}" style="{style}"'
 
 
 def _address(file: Path, folder: Path) -> str:

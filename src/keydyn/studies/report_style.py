@@ -61,7 +61,7 @@ td.words { white-space: normal; min-width: 9rem; max-width: 28rem; overflow-wrap
 td strong { font-weight: 700; }
 .published { color: var(--quiet); font-style: italic; font-weight: 400; }
 th.pinned { position: sticky; left: 0; background: var(--paper); z-index: 1; }
-img { display: block; width: 100%; height: auto; background: #fff; border-radius: 4px; }
+img { display: block; max-width: 100%; height: auto; background: #fff; border-radius: 4px; }
 @media (prefers-color-scheme: dark) { img { padding: 0.5rem; } }
 .facts { font-family: var(--sans); font-size: 0.9rem; display: grid; max-width: 100%; margin: 0.4rem 0 0.8rem;
   grid-template-columns: minmax(6rem, max-content) minmax(0, 1fr); column-gap: 1.25rem; }

@@ -1,0 +1,134 @@
+"""The active and the passive state of people: densities of the model over what was observed in each state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from keydyn.figures.style import COLOURS, blank, house_style, label_log_axis, text_of
+from keydyn.model import POHMM, Sequences
+from keydyn.model.arrays import Floats, Integers
+
+STATE_NAMES = ("active", "passive")
+LABELS = {"tau": "press-press interval (ms)", "duration": "hold time (ms)"}
+# A bin of intervals ends where they are a fifth longer, in every panel: shares can be compared.
+RATIO = 1.2
+BINS = 30
+# The longest breaks would leave no room for the rest.
+SHOWN = (0.005, 0.995)
+WIDE = 60.0
+LINES = ("solid", (0.0, (5.0, 1.5)), (0.0, (1.0, 1.2)))
+
+
+@dataclass(frozen=True, eq=False)
+class Typist:
+    """One person: what the row is called, the fitted model, and the samples with the model's features."""
+
+    title: str
+    model: POHMM
+    sequences: Sequences
+
+
+def marginal_density_figure(
+    typists: Sequence[Typist], features: Sequence[str] = ("tau", "duration")
+) -> Figure:
+    """A row a person, a column a feature; the first feature orders the states, shortest first.
+
+    Lines are each state's marginal density, the mixture over event types weighted by how often they occur;
+    bars count every event in each state by its posterior probability. Both add up to all events. The
+    longest and the shortest half per cent are not shown.
+    """
+    if not typists or not features:
+        raise ValueError("there is nothing to draw: no person or no feature")
+    with house_style():
+        figure = blank(3.4 * max(len(features), 1.5), 1.65 * len(typists) + 0.8)
+        grid = figure.subplots(len(typists), len(features), squeeze=False, sharex="col")
+        for row, typist in zip(grid, typists, strict=True):
+            columns = [_column(typist.sequences, name) for name in features]
+            order = state_order(typist.model, columns[0])
+            posterior = typist.model.predict_proba(typist.sequences)
+            for axes, column in zip(row, columns, strict=True):
+                _draw(axes, typist, posterior, column, order)
+            row[0].set_title(text_of(typist.title))
+            row[0].set_ylabel("share of keys")
+        for axes, name in zip(grid[-1], features, strict=True):
+            axes.set_xlabel(LABELS.get(name, text_of(name)))
+            if axes.get_xscale() == "log":
+                low, high = axes.get_xlim()
+                label_log_axis(axes.xaxis, wide=high / low > WIDE)
+        figure.align_ylabels()
+        # The longest legend: that of the person with the most states.
+        legends = [axes.get_legend_handles_labels() for axes in grid[:, 0]]
+        handles, texts = max(legends, key=lambda legend: len(legend[1]))
+        figure.legend(handles, texts, loc="outside lower center", ncols=len(texts))
+        return figure
+
+
+def state_densities(model: POHMM, feature: int, x: Floats) -> Floats:
+    """(M, G) densities of the states at x, weighted by their shares: Σ_ω Π[ω] Π[j|ω] f(x; b[j|ω])."""
+    emission = model.emission_[feature]
+    each = np.exp(emission.distribution.log_density(x[:, None, None], emission.params))
+    shares = model.event_prob_[:, None] * model.stationary_
+    return np.asarray(np.einsum("gmj,mj->jg", each, shares))
+
+
+def state_order(model: POHMM, feature: int) -> Integers:
+    """The states by their marginal location, the active one first; published settings do not order them."""
+    marginal = model.marginal_.emission[feature]
+    return np.argsort(marginal.distribution.location(marginal.params), kind="stable")
+
+
+def state_name(place: int) -> str:
+    """What the state at this place of the order is called."""
+    return STATE_NAMES[place] if place < len(STATE_NAMES) else f"state {place}"
+
+
+def _draw(axes: Axes, typist: Typist, posterior: Floats, column: int, order: Integers) -> None:
+    values = typist.sequences.X[:, column]
+    known = ~np.isnan(values)
+    values, posterior = values[known], posterior[known]
+    if len(values) == 0:
+        raise ValueError(f"{typist.title}: no value to draw")
+    on_log_scale = bool(values.min() > 0)
+    edges = _edges(values, on_log_scale)
+    # A bin in ln x at x has the width x · step.
+    x = np.geomspace(edges[0], edges[-1], 400) if on_log_scale else np.linspace(edges[0], edges[-1], 400)
+    width = x * np.log(edges[1] / edges[0]) if on_log_scale else np.full(len(x), edges[1] - edges[0])
+    density = state_densities(typist.model, column, x) * width
+    for place, state in enumerate(order):
+        colour = COLOURS[place % len(COLOURS)]
+        weights = posterior[:, state] / len(values)
+        axes.hist(values, bins=list(edges), weights=weights, color=colour, alpha=0.28)
+        axes.plot(
+            x,
+            density[state],
+            color=colour,
+            linestyle=LINES[place % len(LINES)],
+            linewidth=1.5,
+            label=f"{state_name(place)} state",
+        )
+    if on_log_scale:
+        axes.set_xscale("log")
+    axes.set_ylim(bottom=0.0)
+    axes.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
+
+
+def _edges(values: Floats, on_log_scale: bool) -> Floats:
+    low, high = np.quantile(values, SHOWN)
+    if on_log_scale:
+        first, last = np.floor(np.log(low) / np.log(RATIO)), np.ceil(np.log(high) / np.log(RATIO))
+        return np.asarray(RATIO ** np.arange(first, max(last, first + 1) + 1))
+    room = 0.05 * (high - low) or 0.5
+    return np.linspace(low - room, high + room, BINS + 1)
+
+
+def _column(sequences: Sequences, name: str) -> int:
+    names = sequences.feature_names or ()
+    if name not in names:
+        raise ValueError(f"no feature {name!r}; there are {', '.join(names) or 'none with a name'}")
+    return names.index(name)
