@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import det_curve, roc_curve
 
-from keydyn.evaluation.penalty import first_above, rank_penalty, ranks
 from keydyn.evaluation.rates import (
     ErrorCurve,
     common_grid,
@@ -124,22 +123,3 @@ def test_what_cannot_be_rated():
         equal_error_rate(np.array([]), one)
     with pytest.raises(ValueError, match="impostor score 1 is NaN"):
         equal_error_rate(one, np.array([0.0, np.nan]))
-
-
-def test_rank_penalty_worked_by_hand():
-    """Three templates, two samples of four and one events, a window of two."""
-    event_scores = np.array(
-        [[0.0, -1.0, -2.0], [-2.0, 0.0, -1.0], [0.0, 0.0, -1.0], [-1.0, -1.0, -1.0], [-2, -1, 0]]
-    )
-    expected_ranks = [[0, 1, 2], [2, 0, 1], [0.5, 0.5, 2], [1, 1, 1], [2, 1, 0]]
-    np.testing.assert_allclose(ranks(event_scores), expected_ranks)
-    penalty = rank_penalty(event_scores, np.array([0, 4, 5]), window=2)
-    np.testing.assert_allclose(penalty, [[0, 1, 2], [2, 1, 3], [2.5, 0.5, 3], [1.5, 1.5, 3], [2, 1, 0]])
-    assert first_above(penalty[:4, 0], 2.0) == 2
-    assert first_above(penalty[:4, 0], 2.5) == 4
-
-
-def test_scores_that_differ_by_rounding_are_ties():
-    np.testing.assert_allclose(ranks(np.array([[-1.0, -1.0 + 1e-13, -2.0]])), [[0.5, 0.5, 2.0]])
-    with pytest.raises(ValueError, match="event 0 has a score that is NaN"):
-        ranks(np.array([[np.nan, 1.0]]))

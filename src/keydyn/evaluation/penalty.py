@@ -3,31 +3,46 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.stats import rankdata
+from numpy.typing import NDArray
 
-from keydyn.model.arrays import Floats, Integers
+from keydyn.model.arrays import Floats, Integers, compiled
 
 WINDOW = 25
 # Scores closer than this are ties: what differs is rounding.
 TIE = 1e-9
+# Ranks are whole numbers and halves, which single precision holds exactly.
+Ranks = NDArray[np.floating]
 
 
-def ranks(event_scores: Floats) -> Floats:
-    """The rank of every template at every event, (N, U): 0 is best, ties share their mean rank."""
-    if np.isnan(event_scores).any():
-        row = int(np.argwhere(np.isnan(event_scores))[0][0])
+def ranks(event_scores: Floats, enrolled: NDArray[np.bool_] | None = None) -> Floats:
+    """The rank of every template at every event, (N, U): 0 is best, ties share their mean rank.
+
+    `enrolled` (U,) says which columns are templates; the others have no rank, NaN, and take none from others.
+    """
+    columns = np.ones(event_scores.shape[1], dtype=bool) if enrolled is None else enrolled
+    scores = np.ascontiguousarray(event_scores[:, columns], dtype=np.float64)
+    if np.isnan(scores).any():
+        row = int(np.argwhere(np.isnan(scores))[0][0])
         raise ValueError(f"event {row} has a score that is NaN")
-    return np.asarray(rankdata(-np.round(event_scores / TIE) * TIE, method="average", axis=1) - 1.0)
+    found = np.empty_like(scores)
+    mean_ranks(scores, found)
+    if columns.all():
+        return found
+    ranked = np.full(event_scores.shape, np.nan)
+    ranked[:, columns] = found
+    return ranked
 
 
 def rank_penalty(event_scores: Floats, offsets: Integers, window: int = WINDOW) -> Floats:
     """The sum of each template's ranks over the last `window` events of the same sample, (N, U)."""
-    if window < 1:
-        raise ValueError(f"window must be 1 or more, not {window}")
-    running = np.vstack([np.zeros((1, event_scores.shape[1])), np.cumsum(ranks(event_scores), axis=0)])
-    rows = np.arange(len(event_scores))
-    begin = np.repeat(offsets[:-1], np.diff(offsets))
-    penalty: Floats = running[rows + 1] - running[np.maximum(rows + 1 - window, begin)]
+    return window_penalty(ranks(event_scores), offsets, window)
+
+
+def window_penalty(event_ranks: Ranks, offsets: Integers, window: int = WINDOW) -> Floats:
+    """The sum of ranks over the last `window` events of the same sample, (N, U); NaN where the rank is."""
+    check_window(window)
+    penalty = np.empty(event_ranks.shape)
+    window_sums(event_ranks, offsets, window, penalty)
     return penalty
 
 
@@ -35,3 +50,43 @@ def first_above(penalty: Floats, threshold: float) -> int:
     """The first event whose penalty is above the threshold, or the number of events if there is none."""
     above = penalty > threshold
     return int(np.argmax(above)) if above.any() else len(penalty)
+
+
+def check_window(window: int) -> None:
+    """A `ValueError` if the window holds no event."""
+    if window < 1:
+        raise ValueError(f"window must be 1 or more, not {window}")
+
+
+@compiled
+def mean_ranks(scores: Floats, found: Floats) -> None:
+    """Ranks of each row's scores, largest first, into `found`; those that round to the same multiple tie."""
+    n_events, n_templates = scores.shape
+    rounded = np.empty(n_templates)
+    for n in range(n_events):
+        for u in range(n_templates):
+            rounded[u] = -np.round(scores[n, u] / TIE)
+        order = np.argsort(rounded)
+        begin = 0
+        while begin < n_templates:
+            end = begin + 1
+            while end < n_templates and rounded[order[end]] == rounded[order[begin]]:
+                end += 1
+            for place in range(begin, end):
+                found[n, order[place]] = 0.5 * (begin + end - 1)
+            begin = end
+
+
+@compiled
+def window_sums(event_ranks: Ranks, offsets: Integers, window: int, sums: Floats) -> None:
+    """Sums over the last `window` rows of a sample. Halves add up exactly, so rows can be taken off again."""
+    n_templates = event_ranks.shape[1]
+    for s in range(len(offsets) - 1):
+        for n in range(offsets[s], offsets[s + 1]):
+            for u in range(n_templates):
+                total = float(event_ranks[n, u])
+                if n > offsets[s]:
+                    total += sums[n - 1, u]
+                if n - window >= offsets[s]:
+                    total -= event_ranks[n - window, u]
+                sums[n, u] = total
