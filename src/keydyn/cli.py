@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from keydyn.commands import data, recognise
+from keydyn.commands import data, recognise, study
 from keydyn.commands.shown import fail_clearly
 
 app = typer.Typer(
@@ -34,6 +34,7 @@ def root(
 
 
 app.add_typer(data.app)
+app.add_typer(study.app)
 for command in (recognise.fit, recognise.score, recognise.identify, recognise.verify, recognise.watch):
     app.command()(command)
 

@@ -64,6 +64,18 @@ def progress_bar(what: str, total: int, hidden: bool = False) -> Iterator[Callab
         yield lambda done: bar.update(task, completed=done)
 
 
+@contextmanager
+def share_bar(hidden: bool = False) -> Iterator[Callable[[str, float], object]]:
+    """A bar for work of many kinds: told what is worked on and the share of all that is done."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True, disable=hidden) as bar:
+        task = bar.add_task("starting", total=1.0)
+        yield lambda what, share: bar.update(task, description=what, completed=share)
+
+
 def _cell(value: Any) -> str:
     if value is None:
         return "–"

@@ -8,6 +8,8 @@ from keydyn.detectors.detector import Detector, register
 from keydyn.keystrokes.samples import Samples
 from keydyn.model import HMM, POHMM
 from keydyn.model.arrays import Floats
+from keydyn.model.emissions import Family
+from keydyn.model.families.student import LogStudent, Student
 
 
 class Markov(Detector):
@@ -22,9 +24,13 @@ class Markov(Detector):
         """The unfitted model."""
         raise NotImplementedError
 
+    def families(self, samples: Samples) -> list[str | Family]:
+        """The family of each feature: as the samples have it, log-normal for times and normal for sensors."""
+        return list(samples.emission)
+
     def fit(self, samples: Samples) -> Self:
         pattern = self.pattern() if self.model is None else self.model
-        parameters = pattern.get_params(deep=False) | {"emission": list(samples.emission)}
+        parameters = pattern.get_params(deep=False) | {"emission": self.families(samples)}
         self.model_ = type(pattern)(**parameters).fit(samples.sequences)
         return self
 
@@ -59,10 +65,28 @@ class PublishedPOHMM(Markov):
 
 @register
 class RecommendedPOHMM(Markov):
-    """The POHMM with the library's own defaults."""
+    """The POHMM with the library's own defaults and heavy tails: robust to outliers by a proper density.
+
+    Times have a log-Student-t, sensors a Student-t with `df` degrees of freedom; None takes the log-normal
+    and the normal. `spread_features` is the model's. `keydyn study recommended` chose the defaults.
+    """
 
     name: ClassVar[str] = "pohmm-recommended"
     title: ClassVar[str] = "POHMM (recommended)"
 
+    def __init__(
+        self, df: float | None = 4.0, spread_features: str = "all", model: POHMM | None = None
+    ) -> None:
+        super().__init__(model)
+        self.df = df
+        self.spread_features = spread_features
+
     def pattern(self) -> POHMM:
-        return POHMM()
+        emission = "lognormal" if self.df is None else LogStudent(df=self.df)
+        return POHMM(emission=emission, spread_features=self.spread_features)
+
+    def families(self, samples: Samples) -> list[str | Family]:
+        if self.df is None:
+            return list(samples.emission)
+        heavy: dict[str, Family] = {"lognormal": LogStudent(df=self.df), "normal": Student(df=self.df)}
+        return [heavy[name] for name in samples.emission]

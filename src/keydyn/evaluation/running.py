@@ -10,6 +10,7 @@ import pandas as pd
 
 from keydyn.detectors import Detector, Population, make_detector
 from keydyn.detectors.population import Progress, fit_templates
+from keydyn.evaluation.event_ranks import EventRanks
 from keydyn.evaluation.protocols import Protocol, Split
 from keydyn.evaluation.scores import Scores
 from keydyn.keystrokes.samples import Samples
@@ -102,6 +103,20 @@ def scores_of(
         blocks.append((asked.users, sessions, np.full(len(asked), fold), raw, trials))
     owners, sessions, folds, raw, trials = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
     return Scores(owners, sessions, folds, users, raw, trials, protocol.normalisation)
+
+
+def ranks_of(enrolled: list[Enrolled], samples: Samples, n_jobs: int | None = None) -> EventRanks:
+    """The rank of every template at every event of every query of its split."""
+    users: Types = pd.unique(samples.users)
+    blocks = []
+    for fold, one in enumerate(enrolled):
+        asked = samples[one.split.query]
+        scores = np.full((len(asked.sequences.X), len(users)), np.nan)
+        scores[:, one.columns] = one.population.score_events(asked, n_jobs)
+        sessions = asked.index.get_level_values("session").to_numpy()
+        offsets = asked.sequences.offsets
+        blocks.append(EventRanks.of_scores(asked.users, sessions, fold, users, offsets, scores))
+    return EventRanks.joined(blocks)
 
 
 def _keys(protocol: Protocol, pattern: Detector, splits: list[Split], samples: Samples) -> list[list[Key]]:

@@ -20,7 +20,7 @@ from keydyn.figures.style import save_figure
 from keydyn.studies.files import write_json
 from keydyn.studies.report import Picture, Section, write_report
 
-SCORES, RUN, REPORT = "scores.parquet", "run.json", "report.html"
+SCORES, RANKS, RUN, REPORT = "scores.parquet", "ranks.parquet", "run.json", "report.html"
 LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn", "pandas")
 
 
@@ -41,13 +41,18 @@ class Outputs:
         return Picture(png, caption, alt)
 
     def kept_figure(self, name: str, caption: str, alt: str) -> list[Picture]:
-        """A figure that an earlier run drew, from data that is not among the scores; nothing if there is none."""
+        """A figure that an earlier run drew from what is not among the scores; none if it is not there."""
         png = self.folder / "figures" / f"{name}.png"
         return [Picture(png, caption, alt)] if png.exists() else []
 
     def scores(self, table: pa.Table) -> None:
         """Write every score."""
         with replacing(self.folder / SCORES) as temporary:
+            pq.write_table(table, temporary, compression="zstd")
+
+    def ranks(self, table: pa.Table) -> None:
+        """Write the rank of every template at every event."""
+        with replacing(self.folder / RANKS) as temporary:
             pq.write_table(table, temporary, compression="zstd")
 
     def report(

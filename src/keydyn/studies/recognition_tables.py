@@ -138,9 +138,9 @@ def error_rates_table(found: Mapping[Key, Found]) -> Table:
         "error_rates",
         "Error rates with 95 % confidence intervals",
         "Own: each user at a threshold of their own, mean over users. One: all trials pooled at one "
-        "threshold. FMR and FNMR are false match and false non-match rate. Intervals by bootstrap over users. "
-        "A rate that the number of trials cannot support (rule of three) is not given; no error in n trials "
-        "is < 3/n.",
+        "threshold. FMR and FNMR are false match and false non-match rate. Intervals by bootstrap over "
+        "users. A rate that the number of trials cannot support (rule of three) is not given; no error in n "
+        "trials is < 3/n.",
         pd.concat(frames, ignore_index=True),
         pd.DataFrame(shown, columns=headings),
         labels=3,

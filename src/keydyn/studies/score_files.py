@@ -24,14 +24,14 @@ def score_table(scores: Scores, dataset: str, detector: str, protocol: str) -> p
     q, u = np.nonzero(~np.isnan(scores.raw))
     return pa.table(
         {
-            "dataset": _constant(dataset, len(q)),
-            "detector": _constant(detector, len(q)),
-            "protocol": _constant(protocol, len(q)),
-            "normalisation": _constant(scores.normalisation, len(q)),
+            "dataset": constant(dataset, len(q)),
+            "detector": constant(detector, len(q)),
+            "protocol": constant(protocol, len(q)),
+            "normalisation": constant(scores.normalisation, len(q)),
             "fold": pa.array(scores.folds[q].astype(np.int32)),
-            "user": _words(scores.owners, q),
-            "session": _words(scores.sessions, q),
-            "reference": _words(scores.users, u),
+            "user": words(scores.owners, q),
+            "session": words(scores.sessions, q),
+            "reference": words(scores.users, u),
             "score": pa.array(scores.raw[q, u]),
             "trial": pa.array(scores.trials[q, u]),
         }
@@ -58,10 +58,12 @@ def joined(tables: list[pa.Table]) -> pa.Table:
     return pa.concat_tables(tables).unify_dictionaries()
 
 
-def _constant(text: str, n: int) -> Any:
+def constant(text: str, n: int) -> Any:
+    """A column of one text."""
     return pa.DictionaryArray.from_arrays(pa.array(np.zeros(n, dtype=np.int32)), pa.array([text]))
 
 
-def _words(values: Types, which: Integers) -> Any:
+def words(values: Types, which: Integers) -> Any:
+    """A column of some of the values, as text."""
     codes, words = pd.factorize(np.asarray(values).astype(str))
     return pa.DictionaryArray.from_arrays(pa.array(codes[which].astype(np.int32)), pa.array(words.tolist()))

@@ -10,8 +10,9 @@ import pyarrow as pa
 
 from keydyn.detectors import Detector, make_detector
 from keydyn.detectors.population import Progress
-from keydyn.evaluation.running import n_templates, score_protocol
+from keydyn.evaluation.running import enrolments, n_templates, ranks_of, score_protocol
 from keydyn.studies.parts import Parts, detector_settings
+from keydyn.studies.rank_files import rank_table
 from keydyn.studies.rows import Row
 from keydyn.studies.score_files import joined, score_table
 
@@ -29,14 +30,21 @@ def score_rows(
     tell: Tell | None = None,
 ) -> pa.Table:
     """Every score of every row and detector; parts that are there with the same inputs are not made again."""
-    work = [(row, make_detector(detector)) for row in rows for detector in detectors]
-    schedule = Schedule([_cost(row, detector, parts) for row, detector in work], tell)
-    tables = []
-    for number, (row, detector) in enumerate(work):
-        progress = schedule.part(number, f"{row.name} · {detector.title}")
-        make = partial(_scored, row, detector, n_jobs, progress)
-        tables.append(parts.get(part_name(row, detector), inputs_of(row, detector), make))
-    return joined(tables)
+    return _each(_scored, rows, detectors, parts, n_jobs, tell)
+
+
+def rank_rows(
+    rows: Sequence[Row],
+    detectors: Sequence[str | Detector],
+    parts: Parts,
+    n_jobs: int | None = None,
+    tell: Tell | None = None,
+) -> pa.Table:
+    """The same event by event: the rank of every template, for detectors that score events."""
+    for name in detectors:
+        if not make_detector(name).scores_events:
+            raise ValueError(f"{make_detector(name).name} cannot score single events")
+    return _each(_ranked, rows, detectors, parts, n_jobs, tell)
 
 
 def inputs_of(row: Row, detector: Detector) -> dict[str, Any]:
@@ -78,9 +86,35 @@ class Schedule:
         return told
 
 
+Make = Callable[[Row, Detector, int | None, Progress], pa.Table]
+
+
+def _each(
+    make: Make,
+    rows: Sequence[Row],
+    detectors: Sequence[str | Detector],
+    parts: Parts,
+    n_jobs: int | None,
+    tell: Tell | None,
+) -> pa.Table:
+    work = [(row, make_detector(detector)) for row in rows for detector in detectors]
+    schedule = Schedule([_cost(row, detector, parts) for row, detector in work], tell)
+    tables = []
+    for number, (row, detector) in enumerate(work):
+        progress = schedule.part(number, f"{row.name} · {detector.title}")
+        made = partial(make, row, detector, n_jobs, progress)
+        tables.append(parts.get(part_name(row, detector), inputs_of(row, detector), made))
+    return joined(tables)
+
+
 def _scored(row: Row, detector: Detector, n_jobs: int | None, progress: Progress) -> pa.Table:
     scores = score_protocol(row.protocol, detector, row.samples, n_jobs, progress)
     return score_table(scores, row.name, detector.name, row.protocol.name)
+
+
+def _ranked(row: Row, detector: Detector, n_jobs: int | None, progress: Progress) -> pa.Table:
+    ranks = ranks_of(enrolments(row.protocol, detector, row.samples, n_jobs, progress), row.samples, n_jobs)
+    return rank_table(ranks, row.name, detector.name, row.protocol.name)
 
 
 def _cost(row: Row, detector: Detector, parts: Parts) -> tuple[int, float]:

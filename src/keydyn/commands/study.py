@@ -1,0 +1,144 @@
+"""keydyn study: the paper's studies on its datasets, each with tables, figures and a report."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from keydyn.commands.shown import fail_clearly, share_bar
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from keydyn.evaluation.tables import Table
+    from keydyn.studies.rows import Row
+
+app = typer.Typer(name="study", help="Reproduce the paper's studies.", no_args_is_help=True)
+
+DatasetOption = Annotated[
+    list[str] | None,
+    typer.Option("--dataset", help="password, keypad, mobile, mobile+, fable, essay, simulated; repeatable."),
+]
+DetectorOption = Annotated[
+    list[str] | None, typer.Option("--detector", help="A detector by its name; repeatable.")
+]
+DataOption = Annotated[
+    Path | None, typer.Option("--data", help="Folder that has the recordings; or set KEYDYN_DATA.")
+]
+OutOption = Annotated[Path | None, typer.Option("--out", help="Folder for results; by default out/STUDY.")]
+JobsOption = Annotated[int, typer.Option("--jobs", min=-1, help="Threads; -1 or 0 for all cores.")]
+SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of the bootstrap.")]
+FreshOption = Annotated[bool, typer.Option("--fresh", help="Compute again what is there already.")]
+
+
+@app.command()
+@fail_clearly
+def recognition(
+    dataset: DatasetOption = None,
+    detector: DetectorOption = None,
+    data: DataOption = None,
+    out: OutOption = None,
+    jobs: JobsOption = -1,
+    seed: SeedOption = 0,
+    fresh: FreshOption = False,
+) -> None:
+    """Who is it, and is it who they say? Identification and verification (Section 5.2).
+
+    Examples:
+    `keydyn study recognition --data recordings/`
+
+    `keydyn study recognition --dataset fable --detector pohmm --detector hmm`
+    """
+    from keydyn.studies.outputs import Outputs
+    from keydyn.studies.parts import Parts
+    from keydyn.studies.recognition import DETECTORS, draw_densities, write_recognition
+    from keydyn.studies.scoring import score_rows
+
+    began = time.perf_counter()
+    folder = out or Path("out/recognition")
+    detectors = _known(detector) or list(DETECTORS)
+    rows = _rows(dataset, data)
+    with share_bar() as tell:
+        table = score_rows(rows, detectors, Parts(folder / "parts", fresh), jobs or -1, tell)
+        tell("tables and figures", 1.0)
+        outputs = Outputs(folder)
+        draw_densities(outputs, rows)
+        facts = _facts("recognition", rows, detectors, seed, began)
+        tables = write_recognition(outputs, table, facts, seed)
+    _show(tables, folder, began)
+
+
+@app.command()
+@fail_clearly
+def recommended(
+    dataset: DatasetOption = None,
+    data: DataOption = None,
+    out: OutOption = None,
+    jobs: JobsOption = -1,
+    fresh: FreshOption = False,
+) -> None:
+    """Choose the recommended settings: for each dataset by the others alone. Takes some minutes.
+
+    Example: `keydyn study recommended --data recordings/`
+    """
+    from keydyn.studies.outputs import Outputs
+    from keydyn.studies.parts import Parts
+    from keydyn.studies.recommended import try_candidates, write_recommended
+
+    began = time.perf_counter()
+    folder = out or Path("out/recommended")
+    rows = _rows(dataset, data)
+    with share_bar() as tell:
+        tried = try_candidates(rows, Parts(folder / "parts", fresh), jobs or -1, tell)
+    facts = _facts("recommended", rows, [], 0, began)
+    _show(write_recommended(Outputs(folder), tried, facts), folder, began)
+
+
+def _rows(names: Sequence[str] | None, data: Path | None) -> list[Row]:
+    from keydyn.studies.rows import rows_here
+
+    rows, told = rows_here(names or (), data)
+    for line in told:
+        typer.secho(f"keydyn: {line}", err=True, fg="yellow")
+    return rows
+
+
+def _known(detectors: Sequence[str] | None) -> list[str]:
+    """Detectors by name; one that is not known is told before any work is done."""
+    from keydyn.detectors import make_detector
+
+    return [make_detector(name).name for name in dict.fromkeys(detectors or ())]
+
+
+def _facts(
+    study: str, rows: Sequence[Row], detectors: Sequence[str], seed: int, began: float
+) -> dict[str, Any]:
+    """What run.json says."""
+    from keydyn.detectors import make_detector
+    from keydyn.studies.outputs import environment
+    from keydyn.studies.parts import detector_settings
+
+    return {
+        "study": study,
+        **environment(),
+        "seconds": round(time.perf_counter() - began, 1),
+        "seed": seed,
+        "data": {row.name: row.checksums for row in rows},
+        "vectors": {row.name: row.vectors for row in rows},
+        "protocols": {row.name: row.protocol.describe() for row in rows},
+        "detectors": {name: detector_settings(make_detector(name)) for name in detectors},
+    }
+
+
+def _show(tables: Sequence[Table], folder: Path, began: float) -> None:
+    from rich.console import Console
+
+    from keydyn.evaluation.table_text import rich_table
+
+    console = Console()
+    for table in tables:
+        console.print(rich_table(table))
+    typer.echo(f"Report, tables, figures and scores are in {folder}; {time.perf_counter() - began:.0f} s.")

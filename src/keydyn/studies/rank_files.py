@@ -1,0 +1,42 @@
+"""Ranks of templates at every event as tables of one row a query and template, for Parquet."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from keydyn.evaluation.event_ranks import EventRanks
+from keydyn.studies.score_files import constant, words
+
+# (dataset, detector) → its ranks
+Ranked = dict[tuple[str, str], EventRanks]
+
+
+def rank_table(ranks: EventRanks, dataset: str, detector: str, protocol: str) -> pa.Table:
+    """dataset, detector, protocol, fold, user, session, reference, ranks (a list, one an event)."""
+    s, u = np.nonzero(ranks.enrolled)
+    lengths = ranks.lengths[s]
+    event = np.arange(lengths.sum()) + np.repeat(ranks.offsets[s] - (np.cumsum(lengths) - lengths), lengths)
+    values = ranks.ranks[event, np.repeat(u, lengths)]
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    return pa.table(
+        {
+            "dataset": constant(dataset, len(s)),
+            "detector": constant(detector, len(s)),
+            "protocol": constant(protocol, len(s)),
+            "fold": pa.array(ranks.folds[s].astype(np.int32)),
+            "user": words(ranks.owners, s),
+            "session": words(ranks.sessions, s),
+            "reference": words(ranks.users, u),
+            "ranks": pa.ListArray.from_arrays(pa.array(offsets), pa.array(values)),
+        }
+    )
+
+
+def ranked_of(table: pa.Table) -> Ranked:
+    """What `rank_table` made of each dataset and detector, in the table's order."""
+    frame = table.to_pandas()
+    return {
+        (str(dataset), str(detector)): EventRanks.from_frame(part)
+        for (dataset, detector), part in frame.groupby(["dataset", "detector"], sort=False, observed=True)
+    }
