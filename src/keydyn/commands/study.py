@@ -59,16 +59,16 @@ def recognition(
 
     began = time.perf_counter()
     folder = out or Path("out/recognition")
-    detectors = _known(detector) or list(DETECTORS)
+    detectors = known_detectors(detector) or list(DETECTORS)
     rows = _rows(dataset, data)
     with share_bar() as tell:
         table = score_rows(rows, detectors, Parts(folder / "parts", fresh), jobs or -1, tell)
         tell("tables and figures", 1.0)
         outputs = Outputs(folder)
         draw_densities(outputs, rows)
-        facts = _facts("recognition", rows, detectors, seed, began)
+        facts = facts_of("recognition", rows, detectors, seed, began)
         tables = write_recognition(outputs, table, facts, seed)
-    _show(tables, folder, began)
+    show_results(tables, folder, began)
 
 
 @app.command()
@@ -93,8 +93,40 @@ def recommended(
     rows = _rows(dataset, data)
     with share_bar() as tell:
         tried = try_candidates(rows, Parts(folder / "parts", fresh), jobs or -1, tell)
-    facts = _facts("recommended", rows, [], 0, began)
-    _show(write_recommended(Outputs(folder), tried, facts), folder, began)
+    facts = facts_of("recommended", rows, [], 0, began)
+    show_results(write_recommended(Outputs(folder), tried, facts), folder, began)
+
+
+@app.command()
+@fail_clearly
+def continuous(
+    dataset: DatasetOption = None,
+    detector: DetectorOption = None,
+    data: DataOption = None,
+    out: OutOption = None,
+    jobs: JobsOption = -1,
+    seed: SeedOption = 0,
+    fresh: FreshOption = False,
+) -> None:
+    """Is it still them, keystroke by keystroke? Continuous verification (Section 5.3).
+
+    Example: `keydyn study continuous --dataset fable --data recordings/`
+    """
+    from keydyn.studies.continuous import DETECTORS, write_continuous
+    from keydyn.studies.outputs import Outputs
+    from keydyn.studies.parts import Parts
+    from keydyn.studies.scoring import rank_rows
+
+    began = time.perf_counter()
+    folder = out or Path("out/continuous")
+    detectors = known_detectors(detector) or list(DETECTORS)
+    rows = _rows(dataset, data)
+    with share_bar() as tell:
+        table = rank_rows(rows, detectors, Parts(folder / "parts", fresh), jobs or -1, tell)
+        tell("tables and figures", 1.0)
+        facts = facts_of("continuous", rows, detectors, seed, began)
+        tables = write_continuous(Outputs(folder), table, facts, seed)
+    show_results(tables, folder, began)
 
 
 def _rows(names: Sequence[str] | None, data: Path | None) -> list[Row]:
@@ -106,14 +138,14 @@ def _rows(names: Sequence[str] | None, data: Path | None) -> list[Row]:
     return rows
 
 
-def _known(detectors: Sequence[str] | None) -> list[str]:
+def known_detectors(detectors: Sequence[str] | None) -> list[str]:
     """Detectors by name; one that is not known is told before any work is done."""
     from keydyn.detectors import make_detector
 
     return [make_detector(name).name for name in dict.fromkeys(detectors or ())]
 
 
-def _facts(
+def facts_of(
     study: str, rows: Sequence[Row], detectors: Sequence[str], seed: int, began: float
 ) -> dict[str, Any]:
     """What run.json says."""
@@ -133,7 +165,8 @@ def _facts(
     }
 
 
-def _show(tables: Sequence[Table], folder: Path, began: float) -> None:
+def show_results(tables: Sequence[Table], folder: Path, began: float) -> None:
+    """Tables on the terminal, and where everything is."""
     from rich.console import Console
 
     from keydyn.evaluation.table_text import rich_table

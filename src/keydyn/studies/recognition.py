@@ -35,6 +35,7 @@ from keydyn.studies.score_files import scored_of
 
 DETECTORS = ("manhattan", "manhattan-scaled", "svm", "hmm", "pohmm", "pohmm-recommended")
 VECTOR_DETECTORS = ("manhattan", "manhattan-scaled", "svm")
+LONG_TEXT = {"fable", "essay"}
 DENSITIES = "marginal_density"
 DENSITIES_CAPTION = (
     "Marginal densities of the active and the passive state of a POHMM (published settings) against "
@@ -48,30 +49,36 @@ DENSITIES_ALT = (
 def write_recognition(
     outputs: Outputs, table: pa.Table, facts: Mapping[str, Any], seed: int = 0
 ) -> list[Table]:
-    """All tables, figures and the report from the scores; the paper's two tables, for the terminal."""
+    """All tables, figures and the report from the scores; what the terminal shows."""
+    sections, shown = recognition_sections(outputs, table, facts, seed)
+    outputs.report("Identification and verification", lead_of(facts), sections, facts)
+    return shown
+
+
+def recognition_sections(
+    outputs: Outputs, table: pa.Table, facts: Mapping[str, Any], seed: int
+) -> tuple[list[Section], list[Table]]:
+    """The sections of a report, with their tables and figures written; and what the terminal shows."""
     found = found_of(scored_of(table), seed)
     outputs.scores(table)
-    tables = [
-        outputs.table(one) for one in recognition_tables(found, _marks(found, facts), _vectors_note(facts))
-    ]
-    beyond = [
-        outputs.table(one) for one in (ranks_table(found), open_set_table(found), error_rates_table(found))
-    ]
-    recommended = recommended_table(found)
+    tables = recognition_tables(found, _marks(found, facts), notes_of(facts))
+    beyond = [ranks_table(found), open_set_table(found), error_rates_table(found)]
+    for one in (*tables, *beyond):
+        outputs.table(one)
     roc, det, cmc = _curve_figures(outputs, found)
     sections = [
         Section("Identification", _about("identification"), [tables[0], beyond[0]], [cmc]),
         Section("Verification", _about("verification"), [tables[1]], [roc, det]),
         Section("Closed and open set", _about("open set"), [beyond[1]], [_open_figure(outputs, found, seed)]),
     ]
+    recommended = recommended_table(found)
     if recommended is not None:
         sections.append(Section("Recommended settings", (), [outputs.table(recommended)]))
     densities = outputs.kept_figure(DENSITIES, DENSITIES_CAPTION, DENSITIES_ALT)
     if densities:
         sections.append(Section("Hidden states", (), (), densities))
     sections.append(Section("All error rates", (), [beyond[2]]))
-    outputs.report("Identification and verification", _lead(facts), sections, facts)
-    return tables[:2]
+    return sections, tables[2:]
 
 
 def draw_densities(outputs: Outputs, rows: Sequence[Row]) -> None:
@@ -142,27 +149,36 @@ def _open_figure(outputs: Outputs, found: Mapping[Key, Found], seed: int) -> Pic
 def _marks(found: Mapping[Key, Found], facts: Mapping[str, Any]) -> dict[Key, str]:
     """Cells of the vector detectors on a published long text whose vectors are ours, not the authors'."""
     ours = {name for name, source in facts.get("vectors", {}).items() if source == "ours"}
-    return {key: "†" for key in found if key[1] in VECTOR_DETECTORS and key[0] in ours & {"fable", "essay"}}
+    return {key: "†" for key in found if key[1] in VECTOR_DETECTORS and key[0] in ours & LONG_TEXT}
 
 
-def _vectors_note(facts: Mapping[str, Any]) -> str:
-    sources = {name: facts.get("vectors", {}).get(name) for name in ("fable", "essay")}
+def notes_of(facts: Mapping[str, Any]) -> str:
+    """What must be known to read the tables: who the impostors are, and whose vectors."""
+    impostors = dict.fromkeys(told["impostors"] for told in facts.get("protocols", {}).values())
+    notes = [_sentence(text) for text in impostors]
+    sources = {name: facts.get("vectors", {}).get(name) for name in LONG_TEXT}
     if "ours" in sources.values():
-        return "† Feature vectors are ours: the authors' own are not in the data folder."
-    if any(sources.values()):
-        return "Long-text vectors are the authors' own, read from the data folder."
-    return ""
+        notes.append("† Feature vectors are ours: the authors' own are not in the data folder.")
+    elif any(sources.values()):
+        notes.append("Long-text vectors are the authors' own, read from the data folder.")
+    return " ".join(notes)
 
 
-def _lead(facts: Mapping[str, Any]) -> list[str]:
-    protocols = facts.get("protocols", {})
+def lead_of(facts: Mapping[str, Any]) -> list[str]:
+    """The opening paragraphs: what this is, and by which protocol."""
     lead = [
         "Who is typing, and is it who they say? Every figure here was measured by this run unless it is "
         "labelled as published."
     ]
-    for dataset, told in protocols.items():
-        lead.append(f"{dataset_name(dataset)}: {told['title']}. {told['split'].capitalize()}.")
-    return lead
+    by_text: dict[str, list[str]] = {}
+    for dataset, told in facts.get("protocols", {}).items():
+        text = f"{told['title']}: {told['split']}. {_sentence(told['impostors'])}"
+        by_text.setdefault(text, []).append(dataset_name(dataset))
+    return lead + [f"{', '.join(names)}. {text}" for text, names in by_text.items()]
+
+
+def _sentence(text: str) -> str:
+    return text[0].upper() + text[1:] + "."
 
 
 def _about(what: str) -> tuple[str, ...]:
