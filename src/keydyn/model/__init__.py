@@ -7,6 +7,7 @@ from keydyn.model.families import Exponential, Gamma, LogNormal, LogStudent, Nor
 from keydyn.model.fitting import FitResult, Iteration
 from keydyn.model.many import fit_many
 from keydyn.model.online import OnlineFilter, OnlineFilters
+from keydyn.model.online_batch import OnlineBatch
 from keydyn.model.pohmm import HMM, POHMM
 from keydyn.model.predictive import NextEmission
 from keydyn.model.sequences import Sequences
@@ -27,6 +28,7 @@ __all__ = [
     "ModelFileError",
     "NextEmission",
     "Normal",
+    "OnlineBatch",
     "OnlineFilter",
     "OnlineFilters",
     "POHMMClassifier",
