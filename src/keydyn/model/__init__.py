@@ -7,6 +7,7 @@ from keydyn.model.families import Exponential, Gamma, LogNormal, LogStudent, Nor
 from keydyn.model.fitting import Iteration
 from keydyn.model.many import fit_many
 from keydyn.model.online import OnlineFilter, OnlineFilters
+from keydyn.model.online_batch import OnlineBatch
 from keydyn.model.pohmm import HMM, POHMM
 from keydyn.model.predictive import NextEmission
 from keydyn.model.result import FitResult
@@ -28,6 +29,7 @@ __all__ = [
     "ModelFileError",
     "NextEmission",
     "Normal",
+    "OnlineBatch",
     "OnlineFilter",
     "OnlineFilters",
     "POHMMClassifier",

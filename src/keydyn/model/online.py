@@ -1,7 +1,6 @@
 """One event at a time: the forward recursion as an object, for one stream or many.
 
-The recursion runs in the log domain throughout, so that no event needs a second look. Time and memory for
-an event do not depend on how many came before.
+Time and memory for an event do not depend on how many came before.
 """
 
 from __future__ import annotations
@@ -11,24 +10,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keydyn.model import vocabulary
+from keydyn.model import online_state, vocabulary
 from keydyn.model.arrays import Floats, Integers
-from keydyn.model.lattice import log_densities
-from keydyn.model.log_kernels import filter_step
+from keydyn.model.filter_bank import FilterBank
+from keydyn.model.online_kernels import update_one
+from keydyn.model.online_labels import Labels, translations
+from keydyn.model.online_tables import Tables
 from keydyn.model.parameters import Parameters
 from keydyn.model.settings import is_whole
 
-STATE_VERSION = 1
+FLOAT = np.dtype(np.float64)
 
 
 class OnlineFilters:
-    """Many streams that advance together or apart, under one model.
-
-    Attributes
-    ----------
-    n_events : (B,) events seen in each stream
-    log_likelihood : (B,) ln P of each stream so far
-    """
+    """Many streams that advance together or apart, under one model."""
 
     def __init__(
         self,
@@ -41,135 +36,96 @@ class OnlineFilters:
         if not is_whole(n_streams) or n_streams < 1:
             raise ValueError(f"n_streams must be a whole number, 1 or more, not {n_streams!r}")
         self._parameters = parameters
-        self._floor = density_floor
-        self._reject_unknown = reject_unknown
+        self._reject_unknown = reject_unknown and not vocabulary.is_single(parameters.event_types)
         self._fingerprint = fingerprint
-        self._log_filtered = np.zeros((n_streams, parameters.n_states))
-        self._last = np.full(n_streams, parameters.n_types, dtype=np.int64)
-        self.n_events = np.zeros(n_streams, dtype=np.int64)
-        self.log_likelihood = np.zeros(n_streams)
+        self._labels = Labels(parameters.event_types)
+        self._bank = self._fresh(Tables.of([parameters], [density_floor]), n_streams)
 
     def __len__(self) -> int:
-        return len(self.n_events)
+        return len(self._bank)
+
+    @property
+    def n_events(self) -> Integers:
+        """Events seen in each stream, (B,)."""
+        return self._bank.counts.astype(np.int64)
+
+    @property
+    def log_likelihood(self) -> Floats:
+        """ln P of each stream so far, (B,)."""
+        return self._bank.totals.copy()
 
     @property
     def proba(self) -> Floats:
         """Probability of each state in each stream now, (B, M); before its first event the marginal start."""
-        impossible = np.flatnonzero(np.isneginf(self.log_likelihood))
+        impossible = np.flatnonzero(np.isneginf(self._bank.totals))
         if len(impossible):
             raise ValueError(
                 f"the events of stream {impossible[0]} so far have probability zero under the model"
             )
-        probabilities: Floats = np.exp(self._log_filtered)
-        if (self.n_events == 0).any():
-            probabilities[self.n_events == 0] = self._parameters.known_marginal().startprob
+        probabilities = self._bank.proba()
+        unbegun = self._bank.counts == 0
+        if unbegun.any():
+            probabilities[unbegun] = self._parameters.known_marginal().startprob
         return probabilities
 
-    def update(self, x: ArrayLike, events: Any = None, streams: ArrayLike | None = None) -> Floats:
+    def encode(self, events: Any) -> Integers:
+        """The code of each label, for `update(codes=…)`: worth it where labels come in large numbers."""
+        return self._labels.many(events)
+
+    def update(
+        self,
+        x: ArrayLike,
+        events: Any = None,
+        streams: ArrayLike | None = None,
+        *,
+        codes: ArrayLike | None = None,
+    ) -> Floats:
         """One event in each of some streams (all of them unless named): ln P(x_n | x_1..n−1, Ω) of each.
 
-        `x` is (B, K), `events` one label a stream, `streams` the distinct numbers of the streams.
+        `x` is (B, K), `events` one label a stream, `streams` the distinct numbers of the streams. `codes`
+        from `encode` may stand in place of `events`.
         """
-        which = np.arange(len(self)) if streams is None else np.asarray(streams)
-        values = np.asarray(x, dtype=np.float64)
-        self._check(values, which)
-        codes = self._encode(events, which)
-        log_density = log_densities(self._parameters, values, codes, self._floor)
-        if self._parameters.marginal is None and (codes == self._parameters.n_types).any():
-            self._parameters.known_marginal()
-        begun = self.n_events[which] > 0
-        steps = self._steps(self._last[which], codes, begun)
-        filtered = self._log_filtered[which]
-        increments = np.empty(len(which))
-        filter_step(filtered, begun, self._parameters.start_table[codes], steps, log_density, increments)
-        self._log_filtered[which] = filtered
-        self._last[which] = codes
-        self.n_events[which] += 1
-        self.log_likelihood[which] += increments
+        values, which = self._bank.check(x, streams)
+        found = self._codes(events, codes, which)
+        increments: Floats = self._bank.advance(values, which, found)[:, 0]
         return increments
 
     def state(self) -> dict[str, Any]:
         """All that is needed to go on later, as plain values that JSON can hold."""
-        return {
-            "version": STATE_VERSION,
-            "model": self._fingerprint,
-            "log_filtered": [[_plain(v) for v in row] for row in self._log_filtered],
-            "last": self._last.tolist(),
-            "n_events": self.n_events.tolist(),
-            "log_likelihood": [_plain(v) for v in self.log_likelihood],
-        }
+        return online_state.to_plain(self._bank, self._fingerprint)
 
     def resume(self, state: dict[str, Any]) -> None:
         """Go on from a `state()` of the same model; a `ValueError` says what does not fit."""
-        try:
-            version, model = state["version"], state["model"]
-            log_filtered = np.array([[_float(v) for v in row] for row in state["log_filtered"]])
-            last, n_events = (_whole(state[name]) for name in ("last", "n_events"))
-            log_likelihood = np.array([_float(v) for v in state["log_likelihood"]])
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise ValueError(f"this is no saved state of an online filter: {error!r}") from None
-        if version != STATE_VERSION:
-            raise ValueError(f"the state has version {version!r}; this reads {STATE_VERSION}")
-        if model != self._fingerprint:
-            raise ValueError("the state belongs to another model")
-        n = len(last)
-        if log_filtered.shape != (n, self._parameters.n_states) or not (
-            len(n_events) == len(log_likelihood) == n
-        ):
-            raise ValueError("the state's parts have different lengths")
-        self._check_state(log_filtered, last, n_events, log_likelihood)
-        self._log_filtered, self._last = log_filtered, last
-        self.n_events, self.log_likelihood = n_events, log_likelihood
+        parameters = self._parameters
+        filters = online_state.from_plain(state, self._fingerprint, parameters.n_states, parameters.n_types)
+        if len(filters) != len(self):
+            self._bank = self._fresh(self._bank.tables, len(filters))
+        self._bank.filters[:] = filters
 
-    def _check_state(
-        self, log_filtered: Floats, last: Integers, n_events: Integers, log_likelihood: Floats
-    ) -> None:
-        total = np.exp(np.minimum(log_filtered, 1.0)).sum(axis=1)
-        right = np.isneginf(log_likelihood) & (total == 0.0)
-        right |= np.isfinite(log_likelihood) & (np.abs(total - 1.0) < 1e-9)
-        right &= n_events > 0
-        right |= (n_events == 0) & (log_filtered == 0.0).all(axis=1) & (log_likelihood == 0.0)
-        right &= (last >= 0) & (last <= self._parameters.n_types)
-        if len(right) == 0 or not right.all():
-            raise ValueError("the state has values out of range")
+    def _fresh(self, tables: Tables, n_streams: int) -> FilterBank:
+        types = self._parameters.event_types
+        own = translations([types], types)
+        return FilterBank(tables, np.zeros((n_streams, 1), dtype=np.int64), own, "stream")
 
-    def _check(self, values: Floats, which: Integers) -> None:
-        if which.ndim != 1 or which.dtype.kind not in "iu":
-            raise ValueError("streams must be a list of whole numbers")
-        shape = (len(which), len(self._parameters.emission))
-        if values.shape != shape:
-            raise ValueError(f"x must have shape {shape}, one row a stream, not {values.shape}")
-        if len(which) and (which.min() < 0 or which.max() >= len(self)):
-            raise ValueError(f"streams are numbered 0 to {len(self) - 1}")
-        if len(np.unique(which)) < len(which):
-            raise ValueError("a stream is named twice; one event each in a call")
-        for k, emission in enumerate(self._parameters.emission):
-            family = emission.distribution
-            bad = (values[:, k] < family.lowest) | (values[:, k] > family.highest)
-            if bad.any():
-                row = int(np.argmax(bad))
-                raise ValueError(
-                    f"stream {which[row]}, column {k}: {values[row, k]} is no value of a {family.name} "
-                    f"emission, which is {family.domain}"
-                )
-
-    def _encode(self, events: Any, which: Integers) -> Integers:
-        known, known_places = self._parameters.event_types, self._parameters.type_places
-        labels = np.full(len(which), None) if events is None else vocabulary.as_labels(events)
-        if len(labels) != len(which):
-            raise ValueError(f"events must be one label a stream: {len(which)} streams, {len(labels)} labels")
-        codes, types = vocabulary.encode(labels)
-        places, unseen = vocabulary.find(codes, types, known, known_places)
-        if self._reject_unknown and unseen.any():
-            row = int(np.argmax(unseen))
-            raise ValueError(f"stream {which[row]}: event type {labels[row]!r} was not seen in fitting")
-        return places
-
-    def _steps(self, before: Integers, after: Integers, begun: Any) -> Floats:
-        steps = np.zeros((len(before), self._parameters.n_states, self._parameters.n_states))
-        if begun.any():
-            steps[begun] = self._parameters.transmat_of(before[begun], after[begun])
-        return steps
+    def _codes(self, events: Any, codes: ArrayLike | None, which: Integers) -> Integers:
+        n = len(which)
+        if codes is not None:
+            if events is not None:
+                raise ValueError("give events or codes, not both")
+            found = self._labels.check(codes, n, "stream")
+        elif events is None:
+            found = np.full(n, self._labels.missing)
+        else:
+            found = self._labels.many(events)
+        if len(found) != n:
+            raise ValueError(f"events must be one label a stream: {n} streams, {len(found)} labels")
+        if self._reject_unknown and (found == self._labels.unseen).any():
+            row = int(np.argmax(found == self._labels.unseen))
+            label = "" if events is None else f" {vocabulary.as_labels(events)[row]!r}"
+            raise ValueError(f"stream {which[row]}: event type{label} was not seen in fitting")
+        if self._parameters.marginal is None and (found >= self._labels.missing).any():
+            self._parameters.known_marginal()
+        return found
 
 
 class OnlineFilter:
@@ -177,12 +133,40 @@ class OnlineFilter:
 
     def __init__(self, streams: OnlineFilters) -> None:
         self._streams = streams
+        bank, labels = streams._bank, streams._labels
+        tables = bank.tables
+        self._label = labels.one
+        self._own = bank.translation[0].tolist()
+        # From this code on, and with families that are not compiled, an event goes the general way.
+        everything = streams._parameters.marginal is not None and not streams._reject_unknown
+        self._end = 0 if tables.custom else labels.unseen + 1 if everything else labels.missing
+        self._shape = (len(tables.features),)
+        self._filters, self._types, self._successors = bank.filters, tables.types, tables.successors
+        self._steps, self._features, self._rules = tables.steps, tables.features, tables.rules
 
     def update(self, x: ArrayLike, event: Any = None) -> float:
         """Take the next event, its feature values and its type."""
+        # A copy: whatever the array's strides and flags, the compiled step sees one kind of array.
+        values = np.array(x, FLOAT)
+        code = self._label(event)
+        if code < self._end and values.shape == self._shape:
+            increment = update_one(
+                values,
+                self._own[code],
+                self._filters,
+                self._types,
+                self._successors,
+                self._steps,
+                self._features,
+                self._rules,
+            )
+            # Only NaN differs from itself.
+            if increment == increment:
+                return increment
+        # What is unusual or wrong: the general way takes it, or says what is wrong with it.
         events = np.empty(1, dtype=object)
         events[0] = event
-        return float(self._streams.update(np.atleast_2d(np.asarray(x, dtype=np.float64)), events)[0])
+        return float(self._streams.update(np.atleast_2d(values), events)[0])
 
     @property
     def proba(self) -> Floats:
@@ -202,18 +186,3 @@ class OnlineFilter:
     def state(self) -> dict[str, Any]:
         """All that is needed to go on later; give it to `model.online(state)`."""
         return self._streams.state()
-
-
-def _plain(value: float) -> float | None:
-    """JSON has no minus infinity."""
-    return None if value == -np.inf else float(value)
-
-
-def _float(value: float | None) -> float:
-    return -np.inf if value is None else float(value)
-
-
-def _whole(values: Any) -> Integers:
-    if not all(isinstance(value, int) for value in values):
-        raise ValueError(f"{values!r} are not whole numbers")
-    return np.array(values, dtype=np.int64)
