@@ -1,4 +1,4 @@
-"""The workloads that speed is measured on: `build_x()` makes the data from a seed, `run_x(data)` works on them.
+"""The workloads that speed is measured on: `build_x()` makes data from a seed, `run_x(data)` works on them.
 
 Two states and two log-normal features throughout. A to D and F are fits and scores of models on events of
 their own, E is many models over the same event sequences. `OBSERVATIONS["x"](data, result)` is what the time
@@ -24,7 +24,7 @@ N_TYPES = 12
 def simulated(
     lengths: list[int], n_types: int = N_TYPES, seed: int = 1, same_events: int | None = None
 ) -> Sequences:
-    """Two log-normal features; three in ten events are slow. With `same_events` the types have their own seed."""
+    """Two log-normal features; three in ten events are slow. `same_events` is a seed of the types apart."""
     rng = np.random.default_rng(seed)
     n = sum(lengths)
     slow = rng.random(n) < 0.3
