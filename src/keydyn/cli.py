@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from keydyn.commands import data, recognise, study
+from keydyn.commands import data, evaluate, recognise, study
 from keydyn.commands.shown import fail_clearly
 
 app = typer.Typer(
@@ -36,6 +36,8 @@ def root(
 app.add_typer(data.app)
 app.add_typer(study.app)
 for command in (recognise.fit, recognise.score, recognise.identify, recognise.verify, recognise.watch):
+    app.command()(command)
+for command in (evaluate.evaluate, evaluate.report):
     app.command()(command)
 
 

@@ -71,3 +71,11 @@ def environment() -> dict[str, Any]:
         "python": platform.python_version(),
         "libraries": {name: version(name) for name in LIBRARIES},
     }
+
+
+def read_table(path: Path) -> pa.Table:
+    """Scores or ranks of a finished study; a `ValueError` says what is wrong with the file."""
+    try:
+        return pq.read_table(path)
+    except (OSError, pa.ArrowInvalid) as error:
+        raise ValueError(f"{path} cannot be read: {error}") from None

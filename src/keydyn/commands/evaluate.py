@@ -1,0 +1,146 @@
+"""keydyn evaluate and report: the paper's tables for recordings of one's own, and any of them once more."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from keydyn.commands.reading import (
+    CleanOption,
+    ColumnsOption,
+    FileArgument,
+    Reading,
+    SeparatorOption,
+    SortOption,
+    UnitOption,
+)
+from keydyn.commands.shown import fail_clearly, share_bar
+from keydyn.commands.study import (
+    DetectorOption,
+    FreshOption,
+    JobsOption,
+    OutOption,
+    SeedOption,
+    facts_of,
+    known_detectors,
+    show_results,
+)
+
+if TYPE_CHECKING:
+    from keydyn.evaluation.tables import Table
+
+
+@fail_clearly
+def evaluate(
+    file: FileArgument,
+    protocol: Annotated[
+        str,
+        typer.Option(
+            help="leave-one-out, chronological, enrolment, open-set, published or killourhy-maxion."
+        ),
+    ] = "leave-one-out",
+    detector: DetectorOption = None,
+    sensors: Annotated[str, typer.Option(help="Further columns to use, comma-separated.")] = "",
+    enrol: Annotated[int, typer.Option(min=1, help="Samples that enrol (protocol enrolment).")] = 5,
+    share: Annotated[float, typer.Option(help="Share of samples that train (protocol chronological).")] = 0.5,
+    groups: Annotated[
+        int, typer.Option(min=2, help="Groups of users, each in turn unknown (open set).")
+    ] = 10,
+    out: OutOption = None,
+    jobs: JobsOption = -1,
+    seed: SeedOption = 0,
+    fresh: FreshOption = False,
+    unit: UnitOption = "ms",
+    columns: ColumnsOption = "",
+    separator: SeparatorOption = ",",
+    sort: SortOption = False,
+    clean: CleanOption = False,
+) -> None:
+    """Evaluate detectors on your own recordings: tables, figures and a report.
+
+    Users with too few samples and samples that cannot be used are left out and named. Unless the protocol is
+    an open set already, an open set stands beside it.
+
+    Examples:
+    `keydyn evaluate typing.csv --out results/`
+
+    `keydyn evaluate typing.csv --protocol enrolment --enrol 3 --detector pohmm --detector manhattan-scaled`
+    """
+    from keydyn.detectors import make_detector
+    from keydyn.studies.evaluating import failures_facts, own_rows, protocol_of, write_evaluation
+    from keydyn.studies.outputs import Outputs
+    from keydyn.studies.parts import Parts
+    from keydyn.studies.recognition import DETECTORS
+    from keydyn.studies.scoring import rank_rows, score_rows
+
+    began = time.perf_counter()
+    detectors = known_detectors(detector) or list(DETECTORS)
+    chosen = protocol_of(protocol, enrol, share, groups)
+    keystrokes = Reading(file, unit, columns, separator, sort, clean).keystrokes()
+    used = tuple(name.strip() for name in sensors.split(",") if name.strip())
+    rows, failures = own_rows(file, keystrokes, chosen, used, groups)
+    if len(failures.to_acquire) or len(failures.to_enrol):
+        typer.secho(f"keydyn: {failures.text()}; the report names them", err=True, fg="yellow")
+    folder = out or Path("out/evaluate")
+    watched = [name for name in detectors if make_detector(name).scores_events]
+    with share_bar() as tell:
+        parts = Parts(folder / "parts", fresh)
+        scores = score_rows(rows, detectors, parts, jobs or -1, tell)
+        ranks = (
+            rank_rows(rows[:1], watched, Parts(folder / "parts" / "ranks", fresh), jobs or -1, tell)
+            if watched
+            else None
+        )
+        tell("tables and figures", 1.0)
+        facts = facts_of("evaluate", rows, detectors, seed, began)
+        facts |= {"file": file.name, "sensors": list(used), "failures": failures_facts(failures)}
+        tables = write_evaluation(Outputs(folder), scores, ranks, facts, seed)
+    show_results(tables, folder, began)
+
+
+@fail_clearly
+def report(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder that study or evaluate wrote.")],
+) -> None:
+    """Build tables, figures and report of a finished study again, from its scores, without fitting.
+
+    Example: `keydyn report out/recognition`
+    """
+    began = time.perf_counter()
+    facts = _read_run(folder)
+    tables = _rebuilt(folder, facts)
+    show_results(tables, folder, began)
+
+
+def _read_run(folder: Path) -> dict[str, Any]:
+    path = folder / "run.json"
+    if not path.exists():
+        raise ValueError(f"{folder} holds no finished study: there is no run.json in it")
+    try:
+        facts = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} cannot be read: {error}") from None
+    if not isinstance(facts, dict) or "study" not in facts:
+        raise ValueError(f"{path} does not say which study it is of")
+    return facts
+
+
+def _rebuilt(folder: Path, facts: dict[str, Any]) -> list[Table]:
+    from keydyn.studies.continuous import write_continuous
+    from keydyn.studies.evaluating import write_evaluation
+    from keydyn.studies.outputs import RANKS, SCORES, Outputs, read_table
+    from keydyn.studies.recognition import write_recognition
+
+    outputs, seed, study = Outputs(folder), int(facts.get("seed", 0)), facts["study"]
+    if study == "recognition":
+        return write_recognition(outputs, read_table(folder / SCORES), facts, seed)
+    if study == "continuous":
+        return write_continuous(outputs, read_table(folder / RANKS), facts, seed)
+    if study == "evaluate":
+        ranks = read_table(folder / RANKS) if (folder / RANKS).exists() else None
+        return write_evaluation(outputs, read_table(folder / SCORES), ranks, facts, seed)
+    raise ValueError(f"the study {study!r} has no scores to build its report from; run it again")
