@@ -89,7 +89,9 @@ footer { margin-top: 3rem; padding-bottom: 2.5rem; color: var(--quiet); font: 0.
     --paper: #fff; --ink: #000; --quiet: #444; --line: #ccc; --strong: #666; --accent: #000; --box: #fff;
   }
   @page { margin: 18mm 16mm; }
-  body { font-size: 10pt; }
+  html { font-size: 9pt; }
+  body { font-size: 1.1rem; }
+  img { width: auto !important; min-width: 0 !important; max-height: 105mm; }
   main, header, footer { max-width: none; padding: 0; }
   nav, .links { display: none; }
   h2, h3, figcaption { break-after: avoid; }
