@@ -91,7 +91,7 @@ footer { margin-top: 3rem; padding-bottom: 2.5rem; color: var(--quiet); font: 0.
   @page { margin: 18mm 16mm; }
   html { font-size: 9pt; }
   body { font-size: 1.1rem; }
-  img { width: auto !important; min-width: 0 !important; max-height: 105mm; }
+  img { min-width: 0 !important; max-height: 150mm; object-fit: contain; object-position: left top; }
   main, header, footer { max-width: none; padding: 0; }
   nav, .links { display: none; }
   h2, h3, figcaption { break-after: avoid; }
