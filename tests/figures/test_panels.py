@@ -156,8 +156,10 @@ def test_names_in_other_scripts_do_not_stop_the_work(tmp_path):
 def test_a_detector_has_the_same_pen_alone_and_among_others():
     assert pens_of(["hmm"])["hmm"] == pens_of(["own", *DETECTORS])["hmm"]
     assert pens_of(["own", "hmm"])["own"] != PENS["hmm"]
-    many = pens_of([f"own {n}" for n in range(9)])
-    assert len({pen.colour for pen in list(many.values())[:6]}) == 6
+    many = list(pens_of([*DETECTORS, *(f"own {n}" for n in range(30))]).values())
+    assert (
+        len({(pen.colour, pen.dash) for pen in many}) == len({(pen.colour, pen.marker) for pen in many}) == 36
+    )
 
 
 @pytest.mark.parametrize("draw", [roc_figure, det_figure, cmc_figure, rejection_figure])

@@ -60,8 +60,8 @@ def test_lines_lie_on_the_bars(typist):
         for points, bars in zip(lines.values(), axes.containers, strict=True):
             middle = [bar.get_x() * np.sqrt(1.2) for bar in bars]
             heights = np.array([bar.get_height() for bar in bars])
-            np.testing.assert_allclose(np.interp(middle, *points.T), heights, atol=0.04)
-            assert heights.sum() == pytest.approx(0.5, abs=0.05)
+            np.testing.assert_allclose(np.interp(middle, *points.T), heights, atol=0.02)
+            assert heights.sum() == pytest.approx(0.5, abs=0.03)
     active, passive = figure.axes[0].lines
     assert active.get_xdata()[active.get_ydata().argmax()] < passive.get_xdata()[passive.get_ydata().argmax()]
 

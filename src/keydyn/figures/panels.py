@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -43,6 +43,7 @@ PENS = {
     "pohmm-recommended": Pen("#D55E00", (0.0, (9.0, 1.2, 1.0, 1.2, 1.0, 1.2)), "P", 1.8),
 }
 LETTER = 0.068  # inches, of the legend's font
+TITLE = 30  # letters that fit above a panel
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,11 +67,18 @@ Panels = Mapping[str, Mapping[str, Curve]]
 
 
 def pens_of(names: Iterable[str]) -> dict[str, Pen]:
-    """A pen a name: the known detectors have their own, others get what is left, then the same again."""
+    """A pen a name: the known detectors have their own, others what is left, then the same colours again.
+
+    A colour that comes again has another dash and another marker.
+    """
     names = list(dict.fromkeys(names))
-    spare = [pen for name, pen in PENS.items() if name not in names] or list(PENS.values())
+    known = list(PENS.values())
+    pens = [pen for name, pen in PENS.items() if name not in names]
+    for turn in range(1, len(known)):
+        after = known[turn:] + known[:turn]
+        pens += [replace(pen, dash=o.dash, marker=o.marker) for pen, o in zip(known, after, strict=True)]
     others = [name for name in names if name not in PENS]
-    given = {name: spare[place % len(spare)] for place, name in enumerate(others)}
+    given = {name: pens[place % len(pens)] for place, name in enumerate(others)}
     return {name: PENS.get(name) or given[name] for name in names}
 
 
@@ -88,7 +96,7 @@ def grid_of_panels(
         axes.remove()
     panels = list(grid.flat[: len(titles)])
     for axes, title in zip(panels, titles, strict=True):
-        axes.set_title(text_of(dataset_name(title)))
+        axes.set_title(text_of(dataset_name(title), TITLE))
     return figure, panels
 
 

@@ -61,11 +61,11 @@ def blank(width: float, height: float) -> Figure:
     return figure
 
 
-def text_of(name: object) -> str:
+def text_of(name: object, longest: int = LONGEST) -> str:
     """A name as a label: one line, not too long, and nothing in it is taken for mathematics or hidden."""
     text = " ".join(str(name).split())
-    if len(text) > LONGEST:
-        text = text[: LONGEST - 1] + "…"
+    if len(text) > longest:
+        text = text[: longest - 1] + "…"
     return text.replace("$", r"\$") if not text.startswith("_") else " " + text.replace("$", r"\$")
 
 

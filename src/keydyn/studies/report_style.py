@@ -89,7 +89,9 @@ footer { margin-top: 3rem; padding-bottom: 2.5rem; color: var(--quiet); font: 0.
     --paper: #fff; --ink: #000; --quiet: #444; --line: #ccc; --strong: #666; --accent: #000; --box: #fff;
   }
   @page { margin: 18mm 16mm; }
-  body { font-size: 10pt; }
+  html { font-size: 9pt; }
+  body { font-size: 1.1rem; }
+  img { min-width: 0 !important; max-height: 150mm; object-fit: contain; object-position: left top; }
   main, header, footer { max-width: none; padding: 0; }
   nav, .links { display: none; }
   h2, h3, figcaption { break-after: avoid; }
