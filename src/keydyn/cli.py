@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -35,9 +36,16 @@ def root(
 
 app.add_typer(data.app)
 app.add_typer(study.app)
-for command in (recognise.fit, recognise.score, recognise.identify, recognise.verify, recognise.watch):
-    app.command()(command)
-for command in (evaluate.evaluate, evaluate.report):
+COMMANDS: tuple[Callable[..., None], ...] = (
+    recognise.fit,
+    recognise.score,
+    recognise.identify,
+    recognise.verify,
+    recognise.watch,
+    evaluate.evaluate,
+    evaluate.report,
+)
+for command in COMMANDS:
     app.command()(command)
 
 

@@ -87,16 +87,13 @@ def evaluate(
         typer.secho(f"keydyn: {failures.text()}; the report names them", err=True, fg="yellow")
     folder = out or Path("out/evaluate")
     watched = [name for name in detectors if make_detector(name).scores_events]
+    n_jobs, parts, ranks = jobs or -1, folder / "parts", None
     with share_bar() as tell:
-        parts = Parts(folder / "parts", fresh)
-        scores = score_rows(rows, detectors, parts, jobs or -1, tell)
-        ranks = (
-            rank_rows(rows[:1], watched, Parts(folder / "parts" / "ranks", fresh), jobs or -1, tell)
-            if watched
-            else None
-        )
+        scores = score_rows(rows, detectors, Parts(parts, fresh), n_jobs, tell)
+        if watched:
+            ranks = rank_rows(rows[:1], watched, Parts(parts / "ranks", fresh), n_jobs, tell)
         tell("tables and figures", 1.0)
-        facts = facts_of("evaluate", rows, detectors, seed, began)
+        facts = facts_of("evaluate", rows, detectors, seed, began, scores)
         facts |= {"file": file.name, "sensors": list(used), "failures": failures_facts(failures)}
         tables = write_evaluation(Outputs(folder), scores, ranks, facts, seed)
     show_results(tables, folder, began)

@@ -13,6 +13,8 @@ from keydyn.commands.shown import fail_clearly, share_bar
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import pyarrow as pa
+
     from keydyn.evaluation.tables import Table
     from keydyn.studies.rows import Row
 
@@ -66,7 +68,7 @@ def recognition(
         tell("tables and figures", 1.0)
         outputs = Outputs(folder)
         draw_densities(outputs, rows)
-        facts = facts_of("recognition", rows, detectors, seed, began)
+        facts = facts_of("recognition", rows, detectors, seed, began, table)
         tables = write_recognition(outputs, table, facts, seed)
     show_results(tables, folder, began)
 
@@ -124,7 +126,7 @@ def continuous(
     with share_bar() as tell:
         table = rank_rows(rows, detectors, Parts(folder / "parts", fresh), jobs or -1, tell)
         tell("tables and figures", 1.0)
-        facts = facts_of("continuous", rows, detectors, seed, began)
+        facts = facts_of("continuous", rows, detectors, seed, began, table)
         tables = write_continuous(Outputs(folder), table, facts, seed)
     show_results(tables, folder, began)
 
@@ -146,12 +148,18 @@ def known_detectors(detectors: Sequence[str] | None) -> list[str]:
 
 
 def facts_of(
-    study: str, rows: Sequence[Row], detectors: Sequence[str], seed: int, began: float
+    study: str,
+    rows: Sequence[Row],
+    detectors: Sequence[str],
+    seed: int,
+    began: float,
+    table: pa.Table | None = None,
 ) -> dict[str, Any]:
     """What run.json says."""
     from keydyn.detectors import make_detector
     from keydyn.studies.outputs import environment
     from keydyn.studies.parts import detector_settings
+    from keydyn.studies.scoring import limited_fits
 
     return {
         "study": study,
@@ -162,6 +170,7 @@ def facts_of(
         "vectors": {row.name: row.vectors for row in rows},
         "protocols": {row.name: row.protocol.describe() for row in rows},
         "detectors": {name: detector_settings(make_detector(name)) for name in detectors},
+        "fits that reached the limit of iterations": {} if table is None else limited_fits(table),
     }
 
 

@@ -55,6 +55,11 @@ class Detector(BaseEstimator, ABC):  # type: ignore[misc]
         """One score an event, in the order of `samples.sequences`."""
         raise ValueError(f"{self.name} cannot score single events")
 
+    @property
+    def limited(self) -> bool:
+        """Whether fitting stopped at a limit of iterations instead of by itself."""
+        return False
+
     def fresh(self) -> Self:
         """An unfitted copy that keeps what `prepare` learnt."""
         copied: Self = clone(self)

@@ -34,6 +34,10 @@ class Markov(Detector):
         self.model_ = type(pattern)(**parameters).fit(samples.sequences)
         return self
 
+    @property
+    def limited(self) -> bool:
+        return self.model_.stop_reason_ == "max_iter"
+
     def score(self, samples: Samples) -> Floats:
         return self.model_.score_sequences(samples.sequences)
 

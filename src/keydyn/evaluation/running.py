@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from sklearn.exceptions import ConvergenceWarning
 
 from keydyn.detectors import Detector, Population, make_detector
 from keydyn.detectors.population import Progress, fit_templates
@@ -72,7 +74,10 @@ def enrolments(
         wanted = list(dict.fromkeys(key for of_split in keys for key in of_split if key[0] == scaled_by))
         groups = [samples[np.frombuffer(which, dtype=np.int64)] for _, _, which in wanted]
         told = None if progress is None else _counting_on(progress, len(templates))
-        fitted = fit_templates(pattern.prepare(everyone), groups, n_jobs, told)
+        with warnings.catch_warnings():
+            # Published settings have a limit that some fits reach; `n_limited` counts them.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            fitted = fit_templates(pattern.prepare(everyone), groups, n_jobs, told)
         templates.update(zip(wanted, fitted, strict=True))
     users: Types = pd.unique(samples.users)
     return [
@@ -83,6 +88,12 @@ def enrolments(
         )
         for split, of_split in zip(splits, keys, strict=True)
     ]
+
+
+def n_limited(enrolled: list[Enrolled]) -> int:
+    """How many templates stopped at a limit of iterations."""
+    templates = {id(one): one for split in enrolled for one in split.population.detectors}
+    return sum(one.limited for one in templates.values())
 
 
 def scores_of(

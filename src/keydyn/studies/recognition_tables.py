@@ -196,6 +196,8 @@ def _both(frame: pd.DataFrame, bold: Mapping[str, set[Key]], note: str) -> Table
     published = dict(set_in_bold)
     for metric, title in METRICS.items():
         for label, prefix in (("", ""), (", published", "published_")):
+            if prefix and frame[f"published_{metric}_mean"].isna().all():
+                continue
             pairs = zip(frame[f"{prefix}{metric}_mean"], frame[f"{prefix}{metric}_std"], strict=True)
             shown[title + label] = [mean_and_deviation(mean, std) for mean, std in pairs]
             set_in_bold[title + label] = [not prefix and key in bold[metric] for key in keys]

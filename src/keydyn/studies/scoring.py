@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -10,7 +11,7 @@ import pyarrow as pa
 
 from keydyn.detectors import Detector, make_detector
 from keydyn.detectors.population import Progress
-from keydyn.evaluation.running import enrolments, n_templates, ranks_of, score_protocol
+from keydyn.evaluation.running import enrolments, n_limited, n_templates, ranks_of, scores_of
 from keydyn.studies.parts import Parts, detector_settings
 from keydyn.studies.rank_files import rank_table
 from keydyn.studies.rows import Row
@@ -20,6 +21,7 @@ from keydyn.studies.score_files import joined, score_table
 Tell = Callable[[str, float], object]
 # How much longer a template takes that is fitted by iteration; for the progress bar alone.
 ITERATED = 20.0
+LIMITED = b"keydyn.limited"
 
 
 def score_rows(
@@ -45,6 +47,12 @@ def rank_rows(
         if not make_detector(name).scores_events:
             raise ValueError(f"{make_detector(name).name} cannot score single events")
     return _each(_ranked, rows, detectors, parts, n_jobs, tell)
+
+
+def limited_fits(table: pa.Table) -> dict[str, int]:
+    """How many fits of each part stopped at the limit of iterations, where there are any."""
+    told: dict[str, int] = json.loads((table.schema.metadata or {}).get(LIMITED, b"{}"))
+    return told
 
 
 def inputs_of(row: Row, detector: Detector) -> dict[str, Any]:
@@ -99,22 +107,30 @@ def _each(
 ) -> pa.Table:
     work = [(row, make_detector(detector)) for row in rows for detector in detectors]
     schedule = Schedule([_cost(row, detector, parts) for row, detector in work], tell)
-    tables = []
+    tables, limited = [], {}
     for number, (row, detector) in enumerate(work):
         progress = schedule.part(number, f"{row.name} · {detector.title}")
         made = partial(make, row, detector, n_jobs, progress)
-        tables.append(parts.get(part_name(row, detector), inputs_of(row, detector), made))
-    return joined(tables)
+        name = part_name(row, detector)
+        table = parts.get(name, inputs_of(row, detector), made)
+        limited[name] = int((table.schema.metadata or {}).get(LIMITED, b"0"))
+        tables.append(table)
+    told = json.dumps({name: n for name, n in limited.items() if n})
+    return joined(tables).replace_schema_metadata({LIMITED: told})
 
 
 def _scored(row: Row, detector: Detector, n_jobs: int | None, progress: Progress) -> pa.Table:
-    scores = score_protocol(row.protocol, detector, row.samples, n_jobs, progress)
-    return score_table(scores, row.name, detector.name, row.protocol.name)
+    enrolled = enrolments(row.protocol, detector, row.samples, n_jobs, progress)
+    scores = scores_of(row.protocol, enrolled, row.samples, n_jobs)
+    table = score_table(scores, row.name, detector.name, row.protocol.name)
+    return table.replace_schema_metadata({LIMITED: str(n_limited(enrolled))})
 
 
 def _ranked(row: Row, detector: Detector, n_jobs: int | None, progress: Progress) -> pa.Table:
-    ranks = ranks_of(enrolments(row.protocol, detector, row.samples, n_jobs, progress), row.samples, n_jobs)
-    return rank_table(ranks, row.name, detector.name, row.protocol.name)
+    enrolled = enrolments(row.protocol, detector, row.samples, n_jobs, progress)
+    ranks = ranks_of(enrolled, row.samples, n_jobs)
+    table = rank_table(ranks, row.name, detector.name, row.protocol.name)
+    return table.replace_schema_metadata({LIMITED: str(n_limited(enrolled))})
 
 
 def _cost(row: Row, detector: Detector, parts: Parts) -> tuple[int, float]:
