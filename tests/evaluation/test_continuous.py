@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from keydyn.evaluation.published_protocol import folds
 
 from keydyn.datasets import load_dataset
 from keydyn.detectors import fit_population
@@ -22,7 +23,6 @@ from keydyn.evaluation.continuous import (
 from keydyn.evaluation.event_ranks import EventRanks
 from keydyn.evaluation.lockout import PenaltyAndReward, RankPenalty
 from keydyn.evaluation.penalty import first_above, rank_penalty
-from keydyn.evaluation.published_protocol import folds
 from keydyn.evaluation.trust import HIGHEST, TrustSettings
 from keydyn.keystrokes.samples import Samples
 

@@ -7,10 +7,10 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
+from keydyn.evaluation.published_protocol import recognition, score_all
 from scipy.stats import wilcoxon
 
 from keydyn.datasets import load_dataset
-from keydyn.evaluation.published_protocol import recognition, score_all
 from keydyn.evaluation.significance import compare_with_best, signed_rank_p
 from keydyn.keystrokes.samples import Samples
 
