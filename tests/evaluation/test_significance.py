@@ -9,10 +9,11 @@ import pandas as pd
 import pytest
 from scipy.stats import wilcoxon
 
-from keydyn.datasets import load_dataset
-from keydyn.evaluation.published_protocol import recognition, score_all
+from keydyn.evaluation.identification import identification
+from keydyn.evaluation.scores import Scores
 from keydyn.evaluation.significance import compare_with_best, signed_rank_p
-from keydyn.keystrokes.samples import Samples
+from keydyn.evaluation.verification import verification
+from tests.evaluation.published_folds import published_folds, recorded
 
 
 def test_p_is_the_share_of_signs_that_are_as_extreme():
@@ -81,16 +82,23 @@ BOLD = {
     "dataset", ["fable", *(pytest.param(name, marks=pytest.mark.slow) for name in list(BOLD)[1:])]
 )
 def test_the_published_bold_set(recordings, dataset):
-    source = load_dataset(dataset.removesuffix("+"), recordings)
-    sensors = source.sensors if dataset.endswith("+") else ()
-    samples = Samples.of(source.keystrokes, sensors=sensors, vectors=source.vectors)
-    found = {
-        name: recognition(score_all(name, samples, password=dataset == "password"))
-        for name in ("manhattan", "manhattan-scaled", "svm", "hmm", "pohmm")
-    }
-    for figure, higher, published in zip(("acc", "eer"), (True, False), BOLD[dataset], strict=True):
-        table = pd.DataFrame({name: users[figure] for name, users in found.items()})
-        compared = compare_with_best(table, higher)
+    samples = recorded(recordings, dataset)
+    accuracy, errors = {}, {}
+    for detector in ("manhattan", "manhattan-scaled", "svm", "hmm", "pohmm"):
+        parts = list(published_folds(detector, samples, password=dataset == "password"))
+        raw = np.concatenate([population.score(queries) for population, queries in parts])
+        scores = Scores(
+            np.concatenate([queries.users for _, queries in parts]),
+            np.concatenate([queries.index.get_level_values("session") for _, queries in parts]),
+            np.repeat(np.arange(len(parts)), [len(queries) for _, queries in parts]),
+            parts[0][0].users,
+            raw,
+            np.ones(raw.shape, dtype=bool),
+        )
+        accuracy[detector] = identification(scores, replicates=1).per_user["acc"]
+        errors[detector] = verification(scores, replicates=1).per_user["eer"]
+    for figures, higher, published in zip((accuracy, errors), (True, False), BOLD[dataset], strict=True):
+        compared = compare_with_best(pd.DataFrame(figures), higher)
         assert set(compared.index[compared["bold"]]) == published
         assert compared.loc["pohmm", "best"]
         assert compared["level"].iloc[0] == pytest.approx(0.05 / 4)
