@@ -58,6 +58,8 @@ def test_trials_needed():
         (Rate(0.0, 0.0, 0.0, 1020), "< 0.3 %"),
         (Rate(0.0, 0.0, 0.0, 7), "< 42.9 %"),
         (Rate(0.0, None, None, 2), "< 100.0 %"),
+        (Rate(1.0, 1.0, 1.0, 1020), "> 99.7 %"),
+        (Rate(1.0, None, None, 2), "> 0.0 %"),
         (unsupported(240, 3000), "not supported by 240 trials"),
         (unsupported(2400, 30_000), "not supported by 2,400 trials"),
     ],

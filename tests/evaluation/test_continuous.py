@@ -5,10 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from keydyn.evaluation.published_protocol import folds
 
-from keydyn.datasets import load_dataset
-from keydyn.detectors import fit_population
 from keydyn.evaluation.continuous import (
     PUBLISHED,
     SHARED,
@@ -24,7 +21,6 @@ from keydyn.evaluation.event_ranks import EventRanks
 from keydyn.evaluation.lockout import PenaltyAndReward, RankPenalty
 from keydyn.evaluation.penalty import first_above, rank_penalty
 from keydyn.evaluation.trust import HIGHEST, TrustSettings
-from keydyn.keystrokes.samples import Samples
 
 
 def made_up(n_users=4, n_samples=3, seed=0):
@@ -240,36 +236,3 @@ def test_ranks_that_do_not_fit_together():
     frame["ranks"] = [row[:-1] if n == 3 else row for n, row in enumerate(frame["ranks"])]
     with pytest.raises(ValueError, match="row 3 has"):
         EventRanks.from_frame(frame)
-
-
-# Dataset, detector, average maximum rejection time: with exact increments and ties shared (first two), and
-# published. Where they differ, the published had ties broken by rounding.
-AMRT = [
-    ("fable", "hmm", (33.64, 15.48)),
-    ("fable", "pohmm", (20.79, 9.04)),
-    ("keypad", "hmm", (4.54, 2.09)),
-    ("keypad", "pohmm", (3.45, 1.73)),
-    ("mobile", "hmm", (5.63, 2.18)),
-    ("mobile", "pohmm", (4.29, 2.02)),
-]
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize(
-    ("dataset", "detector", "figures"),
-    [*AMRT[:2], *(pytest.param(*cell, marks=pytest.mark.slow) for cell in AMRT[2:])],
-)
-def test_the_published_rejection_times(recordings, dataset, detector, figures):
-    samples = Samples.of(load_dataset(dataset, recordings).keystrokes)
-    users = pd.unique(samples.users)
-    parts = []
-    for fold, (train, query) in enumerate(folds(samples, password=False)):
-        asked = samples[query]
-        scores = fit_population(detector, samples[train]).of(users).score_events(asked)
-        sessions = asked.index.get_level_values("session").to_numpy()
-        parts.append(
-            EventRanks.of_scores(asked.users, sessions, fold, users, asked.sequences.offsets, scores)
-        )
-    found = continuous(EventRanks.joined(parts)).rejection
-    # Equal to two decimals: half a unit of the last one.
-    np.testing.assert_allclose([found.mean, found.std], figures, rtol=0, atol=0.5e-2 + 1e-9)

@@ -140,8 +140,28 @@ def test_watching_a_session_under_models_of_a_population():
     for n in range(60):
         np.testing.assert_array_equal(session.update_event(X[n], keys[n]), expected[n])
     assert session.penalty.argmin() == 1
+    # What every model refuses was not taken.
+    with pytest.raises(ValueError, match="lognormal"):
+        session.update_event([-1.0], "a")
+    assert session.n_events == 60
+    session.update_event([100.0], "a")
     session.restart()
     assert session.penalty.tolist() == [0.0] * 3
+
+
+def test_models_that_no_longer_stand_at_the_same_event():
+    """The second knows no key but its own and refuses others."""
+    rng = np.random.default_rng(3)
+    X = rng.lognormal(5.0, 0.3, size=(40, 1))
+    lax = POHMM(tol=1.0).fit(X, events=rng.choice(list("ab"), size=40))
+    strict = POHMM(tol=1.0, handle_unknown="error").fit(X, events=rng.choice(list("ab"), size=40))
+    session = PopulationStream([lax, strict])
+    assert len(session) == 2
+    session.update([150.0], "a")
+    with pytest.raises(ValueError, match="not seen in fitting"):
+        session.update([150.0], "z")
+    with pytest.raises(ValueError, match="begin a new session"):
+        session.update([150.0], "a")
 
 
 def test_the_penalty_and_reward_function_at_its_ends():

@@ -7,12 +7,9 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from keydyn.evaluation.published_protocol import recognition, score_all
 from scipy.stats import wilcoxon
 
-from keydyn.datasets import load_dataset
 from keydyn.evaluation.significance import compare_with_best, signed_rank_p
-from keydyn.keystrokes.samples import Samples
 
 
 def test_p_is_the_share_of_signs_that_are_as_extreme():
@@ -63,34 +60,3 @@ def test_what_cannot_be_compared():
         signed_rank_p(np.array([]), np.array([]))
     with pytest.raises(ValueError, match="user 0 has no figure"):
         signed_rank_p(np.array([np.nan]), np.array([1.0]))
-
-
-# What is in bold in the published Tables 2 and 3.
-BOLD = {
-    "fable": ({"pohmm"}, {"pohmm"}),
-    "keypad": ({"manhattan", "manhattan-scaled", "pohmm"}, {"manhattan-scaled", "pohmm"}),
-    "mobile": ({"pohmm"}, {"manhattan-scaled", "pohmm"}),
-    "mobile+": ({"manhattan-scaled", "pohmm"}, {"manhattan-scaled", "svm", "pohmm"}),
-    "essay": ({"manhattan-scaled", "pohmm"}, {"pohmm"}),
-    "password": ({"pohmm"}, {"pohmm"}),
-}
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize(
-    "dataset", ["fable", *(pytest.param(name, marks=pytest.mark.slow) for name in list(BOLD)[1:])]
-)
-def test_the_published_bold_set(recordings, dataset):
-    source = load_dataset(dataset.removesuffix("+"), recordings)
-    sensors = source.sensors if dataset.endswith("+") else ()
-    samples = Samples.of(source.keystrokes, sensors=sensors, vectors=source.vectors)
-    found = {
-        name: recognition(score_all(name, samples, password=dataset == "password"))
-        for name in ("manhattan", "manhattan-scaled", "svm", "hmm", "pohmm")
-    }
-    for figure, higher, published in zip(("acc", "eer"), (True, False), BOLD[dataset], strict=True):
-        table = pd.DataFrame({name: users[figure] for name, users in found.items()})
-        compared = compare_with_best(table, higher)
-        assert set(compared.index[compared["bold"]]) == published
-        assert compared.loc["pohmm", "best"]
-        assert compared["level"].iloc[0] == pytest.approx(0.05 / 4)

@@ -53,12 +53,21 @@ class Rate:
         """Where no error was observed: the rate is below this, 3 / trials; otherwise None."""
         return min(1.0, 3.0 / self.trials) if self.value == 0.0 and self.trials else None
 
+    @property
+    def above(self) -> float | None:
+        """Where every trial was counted: the rate is above this, 1 − 3 / trials; otherwise None."""
+        return max(0.0, 1.0 - 3.0 / self.trials) if self.value == 1.0 and self.trials else None
+
     def text(self, digits: int = 1) -> str:
-        """For tables, in per cent: "4.2 % (3.1–5.5)", "< 0.3 %" or "not supported by 240 trials"."""
+        """For tables: "4.2 % (3.1–5.5)", "< 0.3 %", "> 99.7 %" or "not supported by 240 trials"."""
         if self.value is None:
             return f"not supported by {self.trials:,} trials"
         if self.below is not None:
             return f"< {percentage(self.below, digits, upwards=True)} %"
+        if self.above is not None:
+            # What is missing is rounded upwards, so that the bound is rounded downwards.
+            missing = float(percentage(1.0 - self.above, digits, upwards=True))
+            return f"> {100.0 - missing:.{digits}f} %"
         figure = f"{percentage(self.value, digits)} %"
         if self.low is None or self.high is None:
             return figure

@@ -36,13 +36,25 @@ class PopulationStream:
         if not models:
             raise ValueError("there are no models to rank")
         self._streams = [model.online() for model in models]
+        self._apart = False
 
     def __len__(self) -> int:
         return len(self._streams)
 
     def update(self, x: ArrayLike, event: Any = None) -> Floats:
-        """Take the next event: ln P(x_n | x_1..n−1, Ω) under each model, (U,)."""
-        return np.array([stream.update(x, event) for stream in self._streams])
+        """Take the next event: ln P(x_n | x_1..n−1, Ω) under each model, (U,).
+
+        An event that the first model refuses was not taken and the session can go on. If a later one refuses
+        it, the models no longer stand at the same event, and the session is over.
+        """
+        if self._apart:
+            raise ValueError("some models refused an earlier event that others took: begin a new session")
+        scores = np.empty(len(self._streams))
+        for u, stream in enumerate(self._streams):
+            self._apart = u > 0
+            scores[u] = stream.update(x, event)
+        self._apart = False
+        return scores
 
 
 class OnlinePenalties:

@@ -39,8 +39,10 @@ class ErrorCurve:
                 raise ValueError(f"there are no {name} scores")
             if np.isnan(scores).any():
                 raise ValueError(f"{name} score {int(np.argmax(np.isnan(scores)))} is NaN")
-        genuine, impostor = np.sort(genuine), np.sort(impostor)
-        thresholds = np.unique(np.concatenate([genuine, impostor]))[::-1]
+        # A stable sort only merges what is in order already, as the scores of several users often are.
+        genuine, impostor = np.sort(genuine, kind="stable"), np.sort(impostor, kind="stable")
+        merged = np.sort(np.concatenate([genuine, impostor]), kind="stable")
+        thresholds = merged[np.append(True, merged[1:] != merged[:-1])][::-1]
         # Whole numbers divided once, so that 100 of 10,000 is not above 1 %.
         accepted = len(impostor) - np.searchsorted(impostor, thresholds, side="left")
         rejected = np.searchsorted(genuine, thresholds, side="left")

@@ -51,11 +51,13 @@ class TrustSettings:
     def change(self, scores: Floats) -> Floats:
         """Δ of each score; NaN where there is none."""
         inverse = 1.0 / self.reward
-        # Beyond 700 exp would overflow; the penalty is at its end long before.
-        steep = np.exp(np.minimum((self.turning - np.ascontiguousarray(scores)) / self.width, 700.0))
-        smooth = -self.penalty + self.penalty * (1.0 + inverse) / (inverse + steep)
-        change: Floats = np.minimum(smooth, self.reward)
-        return change
+        change: Floats = (self.turning - np.ascontiguousarray(scores)) / self.width
+        # Beyond 700 exp would overflow; the penalty is at its end long before. One array, for it is large.
+        np.exp(np.minimum(change, 700.0, out=change), out=change)
+        change += inverse
+        np.divide(self.penalty * (1.0 + inverse), change, out=change)
+        change -= self.penalty
+        return np.minimum(change, self.reward, out=change)
 
 
 def beaten(event_ranks: Ranks) -> Floats:

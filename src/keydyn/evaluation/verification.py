@@ -88,26 +88,22 @@ def verification(
     `open_set` takes the scores as they are when the impostor is unknown to the system.
     """
     values, own_template = scores.open_set if open_set else scores.normalised, scores.own
-    genuine, impostor, names, left_out = [], [], [], []
-    for u, user in enumerate(scores.users.tolist()):
-        trial, own = scores.trials[:, u], own_template[:, u]
-        if not (trial & own).any() or not (trial & ~own).any():
-            left_out.append(user)
-            continue
-        names.append(user)
-        genuine.append(values[trial & own, u])
-        impostor.append(values[trial & ~own, u])
-    if not names:
+    is_genuine, is_impostor = scores.trials & own_template, scores.trials & ~own_template
+    tried = is_genuine.any(axis=0) & is_impostor.any(axis=0)
+    if not tried.any():
         raise ValueError("no user has both genuine and impostor trials; verification needs two users or more")
+    genuine, impostor = (
+        [np.sort(values[trial[:, u], u]) for u in np.flatnonzero(tried)]
+        for trial in (is_genuine, is_impostor)
+    )
     curves = [ErrorCurve.of(g, i) for g, i in zip(genuine, impostor, strict=True)]
     table = pd.DataFrame([_figures(curve) for curve in curves], columns=list(TITLES))
-    table.insert(0, "user", names)
+    table.insert(0, "user", scores.users[tried])
     table.insert(1, "genuine", [len(g) for g in genuine])
     table.insert(2, "impostor", [len(i) for i in impostor])
     pooled = ErrorCurve.of(np.concatenate(genuine), np.concatenate(impostor))
-    kept = np.isin(np.arange(len(scores.users)), [scores.users.tolist().index(name) for name in names])
     # Samples typed by an impostor, each counted once however many templates it met.
-    strangers = int((scores.trials & ~own_template)[:, kept].any(axis=1).sum())
+    strangers = int(is_impostor[:, tried].any(axis=1).sum())
     return Verification(
         table.set_index("user"),
         _own_thresholds(table, replicates, seed),
@@ -115,7 +111,7 @@ def verification(
         curves,
         pooled,
         open_set,
-        tuple(left_out),
+        tuple(scores.users[~tried].tolist()),
     )
 
 
@@ -183,15 +179,15 @@ def _one_threshold(
 
 
 def _replicated_figures(genuine: list[Floats], impostor: list[Floats], replicates: int, seed: int) -> Floats:
-    """The pooled figures of each replicate, (R, figures).
+    """The pooled figures of each replicate, (R, figures); scores of each user are sorted.
 
     Errors are counted once for each user at some hundred thresholds; a replicate adds up the counts of the
     users that it drew. What is read between two thresholds is exact to the distance of these.
     """
     thresholds = _some_thresholds(genuine, impostor)
     # The first point accepts nobody, whatever the scores.
-    accepted = np.stack([[0, *len(i) - np.searchsorted(np.sort(i), thresholds)] for i in impostor])
-    rejected = np.stack([[len(g), *np.searchsorted(np.sort(g), thresholds)] for g in genuine])
+    accepted = np.stack([[0, *len(i) - np.searchsorted(i, thresholds)] for i in impostor])
+    rejected = np.stack([[len(g), *np.searchsorted(g, thresholds)] for g in genuine])
     weights = user_weights(len(genuine), replicates, seed)
     fmr = (weights @ accepted) / (weights @ np.array([[len(i)] for i in impostor]))
     fnmr = (weights @ rejected) / (weights @ np.array([[len(g)] for g in genuine]))
@@ -207,7 +203,7 @@ def _some_thresholds(genuine: list[Floats], impostor: list[Floats]) -> Floats:
 
     Each user's lowest genuine and highest impostor score are among them: they decide about errors of zero.
     """
-    kept, passed = np.sort(np.concatenate(genuine)), np.sort(np.concatenate(impostor))
+    kept, passed = (np.sort(np.concatenate(parts), kind="stable") for parts in (genuine, impostor))
     even = np.linspace(0, len(kept) - 1, min(GRID, len(kept))).astype(np.int64)
     tail = len(passed) - np.geomspace(1, len(passed), GRID).astype(np.int64)
     if len(passed) <= GRID:
