@@ -145,7 +145,7 @@ class OnlineFilters:
             raise ValueError("a stream is named twice; one event each in a call")
         for k, emission in enumerate(self._parameters.emission):
             family = emission.distribution
-            bad = (values[:, k] < family.lowest) | (values[:, k] > family.highest)
+            bad = family.outside(values[:, k])
             if bad.any():
                 row = int(np.argmax(bad))
                 raise ValueError(
