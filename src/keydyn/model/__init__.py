@@ -3,18 +3,31 @@
 from keydyn.model.classifier import POHMMClassifier
 from keydyn.model.criteria import Criterion
 from keydyn.model.emissions import Emission, Family, family_names, register
-from keydyn.model.families import Exponential, Gamma, LogNormal, LogStudent, Normal, Student
+from keydyn.model.families import Categorical, Exponential, Gamma, LogNormal, LogStudent, Normal, Student
 from keydyn.model.fitting import FitResult, Iteration
 from keydyn.model.many import fit_many
 from keydyn.model.online import OnlineFilter, OnlineFilters
 from keydyn.model.pohmm import HMM, POHMM
 from keydyn.model.predictive import NextEmission
+from keydyn.model.relatives import (
+    Bins,
+    ContextHMM,
+    Labels,
+    NoContext,
+    PartiallyHMM,
+    PartlyHMM,
+    Past,
+    register_context,
+)
 from keydyn.model.sequences import Sequences
 from keydyn.model.storage import ModelFileError, load
 
 __all__ = [
     "HMM",
     "POHMM",
+    "Bins",
+    "Categorical",
+    "ContextHMM",
     "Criterion",
     "Emission",
     "Exponential",
@@ -22,18 +35,24 @@ __all__ = [
     "FitResult",
     "Gamma",
     "Iteration",
+    "Labels",
     "LogNormal",
     "LogStudent",
     "ModelFileError",
     "NextEmission",
+    "NoContext",
     "Normal",
     "OnlineFilter",
     "OnlineFilters",
     "POHMMClassifier",
+    "PartiallyHMM",
+    "PartlyHMM",
+    "Past",
     "Sequences",
     "Student",
     "family_names",
     "fit_many",
     "load",
     "register",
+    "register_context",
 ]
