@@ -73,9 +73,13 @@ class Categorical(Family):
 
     def quantile(self, q: Floats, params: Params) -> Floats:
         """The least category with P(X ≤ x) ≥ q."""
-        below = np.cumsum(np.stack([np.asarray(params[name]) for name in self.parameters]), axis=0)
-        # The last bound is one whatever the rounding.
-        passed: Floats = np.sum(below[:-1] < np.asarray(q), axis=0, dtype=np.float64)
+        shares = [np.asarray(params[name]) for name in self.parameters]
+        passed, below = np.zeros(np.broadcast_shapes(np.shape(q), shares[0].shape)), np.zeros(shares[0].shape)
+        for c in range(self.n_categories - 1):
+            below = below + shares[c]
+            # Rounding of the sum must not lead to a category of probability zero.
+            more = np.sum(shares[c + 1 :], axis=0) > 0.0
+            passed += (below < q) & more
         return passed
 
     def mean(self, params: Params) -> Floats:

@@ -5,14 +5,19 @@ Neither lowers the expected log-likelihood, so that EM stays monotone (generalis
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
-from keydyn.model.arrays import Floats
+from keydyn.model.arrays import Floats, compiled
 from keydyn.model.emissions import NO_MASS, Family, Params
 
-NEWTON_STEPS = 5
+# Steps in one M-step: the next continues where this one ends.
+NEWTON_STEPS = 2
 HALVINGS = 30
+# A step that gains less than this share of the objective is the last.
+ENOUGH = 1e-12
 # Directions of the logits that the data say this much less about than the others are left alone.
 UNTOLD = 1e-10
 
@@ -21,8 +26,9 @@ def tilted(transmat: Floats, slopes: Floats, deviation: Floats) -> Floats:
     """a[i, j | u] ∝ a[i, j] exp(c[i, j] u) for each deviation u (N,) of the value before; (N, M, M)."""
     exponent = slopes * deviation[:, None, None]
     exponent = np.where(transmat > 0, exponent, -np.inf)
-    weight = transmat * np.exp(exponent - exponent.max(axis=-1, keepdims=True))
-    return weight / weight.sum(axis=-1, keepdims=True)
+    weight: Floats = transmat * np.exp(exponent - exponent.max(axis=-1, keepdims=True))
+    weight /= weight.sum(axis=-1, keepdims=True)
+    return weight
 
 
 def logit_update(
@@ -39,70 +45,92 @@ def logit_update(
     slopes a is the shares of ξ, sums below `count_floor` raised to it.
     """
     transmat, slopes = transmat.copy(), slopes.copy()
-    unit = np.sqrt(np.mean(deviation**2)) or 1.0
-    design = np.stack([np.ones_like(deviation), deviation / unit], axis=1)[:, : 2 if free_slopes else 1]
+    unit = np.sqrt(np.mean(deviation**2)) if len(deviation) else 1.0
+    unit = unit if unit > 0 else 1.0
     for i in range(len(transmat)):
-        if not free_slopes and not slopes[i].any():
-            shares = np.maximum(expected[:, i].sum(axis=0), count_floor)
-            transmat[i] = shares / shares.sum() if shares.sum() > 0 else transmat[i]
+        shares = np.maximum(expected[:, i].sum(axis=0), count_floor)
+        if shares.sum() <= NO_MASS:
             continue
-        if expected[:, i].sum() <= NO_MASS:
+        if not free_slopes and not slopes[i].any():
+            transmat[i] = shares / shares.sum()
             continue
         possible = np.flatnonzero(transmat[i] > 0)
         logits = np.stack([np.log(transmat[i, possible]), slopes[i, possible] * unit])
-        fixed = np.zeros((len(deviation), len(possible)))
-        if not free_slopes:
-            fixed = np.outer(deviation / unit, logits[1])
-        found = _newton(logits[: design.shape[1]], design, fixed, expected[:, i, possible])
+        level, slope = _newton(logits, deviation / unit, expected[:, i, possible], free_slopes)
         transmat[i] = 0.0
-        transmat[i, possible] = np.exp(found[0] - found[0].max())
+        transmat[i, possible] = np.exp(level - level.max())
         transmat[i] /= transmat[i].sum()
         if free_slopes:
-            slopes[i, possible] = found[1] / unit
+            slopes[i, possible] = slope / unit
             # Only differences matter: staying is what the others are compared with.
             slopes[i] -= slopes[i, i]
             slopes[i, transmat[i] == 0] = 0.0
     return transmat, slopes
 
 
-def _newton(logits: Floats, design: Floats, fixed: Floats, expected: Floats) -> Floats:
-    """Logits (D, J) that raise Σ_n Σ_j expected[n, j] ln softmax(design @ logits + fixed)[n, j]."""
-    total = expected.sum(axis=1)
-    value, chances = _objective(logits, design, fixed, expected)
-    n_terms, n_targets = logits.shape
+def _newton(logits: Floats, deviation: Floats, expected: Floats, free_slopes: bool) -> Floats:
+    """Levels and slopes (2, J) that raise Σ_n Σ_j expected[n, j] ln softmax(level + slope · u_n)[j]."""
+    n_terms = 2 if free_slopes else 1
+    size = n_terms * logits.shape[1]
+    gradient, curvature = np.empty(size), np.empty((size, size))
+    value = logit_sums(logits, deviation, expected, gradient, curvature)
     for _ in range(NEWTON_STEPS):
-        slope = design.T @ (expected - total[:, None] * chances)
-        # Σ_n total (design ⊗ design) ⊗ (diag(p) − p pᵀ)
-        weighted = total[:, None] * chances
-        outer = np.einsum("nd,ne,nj,nk->djek", design, design, weighted, chances, optimize=True)
-        curvature = -outer
-        diagonal = np.einsum("nd,ne,nj->dej", design, design, weighted)
-        for j in range(n_targets):
-            curvature[:, j, :, j] += diagonal[:, :, j]
-        size = n_terms * n_targets
-        step = np.linalg.lstsq(curvature.reshape(size, size), slope.reshape(size), rcond=UNTOLD)[0]
-        step = step.reshape(n_terms, n_targets)
+        step = np.zeros_like(logits)
+        found = np.linalg.lstsq(curvature, gradient, rcond=UNTOLD)[0]
+        step[:n_terms] = found.reshape(n_terms, -1)
         for _ in range(HALVINGS):
-            tried, tried_chances = _objective(logits + step, design, fixed, expected)
+            tried = logit_sums(logits + step, deviation, expected, gradient, curvature)
             if tried >= value:
                 break
-            step = 0.5 * step
+            step *= 0.5
         else:
             return logits
-        gain = tried - value
-        logits, value, chances = logits + step, tried, tried_chances
-        if gain <= 1e-12 * (1.0 + abs(value)):
+        logits, gain, value = logits + step, tried - value, tried
+        if gain <= ENOUGH * (1.0 + abs(value)):
             break
     return logits
 
 
-def _objective(logits: Floats, design: Floats, fixed: Floats, expected: Floats) -> tuple[float, Floats]:
-    scores = design @ logits + fixed
-    scores -= scores.max(axis=1, keepdims=True)
-    chances = np.exp(scores)
-    norm = chances.sum(axis=1, keepdims=True)
-    value = float(np.sum(expected * (scores - np.log(norm))))
-    return (value if np.isfinite(value) else -np.inf), chances / norm
+@compiled
+def logit_sums(
+    logits: Floats, deviation: Floats, expected: Floats, gradient: Floats, curvature: Floats
+) -> float:
+    """Σ_n Σ_j expected[n, j] ln p_n[j] with its gradient and minus its second derivatives.
+
+    p_n = softmax(logits[0] + logits[1] u_n). Terms are the levels, then (if there is room) the slopes.
+    """
+    n_targets = logits.shape[1]
+    n_terms = len(gradient) // n_targets
+    chances = np.empty(n_targets)
+    term = np.ones(2)
+    gradient[:] = 0.0
+    curvature[:] = 0.0
+    value = 0.0
+    for n in range(len(deviation)):
+        term[1] = deviation[n]
+        largest = -math.inf
+        for j in range(n_targets):
+            chances[j] = logits[0, j] + logits[1, j] * deviation[n]
+            largest = max(largest, chances[j])
+        total, mass = 0.0, 0.0
+        for j in range(n_targets):
+            chances[j] -= largest
+            value += expected[n, j] * chances[j]
+            chances[j] = math.exp(chances[j])
+            total += chances[j]
+            mass += expected[n, j]
+        value -= mass * math.log(total)
+        for j in range(n_targets):
+            chances[j] /= total
+        for d in range(n_terms):
+            for j in range(n_targets):
+                gradient[d * n_targets + j] += term[d] * (expected[n, j] - mass * chances[j])
+                for e in range(n_terms):
+                    weight = mass * term[d] * term[e] * chances[j]
+                    curvature[d * n_targets + j, e * n_targets + j] += weight
+                    for k in range(n_targets):
+                        curvature[d * n_targets + j, e * n_targets + k] -= weight * chances[k]
+    return value if math.isfinite(value) else -math.inf
 
 
 def line_update(

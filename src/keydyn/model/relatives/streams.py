@@ -221,7 +221,9 @@ def _labels(name: str, given: Any, which: Integers) -> Any:
 
 def _plain(values: Floats) -> Any:
     """Nested lists; JSON has neither NaN nor minus infinity, so both are null, told apart by the field."""
-    return np.where(np.isfinite(values), values, None).tolist()
+    plain = values.astype(object)
+    plain[~np.isfinite(values)] = None
+    return plain.tolist()
 
 
 def _numbers(nested: Any, null: float) -> Floats:
