@@ -29,7 +29,7 @@ def previous(x, n, k):
 
 
 class Paths:
-    """Every path of one sequence, from `start` (M,), `steps` (a matrix a step) and `emission` (n, M) in logs."""
+    """Every path of one sequence, from `start` (M,), `steps` (one matrix each) and log-`emission` (n, M)."""
 
     def __init__(self, start, steps, emission):
         self.n, self.m = emission.shape

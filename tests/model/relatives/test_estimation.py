@@ -22,7 +22,7 @@ def simulated(model, seed=0, lengths=LENGTHS):
 
 
 def context_truth():
-    """Feature 0 is the context, split at its median of 150, and tells nothing else; feature 1 tells the state.
+    """Feature 0 is the context, split at its median of 150, and nothing else; feature 1 tells the state.
 
     After a long interval both states are slower and pauses go on.
     """
@@ -43,7 +43,7 @@ def context_truth():
 
 
 def lines_truth():
-    """Feature 0 tilts the transitions and tells nothing else; feature 1 tells the state and leans on itself."""
+    """Feature 0 tilts the transitions and nothing else; feature 1 tells the state and leans on itself."""
     return PartlyHMM.from_parameters(
         [0.5, 0.5],
         [[0.85, 0.15], [0.3, 0.7]],
@@ -208,7 +208,7 @@ def test_logits_are_scikit_learns():
 
 
 def test_logits_where_little_can_be_told():
-    """A value that never varies leaves slopes at zero; separable steps, impossible and unused rows are finite."""
+    """A value that never varies leaves slopes at zero; separable and impossible steps stay finite."""
     expected = np.random.default_rng(1).dirichlet(np.ones(2), (50, 2))
     transmat, slopes = logit_update(np.full((2, 2), 0.5), np.zeros((2, 2)), np.zeros(50), expected, 0.0, True)
     np.testing.assert_allclose(transmat, expected.sum(axis=0) / expected.sum(axis=(0, 2))[:, None], atol=1e-8)

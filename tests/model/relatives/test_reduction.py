@@ -42,8 +42,8 @@ GIVEN = {
 }
 
 
-@pytest.fixture(scope="module")
-def X():
+@pytest.fixture(scope="module", name="X")
+def drawn():
     values, _, _ = hmm().sample(lengths=LENGTHS, random_state=7)
     values[::11, 0] = np.nan
     return values

@@ -137,6 +137,7 @@ def _parameters(
         return tables, (of_emission, of_steps)
     observed, true, names = labels["observed"], labels["true"], tuple(labels["names"])
     right = (observed is None or is_probability(observed)) and is_probability(true) and len(names) == m
+    right = right and all(name is None or isinstance(name, (str, int)) for name in names)
     estimated = tuple(labels["estimated"])
     if not right or not set(estimated) <= {"p_observed", "p_true"}:
         raise ValueError(f"labels is {labels!r}")

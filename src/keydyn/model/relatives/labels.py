@@ -34,16 +34,22 @@ class LabelledSequences(Sequences):
 
     def __getitem__(self, which: Any) -> LabelledSequences:
         chosen = super().__getitem__(which)
-        codes = None
-        if self.label_codes is not None:
-            codes = replace(_plain(self), codes=self.label_codes)[which].codes
+        codes = None if self.label_codes is None else self.as_events()[which].codes
         return _with_labels(chosen, codes, self.label_types)
+
+    def as_events(self) -> Sequences:
+        """The same with labels in the place of event types."""
+        assert self.label_codes is not None
+        assert self.label_types is not None
+        return Sequences(self.X, self.label_codes, self.label_types, self.offsets)
 
 
 def labelled(X: Any, labels: Any, lengths: ArrayLike | None) -> LabelledSequences:
     """Sequences with labels, which have the form that events have elsewhere: flat, or a list of arrays."""
     if isinstance(X, LabelledSequences) and labels is None and lengths is None:
         return X
+    if labels is None and isinstance(X, (list, tuple)) and any(isinstance(x, LabelledSequences) for x in X):
+        return _joined(list(X))
     sequences = as_sequences(X, None, lengths).without_events()
     if labels is None:
         return _with_labels(sequences, None, None)
@@ -165,15 +171,16 @@ def states_named(sequences: LabelledSequences, names: tuple[Any, ...]) -> Intege
     return states
 
 
-def _plain(sequences: Sequences) -> Sequences:
-    return Sequences(
-        sequences.X,
-        sequences.codes,
-        sequences.event_types,
-        sequences.offsets,
-        sequences.feature_names,
-        sequences.names,
-    )
+def _joined(parts: list[Any]) -> LabelledSequences:
+    """Several as one, as cross-validation hands over its folds."""
+    sequences = as_sequences(parts).without_events()
+    looked = [getattr(part, "label_codes", None) is not None for part in parts]
+    if not any(looked):
+        return _with_labels(sequences, None, None)
+    if not all(looked):
+        raise ValueError(f"some of the sequences have labels, number {looked.index(False)} has none")
+    together = as_sequences([part.as_events() for part in parts])
+    return _with_labels(sequences, together.codes, together.event_types)
 
 
 def _with_labels(sequences: Sequences, codes: Integers | None, types: Types | None) -> LabelledSequences:
