@@ -109,14 +109,15 @@ def interval(samples: Samples) -> int:
 def key_labels(samples: Samples) -> Types:
     """Active for letters and digits, passive for other keys, None where the key is not known.
 
-    Event types that are groups of keys serve as well; those that are neither text nor names of keys, such
-    as positions, give no labels.
+    Event types that are groups of keys serve as well, and pairs of keys, of which the later counts; whole
+    numbers, such as positions, give no labels.
     """
     types = samples.sequences.event_types
     named = np.empty(len(types) + 1, dtype=object)
     for n, name in enumerate(types.tolist()):
         if isinstance(name, str):
-            group = name if name in GROUPS else key_group(name)
+            key = name.rsplit(" ", 1)[-1] or name
+            group = key if key in GROUPS else key_group(key)
             named[n] = ACTIVE if group in ACTIVE_GROUPS else PASSIVE
     labels: Types = named[samples.sequences.codes]
     return labels
