@@ -1,8 +1,9 @@
-"""Draw the graph of a POHMM: event types, hidden states and emissions of three events.
+"""Draw the graphs of the POHMM and its relatives: what depends on what in three events.
 
 Run from the project's root: python docs/figures/pohmm_graph.py
 """
 
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
@@ -15,18 +16,85 @@ from matplotlib.patches import Circle, FancyArrowPatch
 
 Point = tuple[float, float]
 
-RADIUS = 0.3
+RADIUS, DISTANCE = 0.3, 1.9
 OBSERVED, HIDDEN, EDGE = "#dfe6ee", "white", "#334455"
 STEPS = ("n-1", "n", "n+1")
-ROWS = {"event": 2.4, "state": 1.2, "emission": 0.0}
-SYMBOLS = {"event": r"\Omega", "state": "z", "emission": "x"}
-NAMES = {"event": "event type\n(observed)", "state": "hidden state", "emission": "emission\n(observed)"}
+BEFORE = ("n-2", "n-1", "n")
 
 
-def draw_node(axes: Axes, x: float, row: str, step: str) -> None:
-    colour = HIDDEN if row == "state" else OBSERVED
-    axes.add_patch(Circle((x, ROWS[row]), RADIUS, facecolor=colour, edgecolor=EDGE, linewidth=1.2, zorder=3))
-    axes.text(x, ROWS[row], f"${SYMBOLS[row]}_{{{step}}}$", ha="center", va="center", fontsize=11, zorder=4)
+@dataclass(frozen=True)
+class Row:
+    """One variable: its symbol, where it stands, what it is, and how its circle looks."""
+
+    symbol: str
+    height: float
+    name: str
+    colour: str = OBSERVED
+    outline: str = "-"
+    steps: tuple[str, ...] = STEPS
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Variables, top first, and the arrows between them.
+
+    `within` are arrows in one event, `across` from an event to the next, each from a row to a row; `around`
+    are arrows in one event that pass the row between; `dotted` are rows that go on to both sides.
+    """
+
+    rows: dict[str, Row]
+    within: list[tuple[str, str]]
+    across: list[tuple[str, str]]
+    around: list[tuple[str, str]] = field(default_factory=list)
+    dotted: tuple[str, ...] = ("state",)
+
+
+STATE = Row("z", 1.2, "hidden state", HIDDEN)
+EMISSION = Row("x", 0.0, "emission\n(observed)")
+GRAPHS = {
+    "pohmm_graph": Graph(
+        {"event": Row(r"\Omega", 2.4, "event type\n(observed)"), "state": STATE, "emission": EMISSION},
+        within=[("event", "state"), ("state", "emission")],
+        across=[("event", "event"), ("state", "state"), ("event", "state")],
+        around=[("event", "emission")],
+        dotted=("event", "state"),
+    ),
+    "context_hmm_graph": Graph(
+        {
+            "context": Row("r,s", 2.4, "contexts\n(from past\nemissions)", outline="--", steps=BEFORE),
+            "state": STATE,
+            "emission": EMISSION,
+        },
+        within=[("context", "state"), ("state", "emission")],
+        across=[("context", "context"), ("state", "state"), ("emission", "context")],
+        around=[("context", "emission")],
+        dotted=("context", "state"),
+    ),
+    "partly_hmm_graph": Graph(
+        {"state": STATE, "emission": EMISSION},
+        within=[("state", "emission")],
+        across=[("state", "state"), ("emission", "emission"), ("emission", "state")],
+        dotted=("state", "emission"),
+    ),
+    "partially_hmm_graph": Graph(
+        {
+            "label": Row(r"\ell", 2.4, "label\n(seen at some\nevents)", outline="--"),
+            "state": STATE,
+            "emission": EMISSION,
+        },
+        within=[("state", "label"), ("state", "emission")],
+        across=[("state", "state")],
+    ),
+}
+
+
+def draw_node(axes: Axes, x: float, row: Row, step: str) -> None:
+    circle = Circle((x, row.height), RADIUS, facecolor=row.colour, edgecolor=EDGE, linewidth=1.2, zorder=3)
+    circle.set_linestyle(row.outline)
+    axes.add_patch(circle)
+    two = "," in row.symbol
+    text = f"${row.symbol}$\n${step}$" if two else f"${row.symbol}_{{{step}}}$"
+    axes.text(x, row.height, text, ha="center", va="center", fontsize=8 if two else 11, zorder=4)
 
 
 def draw_arrow(axes: Axes, start: Point, end: Point, bend: float = 0.0) -> None:
@@ -54,28 +122,29 @@ def between(a: Point, b: Point) -> tuple[Point, Point]:
     return (a[0] + ux, a[1] + uy), (b[0] - ux, b[1] - uy)
 
 
-def draw(path: Path) -> None:
+def draw(graph: Graph, path: Path) -> None:
     """The graph, as a small picture."""
-    figure, axes = plt.subplots(figsize=(6.4, 3.4))
-    places = [1.9 * n for n in range(len(STEPS))]
-    for x, step in zip(places, STEPS, strict=True):
-        for row in ROWS:
-            draw_node(axes, x, row, step)
-        draw_arrow(axes, *between((x, ROWS["event"]), (x, ROWS["state"])))
-        draw_arrow(axes, *between((x, ROWS["state"]), (x, ROWS["emission"])))
-        # The event type reaches the emission around the state.
-        draw_arrow(axes, (x + 0.26, ROWS["event"] - 0.15), (x + 0.26, ROWS["emission"] + 0.15), bend=-0.3)
+    heights = {name: row.height for name, row in graph.rows.items()}
+    top = max(heights.values())
+    figure, axes = plt.subplots(figsize=(6.4, 3.4 * (top + 0.9) / 3.3))
+    places = [DISTANCE * n for n in range(len(STEPS))]
+    for n, x in enumerate(places):
+        for row in graph.rows.values():
+            draw_node(axes, x, row, row.steps[n])
+        for a, b in graph.within:
+            draw_arrow(axes, *between((x, heights[a]), (x, heights[b])))
+        for a, b in graph.around:
+            draw_arrow(axes, (x + 0.26, heights[a] - 0.15), (x + 0.26, heights[b] + 0.15), bend=-0.3)
     for left, right in pairwise(places):
-        draw_arrow(axes, *between((left, ROWS["event"]), (right, ROWS["event"])))
-        draw_arrow(axes, *between((left, ROWS["state"]), (right, ROWS["state"])))
-        draw_arrow(axes, *between((left, ROWS["event"]), (right, ROWS["state"])))
-    for row, height in ROWS.items():
-        axes.text(-0.55, height, NAMES[row], ha="right", va="center", fontsize=9, color=EDGE)
-    for row in ("event", "state"):
-        for x, side in ((-0.5, 1), (places[-1] + RADIUS, 1)):
-            axes.plot([x, x + side * 0.2], [ROWS[row]] * 2, color=EDGE, linewidth=1.1, linestyle=":")
+        for a, b in graph.across:
+            draw_arrow(axes, *between((left, heights[a]), (right, heights[b])))
+    for row in graph.rows.values():
+        axes.text(-0.55, row.height, row.name, ha="right", va="center", fontsize=9, color=EDGE)
+    for name in graph.dotted:
+        for x in (-0.5, places[-1] + RADIUS):
+            axes.plot([x, x + 0.2], [heights[name]] * 2, color=EDGE, linewidth=1.1, linestyle=":")
     axes.set_xlim(-1.65, places[-1] + 0.75)
-    axes.set_ylim(-0.45, 2.85)
+    axes.set_ylim(-0.45, top + 0.45)
     axes.set_aspect("equal")
     axes.axis("off")
     figure.savefig(path, dpi=110, bbox_inches="tight", pad_inches=0.05, metadata={"Software": None})
@@ -83,4 +152,5 @@ def draw(path: Path) -> None:
 
 
 if __name__ == "__main__":
-    draw(Path(__file__).with_suffix(".png"))
+    for name, graph in GRAPHS.items():
+        draw(graph, Path(__file__).with_name(f"{name}.png"))

@@ -3,10 +3,31 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from keydyn.model import HMM, POHMM, POHMMClassifier, Sequences, fit_many, load
+    from keydyn.model import (
+        HMM,
+        POHMM,
+        ContextHMM,
+        PartiallyHMM,
+        PartlyHMM,
+        POHMMClassifier,
+        Sequences,
+        fit_many,
+        load,
+    )
 
 __version__ = "0.1.0"
-__all__ = ["HMM", "POHMM", "POHMMClassifier", "Sequences", "__version__", "fit_many", "load"]
+__all__ = [
+    "HMM",
+    "POHMM",
+    "ContextHMM",
+    "POHMMClassifier",
+    "PartiallyHMM",
+    "PartlyHMM",
+    "Sequences",
+    "__version__",
+    "fit_many",
+    "load",
+]
 
 
 def __getattr__(name: str) -> Any:

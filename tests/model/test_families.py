@@ -313,7 +313,9 @@ def test_gamma_shape_to_full_precision():
 
 
 def test_families_by_name():
-    assert family_names() == ("exponential", "gamma", "lognormal", "logstudent", "normal", "student")
+    assert family_names() == (
+        *("categorical", "exponential", "gamma", "lognormal", "logstudent", "normal", "student"),
+    )
     assert family("student", df=3.0) == Student(df=3.0)
     for wrong in (0.4, 201.0, float("nan")):
         with pytest.raises(ValueError, match=r"df must be between 0\.5 and 200"):

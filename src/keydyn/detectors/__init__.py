@@ -16,8 +16,10 @@ from keydyn.detectors.distances import (
 from keydyn.detectors.markov import Markov, PublishedHMM, PublishedPOHMM, RecommendedPOHMM
 from keydyn.detectors.one_class_svm import OneClass
 from keydyn.detectors.population import Population, fit_population
+from keydyn.detectors.relatives import ContextDetector, PartiallyDetector, PartlyDetector, RelativeDetector
 
 __all__ = [
+    "ContextDetector",
     "Detector",
     "Euclidean",
     "FilteredManhattan",
@@ -30,10 +32,13 @@ __all__ = [
     "NormedMahalanobis",
     "OneClass",
     "OutlierCount",
+    "PartiallyDetector",
+    "PartlyDetector",
     "Population",
     "PublishedHMM",
     "PublishedPOHMM",
     "RecommendedPOHMM",
+    "RelativeDetector",
     "ScaledManhattan",
     "detector_names",
     "fit_population",

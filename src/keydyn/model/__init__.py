@@ -3,13 +3,23 @@
 from keydyn.model.classifier import POHMMClassifier
 from keydyn.model.criteria import Criterion
 from keydyn.model.emissions import Emission, Family, family_names, register
-from keydyn.model.families import Exponential, Gamma, LogNormal, LogStudent, Normal, Student
+from keydyn.model.families import Categorical, Exponential, Gamma, LogNormal, LogStudent, Normal, Student
 from keydyn.model.fitting import Iteration
 from keydyn.model.many import fit_many
 from keydyn.model.online import OnlineFilter, OnlineFilters
 from keydyn.model.online_batch import OnlineBatch
 from keydyn.model.pohmm import HMM, POHMM
 from keydyn.model.predictive import NextEmission
+from keydyn.model.relatives import (
+    Bins,
+    ContextHMM,
+    Labels,
+    NoContext,
+    PartiallyHMM,
+    PartlyHMM,
+    Past,
+    register_context,
+)
 from keydyn.model.result import FitResult
 from keydyn.model.sequences import Sequences
 from keydyn.model.storage import ModelFileError, load
@@ -17,6 +27,9 @@ from keydyn.model.storage import ModelFileError, load
 __all__ = [
     "HMM",
     "POHMM",
+    "Bins",
+    "Categorical",
+    "ContextHMM",
     "Criterion",
     "Emission",
     "Exponential",
@@ -24,19 +37,25 @@ __all__ = [
     "FitResult",
     "Gamma",
     "Iteration",
+    "Labels",
     "LogNormal",
     "LogStudent",
     "ModelFileError",
     "NextEmission",
+    "NoContext",
     "Normal",
     "OnlineBatch",
     "OnlineFilter",
     "OnlineFilters",
     "POHMMClassifier",
+    "PartiallyHMM",
+    "PartlyHMM",
+    "Past",
     "Sequences",
     "Student",
     "family_names",
     "fit_many",
     "load",
     "register",
+    "register_context",
 ]

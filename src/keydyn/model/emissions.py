@@ -48,6 +48,10 @@ class Family(ABC):
         """x on the scale on which locations and spreads are taken: itself, or ln x."""
         return np.log(x) if self.on_log_scale else x
 
+    def outside(self, x: Floats) -> NDArray[np.bool_]:
+        """Which values it cannot take; a NaN is missing, not outside."""
+        return (x < self.lowest) | (x > self.highest)
+
     @abstractmethod
     def log_density(self, x: Floats, params: Params) -> Floats:
         """ln f(x), per unit of x."""

@@ -50,7 +50,7 @@ def given_parameters(
         raise ValueError(f"emission must be a list with an item a feature, not {emission!r}")
     if not emission:
         raise ValueError("emission is empty: give one item a feature")
-    emissions = [_given_emission(k, item, (m, n_states)) for k, item in enumerate(emission)]
+    emissions = [given_emission(k, item, (m, n_states)) for k, item in enumerate(emission)]
     before, after = np.divmod(np.arange(m * m), m)
     prob = stationary_distribution(event_steps)
     unlimited = np.full(m, np.inf)
@@ -119,7 +119,8 @@ def check_emission(emission: Emission, name: str, shape: tuple[int, ...]) -> Non
         raise ValueError(f"{name}: {error}") from None
 
 
-def _given_emission(feature: int, item: Any, shape: tuple[int, int]) -> Emission:
+def given_emission(feature: int, item: Any, shape: tuple[int, int]) -> Emission:
+    """An item of `emission`, `(family, loc, scale)` or `(family, {name: array})`, checked."""
     name = f"emission of feature {feature}"
     with_dict = isinstance(item, (tuple, list)) and len(item) == 2 and isinstance(item[1], Mapping)
     if not with_dict and not (isinstance(item, (tuple, list)) and len(item) == 3):

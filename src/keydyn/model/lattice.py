@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from keydyn.model import kernels
 from keydyn.model.arrays import Floats, Integers
+from keydyn.model.emissions import Emission
 from keydyn.model.parameters import Parameters
 
 
@@ -72,7 +73,17 @@ class Posterior(NamedTuple):
     transitions: Floats
 
 
-def log_densities(parameters: Parameters, X: Floats, codes: Integers, floor: float | None) -> Floats:
+class EmissionTables(Protocol):
+    """What densities are computed from: for each feature an emission with one row an event index."""
+
+    @property
+    def n_states(self) -> int: ...
+
+    @property
+    def emission_tables(self) -> list[Emission]: ...
+
+
+def log_densities(parameters: EmissionTables, X: Floats, codes: Integers, floor: float | None) -> Floats:
     """ln f(x_n; b[j | Ω_n]), features multiplied; a missing value drops its factor.
 
     `floor` is the least density of a single feature (the published settings), or None.

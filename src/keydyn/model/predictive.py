@@ -53,7 +53,7 @@ class NextEmission:
         for k, emission in enumerate(self.emission):
             present = ~np.isnan(values[:, k])
             safe = np.where(present, values[:, k], 1.0)
-            inside = (safe >= emission.distribution.lowest) & (safe <= emission.distribution.highest)
+            inside = ~emission.distribution.outside(safe)
             if not inside.all():
                 s = int(np.argmin(inside))
                 raise ValueError(
@@ -81,6 +81,8 @@ class NextEmission:
             used = self.weights > 0.0
             low = np.min(np.where(used, ends, np.inf), axis=1)
             high = np.max(np.where(used, ends, -np.inf), axis=1)
+            # With jumps the lower end itself may be the answer.
+            high = np.where(self._cdf(k, low) >= q_k, low, high)
             for _ in range(2000):
                 middle = low + 0.5 * (high - low)
                 below = self._cdf(k, middle) < q_k

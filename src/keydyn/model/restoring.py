@@ -37,8 +37,8 @@ def restored(header: dict[str, Any], tensors: Tensors) -> POHMM:
     strange = set(header) - FIELDS
     if strange:
         raise ValueError(f"the header has fields that belong to no model: {', '.join(sorted(strange))}")
-    _check_types(tensors)
-    families = [_family_of(spec) for spec in header["families"]]
+    check_types(tensors)
+    families = [family_of(spec) for spec in header["families"]]
     model = _unfitted(header, families)
     parameters = _parameters(header, tensors, families)
     if parameters.n_states != model.n_states:
@@ -56,11 +56,11 @@ def restored(header: dict[str, Any], tensors: Tensors) -> POHMM:
             raise ValueError("feature_names does not fit the features")
         model.feature_names_in_ = np.array(names, dtype=object)
     for name, value in header["fit"].items():
-        setattr(model, _fit_attribute(name, value), value)
+        setattr(model, fit_attribute(name, value), value)
     if "stationary" in tensors:
         model._stationary = distribution("stationary", tensors["stationary"], parameters.startprob.shape)
     if "history" in tensors:
-        model.history_ = _finite(tensors, "history", (header["fit"].get("n_iter_"),))
+        model.history_ = finite(tensors, "history", (header["fit"].get("n_iter_"),))
     if "scale_floored.0" in tensors:
         model.scale_floored_ = [tensors[f"scale_floored.{k}"] for k in range(len(families))]
         if any(acted.shape != parameters.startprob.shape for acted in model.scale_floored_):
@@ -72,7 +72,7 @@ def _unfitted(header: dict[str, Any], families: list[Family]) -> POHMM:
     settings = dict(header["settings"])
     emission = settings["emission"]
     several = isinstance(emission, list)
-    settings["emission"] = [*map(_emission_of, emission)] if several else _emission_of(emission)
+    settings["emission"] = [*map(emission_of, emission)] if several else emission_of(emission)
     if isinstance(settings["fixed"], list):
         settings["fixed"] = tuple(settings["fixed"])
     if header["class"] not in classes():
@@ -84,17 +84,17 @@ def _unfitted(header: dict[str, Any], families: list[Family]) -> POHMM:
     return model
 
 
-def _family_of(spec: Any) -> Family:
+def family_of(spec: Any) -> Family:
     if not isinstance(spec, dict):
         raise ValueError(f"a family is described by a dict, not {spec!r}")
     return family(**{"name" if key == "family" else key: value for key, value in spec.items()})
 
 
-def _emission_of(spec: Any) -> str | Family:
-    return spec if isinstance(spec, str) else _family_of(spec)
+def emission_of(spec: Any) -> str | Family:
+    return spec if isinstance(spec, str) else family_of(spec)
 
 
-def _check_types(tensors: Tensors) -> None:
+def check_types(tensors: Tensors) -> None:
     for name, values in tensors.items():
         integers, truths = name == "pairs", name.startswith("scale_floored.")
         wanted = np.int64 if integers else np.bool_ if truths else np.float64
@@ -102,7 +102,7 @@ def _check_types(tensors: Tensors) -> None:
             raise ValueError(f"{name} has values of type {values.dtype}, not {np.dtype(wanted)}")
 
 
-def _fit_attribute(name: str, value: Any) -> str:
+def fit_attribute(name: str, value: Any) -> str:
     right = {
         "log_likelihood_": isinstance(value, float) and math.isfinite(value),
         "n_iter_": is_whole(value) and value >= 1,
@@ -125,7 +125,7 @@ def _parameters(header: dict[str, Any], tensors: Tensors, families: list[Family]
     n_states = startprob.shape[1]
     pairs = _check_pairs(tensors["pairs"], m)
     square = (n_states, n_states)
-    transmat = _finite(tensors, "transmat", (len(pairs), *square))
+    transmat = finite(tensors, "transmat", (len(pairs), *square))
     if len(pairs):
         transmat = distribution("transmat", transmat, transmat.shape)
     marginal = None
@@ -135,14 +135,14 @@ def _parameters(header: dict[str, Any], tensors: Tensors, families: list[Family]
             distribution("marginal.transmat", tensors["marginal.transmat"], square),
             distribution("marginal.transmat_from", tensors["marginal.transmat_from"], (m, *square)),
             distribution("marginal.transmat_to", tensors["marginal.transmat_to"], (m, *square)),
-            _emissions("marginal.emission", tensors, families, (n_states,)),
+            emissions("marginal.emission", tensors, families, (n_states,)),
         )
     return Parameters(
         types,
         startprob,
         pairs,
         transmat,
-        _emissions("emission", tensors, families, (m, n_states)),
+        emissions("emission", tensors, families, (m, n_states)),
         _chain(tensors, m, pairs, has_prob=marginal is not None),
         marginal,
         _check_smoothing(header["smoothing"]),
@@ -162,14 +162,14 @@ def _chain(tensors: Tensors, m: int, pairs: Integers, has_prob: bool) -> EventCh
     startprob = pair_prob = None
     if "chain.startprob" in tensors:
         startprob = distribution("chain.startprob", tensors["chain.startprob"], (m,))
-        pair_prob = _finite(tensors, "chain.pair_prob", (len(pairs),))
+        pair_prob = finite(tensors, "chain.pair_prob", (len(pairs),))
         total = np.bincount(pairs[:, 0], pair_prob, minlength=m)
         if (pair_prob < 0).any() or (np.abs(total - (counts[0] > 0)) > 1e-6).any():
             raise ValueError("chain.pair_prob does not add up to one for each event type")
     return EventChain(prob, counts[0], counts[1], startprob, pair_prob)
 
 
-def _emissions(
+def emissions(
     prefix: str, tensors: Tensors, families: list[Family], shape: tuple[int, ...]
 ) -> list[Emission]:
     emissions = []
@@ -195,7 +195,7 @@ def _check_smoothing(spec: dict[str, Any]) -> Smoothing:
     return Smoothing.of(rules, spec["weights"])
 
 
-def _finite(tensors: Tensors, name: str, shape: tuple[int | None, ...]) -> Floats:
+def finite(tensors: Tensors, name: str, shape: tuple[int | None, ...]) -> Floats:
     values = tensors[name]
     fits = values.ndim == len(shape) and all(
         want is None or have == want for have, want in zip(values.shape, shape, strict=True)

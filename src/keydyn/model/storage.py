@@ -43,16 +43,25 @@ def save(model: POHMM, path: str | PathLike[str], *, event_chain: bool = True) -
     """Write a fitted model; the file is there in full or not at all."""
     _check_saveable(model)
     tensors = _tensors(model._parameters, event_chain) | _tensors_of_fit(model)
-    header = _header(model)
-    header["sha256"] = _digest(header, tensors)
+    write(path, _header(model), tensors)
+
+
+def write(path: str | PathLike[str], header: dict[str, Any], tensors: Tensors) -> None:
+    """Write a header, with its digest, and tensors."""
+    header = header | {"sha256": digest(header, tensors)}
     contents = to_bytes(
         {name: np.ascontiguousarray(values) for name, values in tensors.items()}, {HEADER: _text(header)}
     )
     _write_whole(Path(path), contents)
 
 
-def load(path: str | PathLike[str]) -> POHMM:
-    """Read a model that `save` wrote; a `ModelFileError` says what is wrong with any other file."""
+def load(path: str | PathLike[str]) -> Any:
+    """Read a model that `save` wrote: a `POHMM`, an `HMM` or one of their relatives.
+
+    A `ModelFileError` says what is wrong with any other file.
+    """
+    from keydyn.model.relatives import files  # it imports the models, which import this
+
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(f"there is no file {path}")
@@ -62,9 +71,11 @@ def load(path: str | PathLike[str]) -> POHMM:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError, AttributeError, TypeError) as error:
         raise ModelFileError(f"{path} is no keydyn model, or it is cut short: {error}") from None
-    if header.get("sha256") != _digest(header, tensors):
+    if header.get("sha256") != digest(header, tensors):
         raise ModelFileError(f"{path} is damaged: its contents do not match its SHA-256")
     try:
+        if header.get("class") in files.classes():
+            return files.restored(header, tensors)
         model = restoring.restored(header, tensors)
         strange = set(tensors) - set(_tensors(model._parameters, event_chain=True) | _tensors_of_fit(model))
         if strange:
@@ -78,7 +89,7 @@ def load(path: str | PathLike[str]) -> POHMM:
 
 def fingerprint(parameters: Parameters) -> str:
     """SHA-256 of θ, to tell whether two models are the same."""
-    return _digest({"event_types": parameters.event_types.tolist()}, _tensors(parameters, event_chain=False))
+    return digest({"event_types": parameters.event_types.tolist()}, _tensors(parameters, event_chain=False))
 
 
 def _check_saveable(model: POHMM) -> None:
@@ -160,7 +171,7 @@ def _tensors(parameters: Parameters, event_chain: bool) -> Tensors:
     return tensors
 
 
-def _digest(header: dict[str, Any], tensors: Tensors) -> str:
+def digest(header: dict[str, Any], tensors: Tensors) -> str:
     """SHA-256 of the header without its own digest, then of each tensor's name, type, shape and bytes."""
     plain = {name: value for name, value in header.items() if name != "sha256"}
     digest = hashlib.sha256(_text(plain).encode())

@@ -68,7 +68,7 @@ def check_domain(sequences: Sequences, families: list[Family]) -> None:
     """`ValueError` naming the first value that its feature's family cannot emit."""
     for k, family in enumerate(families):
         column = sequences.X[:, k]
-        bad = (column < family.lowest) | (column > family.highest)
+        bad = family.outside(column)
         if bad.any():
             row = int(np.argmax(bad))
             raise ValueError(

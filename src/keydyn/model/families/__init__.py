@@ -1,8 +1,9 @@
 """The emission families."""
 
+from keydyn.model.families.categorical import Categorical
 from keydyn.model.families.exponential import Exponential
 from keydyn.model.families.gamma import Gamma
 from keydyn.model.families.normal import LogNormal, Normal
 from keydyn.model.families.student import LogStudent, Student
 
-__all__ = ["Exponential", "Gamma", "LogNormal", "LogStudent", "Normal", "Student"]
+__all__ = ["Categorical", "Exponential", "Gamma", "LogNormal", "LogStudent", "Normal", "Student"]

@@ -1,0 +1,123 @@
+"""The POHMM's relatives as detectors, each with the closest equivalent of the published settings.
+
+Two states, log-normal times, the density floor, the start values and the stopping rule are those of
+`HMM.published()`. There is nothing to smooth towards, and so no smoothing. What each adds to the HMM it
+takes from the press-press interval before, or from the key.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from keydyn.detectors.detector import Detector, register
+from keydyn.keystrokes.key_groups import GROUPS, key_group
+from keydyn.keystrokes.samples import Samples
+from keydyn.model import POHMM, ContextHMM, PartiallyHMM, PartlyHMM
+from keydyn.model.arrays import Floats
+from keydyn.model.vocabulary import Types
+
+ACTIVE, PASSIVE = "active", "passive"
+# Keys inside a word; the others end it, begin it or mend it, and people pause there.
+ACTIVE_GROUPS = ("left_letter", "right_letter", "digit")
+Relative = ContextHMM | PartlyHMM | PartiallyHMM
+
+
+class RelativeDetector(Detector):
+    """A relative fitted to all samples of a user; `model` replaces the detector's own pattern."""
+
+    scores_events: ClassVar[bool] = True
+
+    def __init__(self, model: Relative | None = None) -> None:
+        self.model = model
+
+    def pattern(self, samples: Samples) -> Relative:
+        """The unfitted model for samples with these features."""
+        raise NotImplementedError
+
+    def given(self, samples: Samples) -> dict[str, Any]:
+        """What the model is told of samples besides their values."""
+        return {}
+
+    def fit(self, samples: Samples) -> Self:
+        pattern = self.pattern(samples) if self.model is None else self.model
+        parameters = pattern.get_params(deep=False) | {"emission": list(samples.emission)}
+        self.model_ = type(pattern)(**parameters).fit(samples.sequences, **self.given(samples))
+        return self
+
+    def score(self, samples: Samples) -> Floats:
+        return self.model_.score_sequences(samples.sequences, **self.given(samples))
+
+    def score_events(self, samples: Samples) -> Floats:
+        return self.model_.score_samples(samples.sequences, **self.given(samples))
+
+
+@register
+class ContextDetector(RelativeDetector):
+    """The context-HMM: thirds of the interval before choose emission and transition tables."""
+
+    name: ClassVar[str] = "context-hmm"
+    title: ClassVar[str] = "context-HMM"
+
+    def pattern(self, samples: Samples) -> ContextHMM:
+        return ContextHMM(context_feature=interval(samples), **published_settings(ContextHMM))
+
+
+@register
+class PartlyDetector(RelativeDetector):
+    """The partly-HMM, continuous: locations are lines in the value before, transitions logits."""
+
+    name: ClassVar[str] = "partly-hmm"
+    title: ClassVar[str] = "partly-HMM"
+
+    def pattern(self, samples: Samples) -> PartlyHMM:
+        return PartlyHMM(previous_feature=interval(samples), **published_settings(PartlyHMM))
+
+
+@register
+class PartiallyDetector(RelativeDetector):
+    """The partially-HMM: the key is an uncertain label of active or passive typing.
+
+    It is taken as given at which events there is a label, so that models differ by what they say of values
+    and labels only.
+    """
+
+    name: ClassVar[str] = "partially-hmm"
+    title: ClassVar[str] = "partially-HMM"
+
+    def pattern(self, samples: Samples) -> PartiallyHMM:
+        settings = published_settings(PartiallyHMM)
+        return PartiallyHMM(p_observed=None, state_labels=(ACTIVE, PASSIVE), **settings)
+
+    def given(self, samples: Samples) -> dict[str, Any]:
+        return {"labels": key_labels(samples)}
+
+
+def published_settings(kind: type[Relative]) -> dict[str, Any]:
+    """The published settings that a relative shares with the POHMM."""
+    published, own = POHMM.published().get_params(deep=False), kind().get_params(deep=False)
+    return {name: value for name, value in published.items() if name in own and name != "emission"}
+
+
+def interval(samples: Samples) -> int:
+    """The number of the press-press interval among the features; the first feature if there is none."""
+    names = samples.sequences.feature_names or ()
+    return names.index("tau") if "tau" in names else 0
+
+
+def key_labels(samples: Samples) -> Types:
+    """Active for letters and digits, passive for other keys, None where the key is not known.
+
+    Event types that are groups of keys serve as well, and pairs of keys, of which the later counts; whole
+    numbers, such as positions, give no labels.
+    """
+    types = samples.sequences.event_types
+    named = np.empty(len(types) + 1, dtype=object)
+    for n, name in enumerate(types.tolist()):
+        if isinstance(name, str):
+            key = name.rsplit(" ", 1)[-1] or name
+            group = key if key in GROUPS else key_group(key)
+            named[n] = ACTIVE if group in ACTIVE_GROUPS else PASSIVE
+    labels: Types = named[samples.sequences.codes]
+    return labels

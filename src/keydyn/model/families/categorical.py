@@ -1,0 +1,141 @@
+"""The categorical distribution: one of a few things, numbered from 0."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keydyn.model.arrays import Floats, Integers
+from keydyn.model.emissions import NO_MASS, Family, Params, Stats, register
+from keydyn.model.moments import add_stats
+from keydyn.model.settings import is_whole
+from keydyn.model.sums import weighted_sums
+
+# The share of a start that is uniform: EM cannot revive a probability of zero.
+UNIFORM = 0.1
+SUM_TOLERANCE = 1e-6
+
+
+@register
+@dataclass(frozen=True)
+class Categorical(Family):
+    """The categories 0 … n_categories − 1, with probabilities `p0`, `p1`, …; for models of symbols.
+
+    `"categorical"` by name has two categories; `Categorical(n_categories=5)` has five. A category that a
+    state never emitted in fitting has probability zero there, unless `pseudocount` events of each are added
+    to the counts (EM then climbs the penalised likelihood, not the likelihood).
+    """
+
+    n_categories: int = 2
+    pseudocount: float = 0.0
+
+    name: ClassVar[str] = "categorical"
+    lowest: ClassVar[float] = 0.0
+
+    def __post_init__(self) -> None:
+        if not is_whole(self.n_categories) or self.n_categories < 1:
+            raise ValueError(f"n_categories must be a whole number, 1 or more, not {self.n_categories!r}")
+        if not 0.0 <= self.pseudocount < np.inf:
+            raise ValueError(f"pseudocount must be zero or greater, not {self.pseudocount!r}")
+
+    @property
+    def parameters(self) -> tuple[str, ...]:  # type: ignore[override]
+        return tuple(f"p{c}" for c in range(self.n_categories))
+
+    @property
+    def highest(self) -> float:  # type: ignore[override]
+        return float(self.n_categories - 1)
+
+    @property
+    def domain(self) -> str:  # type: ignore[override]
+        return f"a whole number from 0 to {self.n_categories - 1} (n_categories={self.n_categories})"
+
+    def outside(self, x: Floats) -> NDArray[np.bool_]:
+        return super().outside(x) | (np.floor(x) < x)
+
+    def log_density(self, x: Floats, params: Params) -> Floats:
+        shape = np.broadcast_shapes(np.shape(x), *(np.shape(values) for values in params.values()))
+        probability = np.zeros(shape)
+        for c, name in enumerate(self.parameters):
+            probability = np.where(x == c, params[name], probability)
+        with np.errstate(divide="ignore"):
+            logs: Floats = np.log(probability)
+        return logs
+
+    def cdf(self, x: Floats, params: Params) -> Floats:
+        """P(X ≤ x), a staircase."""
+        terms = [np.where(np.asarray(x) >= c, params[name], 0.0) for c, name in enumerate(self.parameters)]
+        total: Floats = np.minimum(np.sum(terms, axis=0), 1.0)
+        return total
+
+    def quantile(self, q: Floats, params: Params) -> Floats:
+        """The least category with P(X ≤ x) ≥ q."""
+        shares = [np.asarray(params[name]) for name in self.parameters]
+        passed, below = np.zeros(np.broadcast_shapes(np.shape(q), shares[0].shape)), np.zeros(shares[0].shape)
+        for c in range(self.n_categories - 1):
+            below = below + shares[c]
+            # Rounding of the sum must not lead to a category of probability zero.
+            more = np.sum(shares[c + 1 :], axis=0) > 0.0
+            passed += (below < q) & more
+        return passed
+
+    def mean(self, params: Params) -> Floats:
+        total: Floats = np.sum([c * params[name] for c, name in enumerate(self.parameters)], axis=0)
+        return total
+
+    def location(self, params: Params) -> Floats:
+        """The mean category, so that states can be numbered."""
+        return self.mean(params)
+
+    def draw(self, generator: np.random.Generator, params: Params) -> Floats:
+        return self.quantile(generator.random(np.shape(params["p0"])), params)
+
+    def start(self, mean: Floats, scale: Floats, shift: Floats) -> Params:
+        """A bell over the categories around each state's place, and some of everything."""
+        middle = np.clip(mean + shift, 0.0, self.highest)
+        width = np.maximum(scale, 0.5)
+        bell = np.stack([np.exp(-0.5 * ((c - middle) / width) ** 2) for c in range(self.n_categories)])
+        shares = (1.0 - UNIFORM) * bell / bell.sum(axis=0) + UNIFORM / self.n_categories
+        return {name: shares[c] for c, name in enumerate(self.parameters)}
+
+    def statistics(self, x: Floats, posterior: Floats, rows: Integers, n_rows: int, params: Params) -> Stats:
+        sums = {
+            name: weighted_sums(rows, n_rows, posterior * (x == c)[:, None])
+            for c, name in enumerate(self.parameters)
+        }
+        return {"count": np.sum(list(sums.values()), axis=0), **sums}
+
+    def merge(self, a: Stats, b: Stats) -> Stats:
+        return add_stats(a, b)
+
+    def update(
+        self, stats: Stats, current: Params, min_scale: float, count_floor: float
+    ) -> tuple[Params, NDArray[np.bool_]]:
+        count = stats["count"]
+        some = count > max(NO_MASS, count_floor)
+        total = np.where(some, count + self.n_categories * self.pseudocount, 1.0)
+        params = {
+            name: np.where(some, (stats[name] + self.pseudocount) / total, current[name])
+            for name in self.parameters
+        }
+        # There is no scale, and so no floor to act.
+        return params, np.zeros(count.shape, dtype=bool)
+
+    def marginal(self, params: Params, weights: Floats) -> Params:
+        return {name: np.sum(weights * params[name], axis=0) for name in self.parameters}
+
+    def interpolate(self, params: Params, marginal: Params, keep: Floats) -> Params:
+        return {name: keep * params[name] + (1.0 - keep) * marginal[name] for name in self.parameters}
+
+    def check(self, params: Params) -> None:
+        values = np.stack([params[name] for name in self.parameters])
+        if (values < 0.0).any():
+            raise ValueError("a probability is negative")
+        if (np.abs(values.sum(axis=0) - 1.0) > SUM_TOLERANCE).any():
+            raise ValueError(f"{', '.join(self.parameters)} must add up to one")
+
+    def free_parameters(self) -> int:
+        return self.n_categories - 1

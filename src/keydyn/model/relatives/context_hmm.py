@@ -1,0 +1,220 @@
+"""The context-HMM (Forchhammer and Rissanen, 1996)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from keydyn.model import sampling
+from keydyn.model.arrays import Floats, Integers
+from keydyn.model.emissions import Family
+from keydyn.model.given import distribution, given_emission
+from keydyn.model.relatives import drawing
+from keydyn.model.relatives.contexts import Bins, Context, Labels, check_context, learnt
+from keydyn.model.relatives.estimation import Result
+from keydyn.model.relatives.past import Past
+from keydyn.model.relatives.relative import Relative
+from keydyn.model.relatives.tables import Evidence, Tables, uniform_tables
+from keydyn.model.sequences import Sequences, as_sequences
+from keydyn.model.settings import Settings, is_whole
+from keydyn.model.vocabulary import SINGLE_TYPE, Types
+
+
+class ContextHMM(Relative):
+    """Hidden Markov model whose emission and hidden state at n + 1 depend on contexts r_n and s_n.
+
+    Each context is a function of the emissions up to n: P(x_{n+1} | z_{n+1}, r_n), P(z_{n+1} | z_n, s_n).
+    The first event of a sequence has a context of its own, "none yet". With one bin it is the HMM.
+
+    Parameters
+    ----------
+    n_states : number of hidden states M
+    emission : a family's name or a `Family`, or one a feature
+    emission_context, transition_context : r and s. A whole number is that many quantile bins of the last
+        value seen, edges learnt in fitting; 1 or None is no context; `Bins(edges, feature)` has edges of
+        your own. A callable gets a `Past` of N events and returns N labels (text or whole numbers, None for
+        none); a name registered with `register_context` is the same and can be saved
+    context_feature : the feature that is binned
+    memory : how many events back a callable sees
+    spread, tol, max_iter, n_init, random_state, fixed, min_scale, order_states, leading_feature,
+    density_floor, count_floor, spread_features, spread_scale, verbose, callback : as in `POHMM`;
+        `spread_scale="type"` is each context's own deviation
+
+    Attributes
+    ----------
+    startprob_ : (M,); transmat_ : (S, M, M) and emission_ : parameters (R, M), one row a context as
+        `emission_context_.names()` and `transition_context_.names()` list them. The last row pools all
+        contexts and serves those that no training event had
+    emission_context_, transition_context_ : the contexts as learnt
+    log_likelihood_, history_, n_iter_, stop_reason_, converged_, n_parameters_, scale_floored_ : as in
+        `POHMM`
+
+    `events` is ignored, except that a callable sees them in its `Past`.
+    """
+
+    def __init__(
+        self,
+        n_states: int = 2,
+        emission: str | Family | Sequence[str | Family] = "lognormal",
+        emission_context: Any = 3,
+        transition_context: Any = 3,
+        *,
+        context_feature: int = 0,
+        memory: int = 1,
+        spread: float = 2.0,
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        n_init: int = 1,
+        random_state: Any = None,
+        fixed: Sequence[str] = (),
+        min_scale: float | str = "auto",
+        order_states: bool = True,
+        leading_feature: int = 0,
+        density_floor: float | None = None,
+        count_floor: float = 0.0,
+        spread_features: str = "all",
+        spread_scale: str = "type",
+        verbose: int = 0,
+        callback: Any = None,
+    ) -> None:
+        self.n_states = n_states
+        self.emission = emission
+        self.emission_context = emission_context
+        self.transition_context = transition_context
+        self.context_feature = context_feature
+        self.memory = memory
+        self.spread = spread
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_init = n_init
+        self.random_state = random_state
+        self.fixed = fixed
+        self.min_scale = min_scale
+        self.order_states = order_states
+        self.leading_feature = leading_feature
+        self.density_floor = density_floor
+        self.count_floor = count_floor
+        self.spread_features = spread_features
+        self.spread_scale = spread_scale
+        self.verbose = verbose
+        self.callback = callback
+
+    @classmethod
+    def from_parameters(
+        cls,
+        startprob: ArrayLike,
+        transmat: ArrayLike,
+        emission: Sequence[Any],
+        *,
+        emission_context: Context,
+        transition_context: Context,
+        **parameters: Any,
+    ) -> Self:
+        """A fitted model from its parameters, states in the order given.
+
+        `transmat` is (S, M, M) and the parameters in `emission`, a list of `(family, loc, scale)` or
+        `(family, {name: array})`, are (R, M): one row for each name that the contexts list. Contexts are
+        `Bins`, `NoContext` or `Labels`.
+        """
+        start = distribution("startprob", startprob, (None,))
+        m = len(start)
+        steps = distribution("transmat", transmat, (transition_context.n_tables, m, m))
+        shape = (emission_context.n_tables, m)
+        emissions = [given_emission(k, item, shape) for k, item in enumerate(emission)]
+        given: dict[str, Any] = {
+            "n_states": m,
+            "emission": [e.distribution for e in emissions],
+            "emission_context": emission_context,
+            "transition_context": transition_context,
+        }
+        made = cls(**(given | parameters))
+        made._settings(len(emissions))
+        made._take_given(Tables(start, steps, emissions), (emission_context, transition_context))
+        return made
+
+    @property
+    def emission_context_(self) -> Context:
+        self._fitted_theta()
+        return self._contexts[0]
+
+    @property
+    def transition_context_(self) -> Context:
+        self._fitted_theta()
+        return self._contexts[1]
+
+    def sample(
+        self,
+        n_events: int = 100,
+        events: Any = None,
+        random_state: Any = None,
+        *,
+        lengths: ArrayLike | None = None,
+    ) -> tuple[Floats, Types, Integers]:
+        """Draw `X` (N, K), event types (N,) and hidden states (N,).
+
+        Event types are those given, for a callable context that looks at them, or all one. With a callable
+        the function is called once for each step of the longest sequence.
+        """
+        drawn = self._to_draw(n_events, events, lengths)
+        generator = sampling.generator_of(random_state)
+        if any(isinstance(context, Labels) for context in self._contexts):
+            X, states = drawing.draw_stepwise(self._theta, self._contexts, drawn, self._memory, generator)
+        else:
+            X, states = drawing.draw_binned(self._theta, self._contexts, drawn.offsets, generator)
+        types = np.full(len(X), SINGLE_TYPE) if events is None else drawn.labels()
+        return X, types, states
+
+    @property
+    def _memory(self) -> int:  # type: ignore[override]
+        """Nothing but a callable looks further back than the last values seen."""
+        functions = any(_is_function(g) for g in (self.emission_context, self.transition_context))
+        return self.memory if functions else 0
+
+    def _settings(self, n_features: int) -> Settings:
+        for name in ("emission_context", "transition_context"):
+            check_context(name, getattr(self, name))
+            if isinstance(getattr(self, name), Bins) and getattr(self, name).feature >= n_features:
+                raise ValueError(f"{name} bins feature {getattr(self, name).feature}; there are {n_features}")
+        if not is_whole(self.context_feature) or not 0 <= self.context_feature < n_features:
+            raise ValueError(
+                f"context_feature must be the number of a feature, 0 to {n_features - 1}, "
+                f"not {self.context_feature!r}"
+            )
+        if not is_whole(self.memory) or self.memory < 1:
+            raise ValueError(f"memory must be a whole number, 1 or more, not {self.memory!r}")
+        return super()._settings(n_features)
+
+    def _as_sequences(self, X: Any, events: Any, lengths: ArrayLike | None) -> Sequences:
+        """With events only where a function may look at them."""
+        if self._memory == 0:
+            return super()._as_sequences(X, events, lengths)
+        return as_sequences(X, events, lengths)
+
+    def _learn_contexts(self, past: Past, X: Floats, event_weights: Floats) -> tuple[Context, Context]:
+        emission, transition = (
+            learnt(given, past, X, event_weights, int(self.context_feature))
+            for given in (self.emission_context, self.transition_context)
+        )
+        return emission, transition
+
+    def _start(
+        self,
+        evidence: Evidence,
+        contexts: tuple[Context, Context],
+        settings: Settings,
+        jitter: np.random.Generator | None,
+    ) -> Tables:
+        return uniform_tables(evidence, contexts[0].n_rows, contexts[1].n_rows, settings, jitter)
+
+    def _finished(
+        self, result: Result[Tables], evidence: Evidence, contexts: tuple[Context, Context]
+    ) -> Tables:
+        pool = [context.n_tables > context.n_rows for context in contexts]
+        return result.theta.with_pooled(evidence, result.posterior, *pool)
+
+
+def _is_function(given: Any) -> bool:
+    return isinstance(given, (str, Labels)) or callable(given)

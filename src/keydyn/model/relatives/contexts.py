@@ -1,0 +1,235 @@
+"""Contexts: functions of what was seen up to an event that choose the tables for the next one.
+
+A context has one row of parameters for each of its values, one for "none yet", and one that pools them all,
+for values that no training event had.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keydyn.model import vocabulary
+from keydyn.model.arrays import Floats, Integers
+from keydyn.model.relatives.past import Past
+from keydyn.model.sequences import as_numbers
+from keydyn.model.settings import is_whole
+from keydyn.model.vocabulary import MISSING
+
+Function = Callable[[Past], Any]
+NOT_SAVED = (
+    "a context that is a callable cannot be saved: register it with register_context and fit the model "
+    "with its name"
+)
+
+
+@dataclass(frozen=True)
+class Context(ABC):
+    """A learnt context. `rows` numbers the tables: its values, then "none yet", then the pooled row."""
+
+    @property
+    @abstractmethod
+    def n_rows(self) -> int:
+        """Rows that can be learnt, the pooled one not counted."""
+
+    @abstractmethod
+    def rows(self, past: Past) -> Integers:
+        """The row of each event, `n_rows` where its context has none."""
+
+    @abstractmethod
+    def names(self) -> list[str]:
+        """What the rows stand for, for people; the pooled row is the last."""
+
+    @property
+    def n_tables(self) -> int:
+        """All rows, the pooled one included."""
+        return self.n_rows + 1
+
+
+@dataclass(frozen=True)
+class NoContext(Context):
+    """One row for all events, the first included: nothing is conditioned on."""
+
+    @property
+    def n_rows(self) -> int:
+        return 1
+
+    @property
+    def n_tables(self) -> int:
+        return 1
+
+    def rows(self, past: Past) -> Integers:
+        return np.zeros(len(past.last), dtype=np.int64)
+
+    def names(self) -> list[str]:
+        return ["any"]
+
+
+@dataclass(frozen=True)
+class Bins(Context):
+    """Bins of the last value seen of one feature; a value on an edge belongs below it."""
+
+    edges: tuple[float, ...]
+    feature: int = 0
+
+    def __post_init__(self) -> None:
+        edges = as_numbers("edges", self.edges)
+        if edges.ndim != 1 or not np.isfinite(edges).all() or (np.diff(edges) <= 0).any():
+            raise ValueError(f"edges must be finite and rising, not {self.edges!r}")
+        if not is_whole(self.feature) or self.feature < 0:
+            raise ValueError(f"feature must be the number of a feature, not {self.feature!r}")
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.edges) + 2
+
+    def rows(self, past: Past) -> Integers:
+        values = past.last[:, self.feature]
+        rows = np.searchsorted(np.array(self.edges, dtype=np.float64), values, side="left")
+        return np.where(np.isnan(values), len(self.edges) + 1, rows).astype(np.int64)
+
+    def names(self) -> list[str]:
+        bounds = [f"{edge:g}" for edge in self.edges]
+        between = [f"{a} to {b}" for a, b in pairwise(bounds)]
+        bins = [f"up to {bounds[0]}", *between, f"above {bounds[-1]}"] if bounds else ["any value"]
+        return [*bins, "none yet", "pooled"]
+
+
+@dataclass(frozen=True)
+class Labels(Context):
+    """What a function calls the past; `labels` are the names it gave in fitting.
+
+    `name` is what the function is registered as, or None.
+    """
+
+    function: Function
+    labels: tuple[Any, ...]
+    name: str | None = None
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.labels) + 1
+
+    def rows(self, past: Past) -> Integers:
+        codes, types = named(self.function, past)
+        known = vocabulary.places_of(np.array(self.labels)) if self.labels else {}
+        none, unseen = len(self.labels), len(self.labels) + 1
+        table = np.array([known.get(label, unseen) for label in types.tolist()] + [none], dtype=np.int64)
+        return table[codes]
+
+    def names(self) -> list[str]:
+        return [*map(str, self.labels), "none yet", "pooled"]
+
+
+_REGISTERED: dict[str, Function] = {}
+
+
+def register_context(name: str, function: Function | None = None) -> Any:
+    """Make a context function known by a name, so that models with it can be saved; usable as a decorator.
+
+    The function gets a `Past` of N events and returns N labels, text or whole numbers, None where there is
+    no context.
+    """
+    if function is None:
+        return lambda given: register_context(name, given)
+    if _REGISTERED.get(name, function) is not function:
+        raise ValueError(f"there is a context {name!r} already")
+    _REGISTERED[name] = function
+    return function
+
+
+def check_context(parameter: str, given: Any) -> None:
+    """`ValueError` if a constructor's parameter describes no context."""
+    if isinstance(given, str):
+        if given not in _REGISTERED:
+            known = ", ".join(map(repr, _REGISTERED)) or "none"
+            raise ValueError(f"{parameter} {given!r} is not registered; there are: {known}")
+    elif not (
+        given is None or isinstance(given, Context) or callable(given) or (is_whole(given) and given >= 1)
+    ):
+        raise ValueError(
+            f"{parameter} must be a number of bins, None, a Bins, a callable or a registered name, "
+            f"not {given!r}"
+        )
+
+
+def learnt(given: Any, past: Past, X: Floats, weights: Floats, feature: int) -> Context:
+    """The context that a constructor's parameter describes, learnt from the training events."""
+    if given is None or (is_whole(given) and given == 1):
+        return NoContext()
+    if isinstance(given, (NoContext, Bins)):
+        return given
+    if is_whole(given):
+        return Bins(quantile_edges(X[:, feature], weights, int(given)), feature)
+    name, function = (given.name, given.function) if isinstance(given, Labels) else (None, given)
+    if isinstance(given, str):
+        name, function = given, _REGISTERED[given]
+    return Labels(function, tuple(named(function, past)[1].tolist()), name)
+
+
+def named(function: Function, past: Past) -> tuple[Integers, NDArray[Any]]:
+    """A function's answer as codes and distinct labels; the first event of a sequence has none, −1."""
+    labels = vocabulary.as_labels(function(past))
+    if len(labels) != len(past.begun):
+        raise ValueError(f"the context function gave {len(labels)} labels for {len(past.begun)} events")
+    if labels.dtype.kind == "b":
+        labels = labels.astype(np.int64)
+    given = labels.astype(object)
+    given[~past.begun] = None
+    try:
+        codes, types = vocabulary.encode(given)
+    except ValueError as error:
+        raise ValueError(f"the context function's answer is no context: {error}") from None
+    return np.where(past.begun, codes, MISSING), types
+
+
+def quantile_edges(values: Floats, weights: Floats, n_bins: int) -> tuple[float, ...]:
+    """Edges between n_bins bins of equal weight; fewer where values are too much alike.
+
+    Each edge is a value that occurred: the least with at least its share of the weight up to it.
+    """
+    present = ~np.isnan(values)
+    order = np.argsort(values[present], kind="stable")
+    ordered = values[present][order]
+    below = np.cumsum(weights[present][order])
+    shares = np.arange(1, n_bins) / n_bins
+    edges = np.unique(ordered[np.searchsorted(below, shares * below[-1], side="left")])
+    return tuple(edges[edges < ordered[-1]].tolist())
+
+
+def described(context: Context) -> dict[str, Any]:
+    """A context as plain values for a file; a `ValueError` if it cannot be written."""
+    if isinstance(context, NoContext):
+        return {"kind": "none"}
+    if isinstance(context, Bins):
+        return {"kind": "bins", "edges": list(context.edges), "feature": int(context.feature)}
+    assert isinstance(context, Labels)
+    if context.name is None:
+        raise ValueError(NOT_SAVED)
+    return {"kind": "labels", "name": context.name, "labels": list(context.labels)}
+
+
+def restored(spec: Any) -> Context:
+    """A context from what `described` wrote; a `ValueError` if it is none."""
+    if not isinstance(spec, dict):
+        raise ValueError(f"a context is described by a dict, not {spec!r}")
+    fields = {"none": set(), "bins": {"edges", "feature"}, "labels": {"name", "labels"}}
+    kind = spec.get("kind")
+    if kind not in fields or set(spec) != {"kind", *fields[kind]}:
+        raise ValueError(f"this describes no context: {spec!r}")
+    if kind == "none":
+        return NoContext()
+    if kind == "bins":
+        return Bins(tuple(spec["edges"]), spec["feature"])
+    if spec["name"] not in _REGISTERED:
+        raise ValueError(f"the context {spec['name']!r} is not registered: register it before loading")
+    labels = spec["labels"]
+    if labels:
+        vocabulary.check_types(labels)
+    return Labels(_REGISTERED[spec["name"]], tuple(labels), spec["name"])

@@ -1,0 +1,163 @@
+"""Drawing hidden states and emissions where each event's tables depend on the values before it.
+
+Emissions are drawn ahead for every table and state that an event could use, and a compiled walk picks from
+them; so nothing but a caller's own context function runs once an event.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from keydyn.model.arrays import Floats, Integers, compiled
+from keydyn.model.families.log_scale import LARGEST
+from keydyn.model.relatives.contexts import Bins, Context, NoContext
+from keydyn.model.relatives.past import Past
+from keydyn.model.relatives.tables import Tables
+from keydyn.model.sequences import Sequences
+
+
+@compiled
+def pick(probabilities: Floats, uniform: float) -> int:
+    """The state that a uniform number falls on; never one of probability zero."""
+    below, state = 0.0, 0
+    for j in range(len(probabilities)):
+        if probabilities[j] > 0.0:
+            state = j
+        below += probabilities[j]
+        if uniform < below:
+            break
+    return state
+
+
+@compiled
+def walk_tables(
+    offsets: Integers,
+    startprob: Floats,
+    transmat: Floats,
+    first_row: int,
+    first_step: int,
+    next_row: Integers,
+    next_step: Integers,
+    uniforms: Floats,
+    rows: Integers,
+    states: Integers,
+) -> None:
+    """States and emission rows; `next_row` and `next_step` (N, R, M) say what a drawn value leads to."""
+    for s in range(len(offsets) - 1):
+        row, step = first_row, first_step
+        for n in range(offsets[s], offsets[s + 1]):
+            if n == offsets[s]:
+                states[n] = pick(startprob, uniforms[n])
+            else:
+                states[n] = pick(transmat[step, states[n - 1]], uniforms[n])
+            rows[n] = row
+            step = next_step[n, row, states[n]]
+            row = next_row[n, row, states[n]]
+
+
+def draw_binned(
+    tables: Tables, contexts: tuple[Context, Context], offsets: Integers, generator: np.random.Generator
+) -> tuple[Floats, Integers]:
+    """Values (N, K) and states (N,) where contexts are bins of the value before, or none."""
+    n, m, n_rows = int(offsets[-1]), tables.n_states, contexts[0].n_rows
+    ahead = np.empty((n, n_rows, m, len(tables.emission)))
+    for k, emission in enumerate(tables.emission):
+        shape = (n, n_rows, m)
+        params = {name: np.broadcast_to(v[:n_rows], shape) for name, v in emission.params.items()}
+        ahead[..., k] = emission.distribution.draw(generator, params)
+    (first_row, next_row), (first_step, next_step) = (_leads_to(context, ahead) for context in contexts)
+    rows, states = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+    walk_tables(
+        offsets,
+        tables.startprob,
+        tables.transmat,
+        first_row,
+        first_step,
+        next_row,
+        next_step,
+        generator.random(n),
+        rows,
+        states,
+    )
+    return ahead[np.arange(n), rows, states], states
+
+
+def _leads_to(context: Context, values: Floats) -> tuple[int, Integers]:
+    """A context's row at the first event, and after each of some values (…, K)."""
+    if isinstance(context, NoContext):
+        return 0, np.zeros(values.shape[:-1], dtype=np.int64)
+    assert isinstance(context, Bins)
+    edges = np.array(context.edges, dtype=np.float64)
+    return len(edges) + 1, np.searchsorted(edges, values[..., context.feature], side="left").astype(np.int64)
+
+
+@compiled
+def walk_linear(
+    offsets: Integers,
+    startprob: Floats,
+    transmat: Floats,
+    emission_slopes: Floats,
+    transition_slopes: Floats,
+    centre: Floats,
+    feature: int,
+    ahead: Floats,
+    uniforms: Floats,
+    values: Floats,
+    states: Integers,
+) -> None:
+    """States and values on the working scale; `ahead` (N, M, K) are draws at an average value before."""
+    n_states, n_features = len(startprob), len(centre)
+    chances = np.empty(n_states)
+    for s in range(len(offsets) - 1):
+        for n in range(offsets[s], offsets[s + 1]):
+            if n == offsets[s]:
+                states[n] = pick(startprob, uniforms[n])
+            else:
+                deviation = values[n - 1, feature] - centre[feature]
+                from_state = states[n - 1]
+                largest = np.max(transition_slopes[from_state] * deviation)
+                for j in range(n_states):
+                    tilt = np.exp(transition_slopes[from_state, j] * deviation - largest)
+                    chances[j] = transmat[from_state, j] * tilt
+                states[n] = pick(chances / chances.sum(), uniforms[n])
+            for k in range(n_features):
+                values[n, k] = ahead[n, states[n], k]
+                if n > offsets[s]:
+                    values[n, k] += emission_slopes[k, states[n]] * (values[n - 1, k] - centre[k])
+
+
+def on_input_scale(values: Floats, on_log_scale: bool) -> Floats:
+    """Working values as the input's; the nearest positive number where e^x is none."""
+    if not on_log_scale:
+        return values
+    bound = np.log(LARGEST)
+    return np.exp(np.clip(values, -bound, bound))
+
+
+def draw_stepwise(
+    tables: Tables,
+    contexts: tuple[Context, Context],
+    drawn: Sequences,
+    memory: int,
+    generator: np.random.Generator,
+) -> tuple[Floats, Integers]:
+    """The same for contexts that only a caller's function knows: all sequences advance together."""
+    lengths, labels = drawn.lengths, drawn.labels().astype(object)
+    X, states = np.empty_like(drawn.X), np.empty(len(drawn.X), dtype=np.int64)
+    past = Past.none(len(drawn), memory, X.shape[1])
+    going = np.arange(len(drawn))
+    for n in range(int(lengths.max())):
+        kept = lengths[going] > n
+        going, past = going[kept], past.at(np.flatnonzero(kept))
+        here = drawn.offsets[going] + n
+        row, step = (context.rows(past) for context in contexts)
+        if n == 0:
+            chances = np.broadcast_to(tables.startprob, (len(going), tables.n_states))
+        else:
+            chances = tables.transmat[step, states[here - 1]]
+        reached = np.cumsum(chances, axis=1) / chances.sum(axis=1, keepdims=True)
+        states[here] = np.sum(reached[:, :-1] <= generator.random(len(going))[:, None], axis=1)
+        for k, emission in enumerate(tables.emission):
+            X[here, k] = emission.distribution.draw(generator, emission.at((row, states[here])))
+        past = past.after(X[here], labels[here])
+    return X, states

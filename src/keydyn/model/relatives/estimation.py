@@ -1,0 +1,114 @@
+"""Expectation–maximisation for any relative: it sees tables, an index an event into each, and a factor."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import Generic, Protocol, Self, TypeVar
+
+import numpy as np
+
+from keydyn.model import lattice as lattices
+from keydyn.model.arrays import Floats, Integers
+from keydyn.model.emissions import Emission
+from keydyn.model.fitting import ROUNDING, Iteration
+from keydyn.model.lattice import Lattice, Posterior
+from keydyn.model.relatives.tables import Evidence, Floored, Tables, lattice_of
+from keydyn.model.settings import Settings
+
+
+class Theta(Protocol):
+    """What EM needs of a relative's parameters."""
+
+    @property
+    def startprob(self) -> Floats: ...
+
+    @property
+    def emission(self) -> list[Emission]: ...
+
+    def tables_for(self, last: Floats) -> Tables: ...
+
+    def log_factor(self, labels: Integers | None) -> Floats | None: ...
+
+    def maximised(
+        self, evidence: Evidence, posterior: Posterior, settings: Settings
+    ) -> tuple[Self, Floored]: ...
+
+    def pooled_emission(self, evidence: Evidence, posterior: Posterior) -> list[Emission]: ...
+
+    def reordered(self, order: Integers) -> Self: ...
+
+
+AnyTheta = TypeVar("AnyTheta", bound=Theta)
+
+
+@dataclass(frozen=True)
+class Result(Generic[AnyTheta]):
+    """A finished climb from one start.
+
+    Attributes
+    ----------
+    theta : the result; posterior : of the last E-step, under the result unless it was `max_iter`
+    log_likelihood : of the result; history : (n_iter,) at each E-step
+    stop_reason : "tol", "max_iter", "decrease" or "callback"
+    floored : for each feature, where the scale floor acted in the last M-step
+    """
+
+    theta: AnyTheta
+    posterior: Posterior
+    log_likelihood: float
+    history: Floats
+    stop_reason: str
+    floored: Floored
+
+
+def climb(start: AnyTheta, evidence: Evidence, settings: Settings, number: int = 0) -> Result[AnyTheta]:
+    """Expectation → maximisation, until the log-likelihood gains less than `tol`."""
+    theta = start
+    history: list[float] = []
+    floored: Floored = [np.zeros(len(start.startprob), dtype=bool) for _ in start.emission]
+    for _ in range(settings.max_iter):
+        lattice = evident_lattice(theta, evidence, settings.density_floor)
+        posterior = lattices.posterior(lattice, evidence.weights)
+        lattices.check_possible(posterior.increments, evidence.offsets)
+        history.append(_total(posterior.increments, evidence))
+        reason = _why_stop(history, settings, number)
+        if reason is not None:
+            return Result(theta, posterior, history[-1], np.array(history), reason, floored)
+        theta, floored = theta.maximised(evidence, posterior, settings)
+    final = lattices.filtered(evident_lattice(theta, evidence, settings.density_floor))[1]
+    total = _total(final, evidence)
+    return Result(theta, posterior, total, np.array(history), "max_iter", floored)
+
+
+def evident_lattice(theta: Theta, evidence: Evidence, floor: float | None) -> Lattice:
+    """The training events laid out for the kernels."""
+    return lattice_of(
+        theta.tables_for(evidence.last),
+        evidence.X,
+        evidence.offsets,
+        evidence.rows,
+        evidence.steps,
+        theta.log_factor(evidence.labels),
+        floor,
+    )
+
+
+def _total(increments: Floats, evidence: Evidence) -> float:
+    return float(evidence.weights @ lattices.per_sequence(increments, evidence.offsets))
+
+
+def _why_stop(history: list[float], settings: Settings, number: int) -> str | None:
+    gain = history[-1] - history[-2] if len(history) > 1 else np.inf
+    if settings.verbose:
+        print(
+            f"start {number}, iteration {len(history)}: log-likelihood {history[-1]:.6f}, gain {gain:.3g}",
+            file=sys.stderr,
+        )
+    if settings.callback is not None and settings.callback(
+        Iteration(len(history), history[-1], gain, number)
+    ):
+        return "callback"
+    if gain < -ROUNDING * (1.0 + abs(history[-1])):
+        return "decrease"
+    return "tol" if gain < settings.tol or gain == 0.0 else None

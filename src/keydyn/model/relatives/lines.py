@@ -1,0 +1,166 @@
+"""Parameters that are lines and logits in the value before: the continuous partly-HMM's θ."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+
+from keydyn.model.arrays import Floats, Integers
+from keydyn.model.emissions import Emission
+from keydyn.model.lattice import Posterior
+from keydyn.model.relatives.contexts import Context
+from keydyn.model.relatives.drawing import on_input_scale, walk_linear
+from keydyn.model.relatives.past import Past
+from keydyn.model.relatives.regression import line_update, logit_update, tilted
+from keydyn.model.relatives.tables import Evidence, Floored, Tables, reordered_emission, start_update
+from keydyn.model.settings import Settings
+
+
+@dataclass(frozen=True)
+class EachItsOwn(Context):
+    """Every event has tables of its own, made from the value before."""
+
+    @property
+    def n_rows(self) -> int:
+        return 1
+
+    @property
+    def n_tables(self) -> int:
+        return 1
+
+    def rows(self, past: Past) -> Integers:
+        return np.arange(len(past.last), dtype=np.int64)
+
+    def names(self) -> list[str]:
+        return ["average"]
+
+
+@dataclass(frozen=True)
+class Lines:
+    """θ that varies with u, the deviation of the last value from the centre, on the working scale.
+
+    Attributes
+    ----------
+    startprob : (M,); transmat : (M, M) a[i, j] at u = 0; emission : parameters (1, M) at u = 0
+    emission_slopes : (K, M) b: the location of feature k is loc + b[k, j] u[k]
+    transition_slopes : (M, M) c, zero on the diagonal: a[i, j | u] ∝ a[i, j] exp(c[i, j] u)
+    centre : (K,) the average value of each feature on its working scale
+    feature : the feature whose u the transitions see
+    free_slopes : whether fitting changes the slopes
+    """
+
+    startprob: Floats
+    transmat: Floats
+    emission: list[Emission]
+    emission_slopes: Floats
+    transition_slopes: Floats
+    centre: Floats
+    feature: int
+    free_slopes: bool = True
+
+    def deviations(self, last: Floats) -> Floats:
+        """u (N, K); zero where no value was seen yet."""
+        working = np.stack([e.distribution.working(last[:, k]) for k, e in enumerate(self.emission)], axis=1)
+        return np.nan_to_num(working - self.centre)
+
+    def tables_for(self, last: Floats) -> Tables:
+        """The tables that each event uses, one row an event."""
+        u = self.deviations(last)
+        emission = []
+        for k, e in enumerate(self.emission):
+            shape = (len(last), len(self.startprob))
+            params = {name: np.broadcast_to(values, shape) for name, values in e.params.items()}
+            params["loc"] = e.params["loc"] + self.emission_slopes[k] * u[:, k : k + 1]
+            emission.append(e.replace(params))
+        steps = tilted(self.transmat, self.transition_slopes, u[:, self.feature])
+        return Tables(self.startprob, steps, emission)
+
+    def log_factor(self, labels: Integers | None) -> Floats | None:
+        return None
+
+    def maximised(self, evidence: Evidence, posterior: Posterior, settings: Settings) -> tuple[Self, Floored]:
+        """The M-step: least squares for the lines, Newton's method for the logits."""
+        weighted = posterior.states * evidence.event_weights
+        u = self.deviations(evidence.last)
+        startprob, transmat, steepness = self.startprob, self.transmat, self.transition_slopes
+        if "start" not in settings.fixed:
+            startprob = start_update(weighted, evidence, settings)
+        if "transitions" not in settings.fixed:
+            later = posterior.transitions.any(axis=(1, 2))
+            transmat, steepness = logit_update(
+                transmat,
+                steepness,
+                u[later, self.feature],
+                posterior.transitions[later],
+                settings.count_floor,
+                self.free_slopes,
+            )
+        emission, slopes = list(self.emission), self.emission_slopes.copy()
+        floored = [np.zeros((1, len(startprob)), dtype=bool) for _ in emission]
+        if "emission" not in settings.fixed:
+            for k, e in enumerate(emission):
+                params, slopes[k], floored[k] = line_update(
+                    e.distribution,
+                    evidence.X[:, k],
+                    u[:, k],
+                    weighted,
+                    e.params,
+                    slopes[k],
+                    evidence.least_scale(k, settings),
+                    settings.count_floor,
+                    self.free_slopes,
+                )
+                emission[k] = e.replace(params)
+        theta = replace(
+            self,
+            startprob=startprob,
+            transmat=transmat,
+            emission=emission,
+            emission_slopes=slopes,
+            transition_slopes=steepness,
+        )
+        return theta, floored
+
+    def pooled_emission(self, evidence: Evidence, posterior: Posterior) -> list[Emission]:
+        """The emission after an average value."""
+        return [e.replace({name: values[0] for name, values in e.params.items()}) for e in self.emission]
+
+    def reordered(self, order: Integers) -> Self:
+        """The same with states renumbered."""
+        square = np.ix_(order, order)
+        return replace(
+            self,
+            startprob=np.ascontiguousarray(self.startprob[order]),
+            transmat=np.ascontiguousarray(self.transmat[square]),
+            emission=reordered_emission(self.emission, order),
+            emission_slopes=np.ascontiguousarray(self.emission_slopes[:, order]),
+            transition_slopes=np.ascontiguousarray(self.transition_slopes[square]),
+        )
+
+    def drawn(self, offsets: Integers, generator: np.random.Generator) -> tuple[Floats, Integers]:
+        """Values (N, K) and states (N,) drawn from the model."""
+        n, m = int(offsets[-1]), len(self.startprob)
+        ahead = np.empty((n, m, len(self.emission)))
+        for k, e in enumerate(self.emission):
+            params = {name: np.broadcast_to(values, (n, m)) for name, values in e.params.items()}
+            ahead[..., k] = e.distribution.working(e.distribution.draw(generator, params))
+        values, states = np.empty((n, len(self.emission))), np.empty(n, dtype=np.int64)
+        walk_linear(
+            offsets,
+            self.startprob,
+            self.transmat,
+            self.emission_slopes,
+            self.transition_slopes,
+            self.centre,
+            self.feature,
+            ahead,
+            generator.random(n),
+            values,
+            states,
+        )
+        columns = [
+            on_input_scale(values[:, k], e.distribution.on_log_scale) for k, e in enumerate(self.emission)
+        ]
+        return np.stack(columns, axis=1), states

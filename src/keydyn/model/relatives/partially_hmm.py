@@ -1,0 +1,337 @@
+"""The partially-HMM (Ozkan, Akman and Kozat, 2014)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from keydyn.model import sampling, vocabulary, walks
+from keydyn.model.arrays import Floats, Integers
+from keydyn.model.criteria import Criterion
+from keydyn.model.emissions import Family
+from keydyn.model.given import distribution, given_emission
+from keydyn.model.relatives.contexts import Context, NoContext
+from keydyn.model.relatives.labels import (
+    LabelledSequences,
+    LabelledTables,
+    Reliability,
+    is_probability,
+    labelled,
+    lined_up,
+    states_named,
+)
+from keydyn.model.relatives.past import Past
+from keydyn.model.relatives.relative import Relative
+from keydyn.model.relatives.tables import Evidence, Tables, uniform_tables
+from keydyn.model.sequences import Sequences
+from keydyn.model.settings import Settings
+from keydyn.model.vocabulary import MISSING, Types
+
+# Where the probability of a right label starts, if it is estimated.
+START_TRUE = 0.9
+
+
+class PartiallyHMM(Relative):
+    """Hidden Markov model in which an uncertain label of the hidden state is seen at some events.
+
+    A label is seen with probability `p_observed`, whatever the state, and is then right with probability
+    `p_true`; a wrong one is any of the others, each as likely. Every method takes `labels=`, one an event,
+    None or NaN where none was seen, in the form that events have; likelihoods are then ln P(x, labels).
+    Without `labels` nobody looked, and it is the HMM.
+
+    Parameters
+    ----------
+    n_states : number of hidden states M
+    emission : a family's name or a `Family`, or one a feature
+    p_observed : "estimate", or a number; None takes as given at which events labels are seen
+    p_true : "estimate", or a number; with 1 the labelled events are supervised
+    state_labels : the M labels, by state; None takes those of the training data, sorted. With
+        `order_states` states are renumbered after the fit and each keeps its label: see `state_labels_`
+    spread, tol, max_iter, n_init, random_state, fixed, min_scale, order_states, leading_feature,
+    density_floor, count_floor, spread_features, spread_scale, verbose, callback : as in `POHMM`
+
+    Attributes
+    ----------
+    startprob_ : (M,); transmat_ : (M, M); emission_ : parameters (1, M)
+    p_observed_, p_true_ : as given or estimated
+    state_labels_ : (M,) the label of each state, None for one that no label names;
+        `state_labels_[predict(X)]` are labels for all events
+    log_likelihood_, history_, n_iter_, stop_reason_, converged_, n_parameters_, scale_floored_ : as in
+        `POHMM`
+
+    `events` is ignored.
+    """
+
+    def __init__(
+        self,
+        n_states: int = 2,
+        emission: str | Family | Sequence[str | Family] = "lognormal",
+        p_observed: float | str | None = "estimate",
+        p_true: float | str = "estimate",
+        *,
+        state_labels: Sequence[Any] | None = None,
+        spread: float = 2.0,
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        n_init: int = 1,
+        random_state: Any = None,
+        fixed: Sequence[str] = (),
+        min_scale: float | str = "auto",
+        order_states: bool = True,
+        leading_feature: int = 0,
+        density_floor: float | None = None,
+        count_floor: float = 0.0,
+        spread_features: str = "all",
+        spread_scale: str = "type",
+        verbose: int = 0,
+        callback: Any = None,
+    ) -> None:
+        self.n_states = n_states
+        self.emission = emission
+        self.p_observed = p_observed
+        self.p_true = p_true
+        self.state_labels = state_labels
+        self.spread = spread
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_init = n_init
+        self.random_state = random_state
+        self.fixed = fixed
+        self.min_scale = min_scale
+        self.order_states = order_states
+        self.leading_feature = leading_feature
+        self.density_floor = density_floor
+        self.count_floor = count_floor
+        self.spread_features = spread_features
+        self.spread_scale = spread_scale
+        self.verbose = verbose
+        self.callback = callback
+
+    @classmethod
+    def from_parameters(
+        cls,
+        startprob: ArrayLike,
+        transmat: ArrayLike,
+        emission: Sequence[Any],
+        *,
+        p_observed: float | None,
+        p_true: float,
+        state_labels: Sequence[Any] | None = None,
+        **parameters: Any,
+    ) -> Self:
+        """A fitted model from its parameters, states in the order given.
+
+        `transmat` is (M, M); `emission` a list of `(family, loc, scale)` or `(family, {name: array})` with
+        arrays (1, M). Labels are the states' numbers if not given.
+        """
+        start = distribution("startprob", startprob, (None,))
+        m = len(start)
+        steps = distribution("transmat", transmat, (m, m))
+        emissions = [given_emission(k, item, (1, m)) for k, item in enumerate(emission)]
+        names = tuple(range(m)) if state_labels is None else tuple(state_labels)
+        given: dict[str, Any] = {
+            "n_states": m,
+            "emission": [e.distribution for e in emissions],
+            "p_observed": p_observed,
+            "p_true": p_true,
+            "state_labels": names,
+        }
+        made = cls(**(given | parameters))
+        made._settings(len(emissions))
+        theta = LabelledTables(start, steps[None], emissions, Reliability(p_observed, p_true), names)
+        made._take_given(theta, (NoContext(), NoContext()))
+        return made
+
+    @property
+    def transmat_(self) -> Floats:
+        transmat: Floats = self._fitted_theta().transmat[0]
+        return transmat
+
+    @property
+    def p_observed_(self) -> float | None:
+        observed: float | None = self._fitted_theta().reliability.observed
+        return observed
+
+    @property
+    def p_true_(self) -> float:
+        return float(self._fitted_theta().reliability.true)
+
+    @property
+    def state_labels_(self) -> Types:
+        names = self._fitted_theta().names
+        labels: Types = np.empty(len(names), dtype=object)
+        labels[:] = names
+        return labels
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        events: Any = None,
+        lengths: ArrayLike | None = None,
+        labels: Any = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Estimate the parameters by expectation–maximisation; see `Relative.fit` for the other arguments."""
+        return self._fit(labelled(X, labels, lengths), sample_weight)
+
+    def score(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        events: Any = None,
+        lengths: ArrayLike | None = None,
+        labels: Any = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> float:
+        return super().score(labelled(X, labels, lengths), sample_weight=sample_weight)
+
+    def score_sequences(
+        self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None, labels: Any = None
+    ) -> Floats:
+        return super().score_sequences(labelled(X, labels, lengths))
+
+    def score_samples(
+        self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None, labels: Any = None
+    ) -> Floats:
+        return super().score_samples(labelled(X, labels, lengths))
+
+    def predict_proba(
+        self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None, labels: Any = None
+    ) -> Floats:
+        return super().predict_proba(labelled(X, labels, lengths))
+
+    def filter_proba(
+        self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None, labels: Any = None
+    ) -> Floats:
+        return super().filter_proba(labelled(X, labels, lengths))
+
+    def predict(
+        self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None, labels: Any = None
+    ) -> Integers:
+        return super().predict(labelled(X, labels, lengths))
+
+    def decode(
+        self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None, labels: Any = None
+    ) -> tuple[Floats, Integers]:
+        return super().decode(labelled(X, labels, lengths))
+
+    def aic(
+        self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None, labels: Any = None
+    ) -> Criterion:
+        return super().aic(labelled(X, labels, lengths))
+
+    def bic(
+        self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None, labels: Any = None
+    ) -> Criterion:
+        return super().bic(labelled(X, labels, lengths))
+
+    def online(
+        self,
+        state: dict[str, Any] | None = None,
+        *,
+        n_streams: int | None = None,
+        labelled: bool = False,
+    ) -> Any:
+        """As the other models'; with `labelled`, `update` takes a label, None where none is seen."""
+        return self._opened(state, n_streams, labelled)
+
+    def sample(
+        self,
+        n_events: int = 100,
+        events: Any = None,
+        random_state: Any = None,
+        *,
+        lengths: ArrayLike | None = None,
+    ) -> tuple[Floats, Types, Integers]:
+        """Draw `X` (N, K), labels (N,), None where none is seen, and hidden states (N,).
+
+        Where it is taken as given at which events labels are seen, they are seen at all.
+        """
+        offsets = self._to_draw(n_events, events, lengths).offsets
+        generator = sampling.generator_of(random_state)
+        theta, n = self._theta, int(offsets[-1])
+        states, zeros = np.empty(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+        walks.walk_states(
+            offsets,
+            zeros[: len(offsets) - 1],
+            theta.startprob[None],
+            zeros,
+            theta.transmat,
+            generator.random(n),
+            states,
+        )
+        X = np.stack([e.distribution.draw(generator, e.at((zeros, states))) for e in theta.emission], axis=1)
+        named = np.append(self.state_labels_, [None])
+        return X, named[theta.reliability.drawn(states, theta.n_states, generator)], states
+
+    def _settings(self, n_features: int) -> Settings:
+        settings = super()._settings(n_features)
+        for name, words in (("p_observed", "'estimate', None or"), ("p_true", "'estimate' or")):
+            given = getattr(self, name)
+            estimated = isinstance(given, str) and given == "estimate"
+            if not (estimated or is_probability(given) or (given is None and name == "p_observed")):
+                raise ValueError(f"{name} must be {words} a number from 0 to 1, not {given!r}")
+        if settings.n_states == 1 and not isinstance(self.p_true, str) and self.p_true != 1:
+            raise ValueError("with one state there is no wrong label: p_true must be 1")
+        if self.state_labels is not None:
+            names = vocabulary.check_types(self.state_labels)
+            if len(names) != settings.n_states:
+                raise ValueError(f"state_labels has {len(names)} labels for {settings.n_states} states")
+        return settings
+
+    def _as_sequences(self, X: Any, events: Any, lengths: ArrayLike | None) -> Sequences:
+        return labelled(X, None, lengths)
+
+    def _learn_contexts(self, past: Past, X: Floats, event_weights: Floats) -> tuple[Context, Context]:
+        return NoContext(), NoContext()
+
+    def _labels_in_fitting(self, sequences: Sequences) -> tuple[Integers | None, tuple[Any, ...]]:
+        assert isinstance(sequences, LabelledSequences)
+        names = self._names(sequences)
+        return states_named(sequences, names), names
+
+    def _labels_in_scoring(self, sequences: Sequences) -> Integers | None:
+        assert isinstance(sequences, LabelledSequences)
+        return states_named(sequences, self._theta.names)
+
+    def _names(self, sequences: LabelledSequences) -> tuple[Any, ...]:
+        """The label of each state: as given, or those of the training data, sorted."""
+        n_states = int(self.n_states)
+        if self.state_labels is not None:
+            return tuple(vocabulary.check_types(self.state_labels).tolist())
+        seen: list[Any] = []
+        if sequences.label_codes is not None and sequences.label_types is not None:
+            used = np.unique(sequences.label_codes[sequences.label_codes != MISSING])
+            seen = sequences.label_types[used].tolist()
+        if len(seen) > n_states:
+            raise ValueError(f"there are {len(seen)} different labels for {n_states} states")
+        return (*seen, *[None] * (n_states - len(seen)))
+
+    def _start(
+        self,
+        evidence: Evidence,
+        contexts: tuple[Context, Context],
+        settings: Settings,
+        jitter: np.random.Generator | None,
+    ) -> Tables:
+        tables = uniform_tables(evidence, 1, 1, settings, jitter)
+        estimated = [name for name in ("p_observed", "p_true") if isinstance(getattr(self, name), str)]
+        true = (START_TRUE if settings.n_states > 1 else 1.0) if "p_true" in estimated else float(self.p_true)
+        observed = None if self.p_observed is None or "p_observed" in estimated else float(self.p_observed)
+        if evidence.labels is not None:
+            if "p_observed" in estimated:
+                weights = evidence.event_weights[:, 0]
+                observed = float(weights[evidence.labels != MISSING].sum() / weights.sum())
+            tables = lined_up(tables, evidence, true)
+        reliability = Reliability(observed, true, tuple(estimated))
+        return LabelledTables(tables.startprob, tables.transmat, tables.emission, reliability, evidence.names)
+
+    def _count(self, theta: Any, rows: int, steps: int, fixed: tuple[str, ...]) -> int:
+        seen = any(name is not None for name in theta.names)
+        return super()._count(theta, rows, steps, fixed) + (len(theta.reliability.estimated) if seen else 0)

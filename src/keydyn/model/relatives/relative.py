@@ -1,0 +1,291 @@
+"""What the relatives share as estimators: the door for sequences, the fit around EM, and what follows it.
+
+A relative says three things of every event: its emission table, the transition table of the step to it, and
+perhaps a factor for each state. All else is the kernels' and the families'.
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from os import PathLike
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, DensityMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from keydyn.model import sampling, training
+from keydyn.model.arrays import Floats, Integers
+from keydyn.model.criteria import Criterion
+from keydyn.model.emissions import Emission, families_of
+from keydyn.model.inference import Inference
+from keydyn.model.lattice import Lattice
+from keydyn.model.pohmm import POHMM
+from keydyn.model.relatives import files
+from keydyn.model.relatives.contexts import Context
+from keydyn.model.relatives.estimation import Result, climb
+from keydyn.model.relatives.past import Past
+from keydyn.model.relatives.streams import Stream, Streams
+from keydyn.model.relatives.tables import Evidence, lattice_of, n_rows
+from keydyn.model.sequences import Sequences, as_sequences, check_weights
+from keydyn.model.settings import Settings, check_settings, is_whole
+
+
+class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
+    """The estimator's common part. `events` is accepted everywhere; each model says what becomes of it."""
+
+    emission: Any
+    density_floor: float | None
+    random_state: Any
+
+    # Which tables each event uses, emission and transition, and the parameters in them.
+    _contexts: tuple[Context, Context]
+    _theta: Any
+    # How many events back a context looks.
+    _memory: int = 0
+    # Parts of the model that `fixed` may name besides start, transitions and emission.
+    _further_parts: tuple[str, ...] = ()
+
+    log_likelihood_: float
+    history_: Floats
+    n_iter_: int
+    stop_reason_: str
+    n_parameters_: int
+    scale_floored_: list[NDArray[np.bool_]]
+
+    @property
+    def startprob_(self) -> Floats:
+        startprob: Floats = self._fitted_theta().startprob
+        return startprob
+
+    @property
+    def transmat_(self) -> Floats:
+        transmat: Floats = self._fitted_theta().transmat
+        return transmat
+
+    @property
+    def emission_(self) -> list[Emission]:
+        emission: list[Emission] = self._fitted_theta().emission
+        return emission
+
+    @property
+    def converged_(self) -> bool:
+        """Whether the last iteration of `fit` gained less than `tol` without falling."""
+        return self.stop_reason_ == "tol"
+
+    @abstractmethod
+    def _learn_contexts(self, past: Past, X: Floats, event_weights: Floats) -> tuple[Context, Context]:
+        """Which tables events use, learnt from the training events."""
+
+    @abstractmethod
+    def _start(
+        self,
+        evidence: Evidence,
+        contexts: tuple[Context, Context],
+        settings: Settings,
+        jitter: np.random.Generator | None,
+    ) -> Any:
+        """Where EM begins."""
+
+    def _finished(self, result: Result[Any], evidence: Evidence, contexts: tuple[Context, Context]) -> Any:
+        """What is scored with: the climb's result, with what scoring needs besides."""
+        return result.theta
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        events: Any = None,
+        lengths: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Estimate the parameters by expectation–maximisation.
+
+        `X` is a flat (N, K) array with `lengths`, a list of (n_i, K) arrays, or a `Sequences`.
+        `sample_weight` has one entry a sequence; a weight of k is the same as k copies. `y` is ignored.
+        """
+        return self._fit(self._as_sequences(X, events, lengths), sample_weight)
+
+    def aic(self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None) -> Criterion:
+        """Akaike's information criterion, lower is better."""
+        score = self.score(X, events=events, lengths=lengths)
+        return Criterion(2.0 * self.n_parameters_ - 2.0 * score, self.density_floor is not None)
+
+    def bic(self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None) -> Criterion:
+        """Bayesian information criterion, lower is better; N counts events with a value."""
+        sequences = self._checked(X, events, lengths)
+        n_values = int(np.count_nonzero(~np.isnan(sequences.X).all(axis=1)))
+        penalty = self.n_parameters_ * np.log(max(n_values, 1))
+        return Criterion(penalty - 2.0 * self.score(sequences), self.density_floor is not None)
+
+    def online(self, state: dict[str, Any] | None = None, *, n_streams: int | None = None) -> Any:
+        """A `Stream` that takes one event at a time, in constant time; with `n_streams` a `Streams` for many.
+
+        `state` goes on from a stream's `state()`.
+        """
+        return self._opened(state, n_streams)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the model to a file (docs/file-format.md); `keydyn.load` reads it."""
+        check_is_fitted(self)
+        files.save(self, path)
+
+    def _opened(self, state: dict[str, Any] | None, n_streams: int | None, labelled: bool = False) -> Any:
+        check_is_fitted(self)
+        wanted = 1 if n_streams is None else n_streams
+        mark = files.fingerprint(self)
+        streams = Streams(
+            self._theta, self._contexts, wanted, self._memory, self.density_floor, mark, labelled
+        )
+        if state is not None:
+            streams.resume(state)
+            if len(streams) != wanted:
+                raise ValueError(f"the state has {len(streams)} streams, not {wanted}")
+        return Stream(streams) if n_streams is None else streams
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_theta")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def _fitted_theta(self) -> Any:
+        if not hasattr(self, "_theta"):
+            raise AttributeError(f"this {type(self).__name__} is not fitted yet")
+        return self._theta
+
+    def _settings(self, n_features: int) -> Settings:
+        """The POHMM's checks of the parameters that are the same here; the others have their own."""
+        own = self.get_params(deep=False)
+        fixed = (own["fixed"],) if isinstance(own["fixed"], str) else own["fixed"]
+        if isinstance(fixed, (tuple, list)):
+            own["fixed"] = tuple(part for part in fixed if part not in self._further_parts)
+        given = POHMM(smoothing=None).get_params(deep=False)
+        return check_settings(given | {name: own[name] for name in given if name in own}, n_features)
+
+    def _as_sequences(self, X: Any, events: Any, lengths: ArrayLike | None) -> Sequences:
+        return as_sequences(X, None, lengths).without_events()
+
+    def _checked(self, X: Any, events: Any, lengths: ArrayLike | None) -> Sequences:
+        check_is_fitted(self)
+        sequences = self._as_sequences(X, events, lengths)
+        self._compare_features(sequences, reset=False)
+        training.check_domain(sequences, [emission.distribution for emission in self._theta.emission])
+        return sequences
+
+    def _compare_features(self, sequences: Sequences, *, reset: bool) -> None:
+        """scikit-learn's check of the features' number and names, or, with `reset`, their being noted."""
+        nothing: Any = sequences.X[:0]
+        if sequences.feature_names is not None:
+            nothing = pd.DataFrame(nothing, columns=list(sequences.feature_names))
+        validate_data(self, nothing, reset=reset, skip_check_array=True)
+
+    def _labels_in_fitting(self, sequences: Sequences) -> tuple[Integers | None, tuple[Any, ...]]:
+        """The state that each event's label names, and the label of each state, if there are labels."""
+        return None, ()
+
+    def _labels_in_scoring(self, sequences: Sequences) -> Integers | None:
+        """The state that each event's label names, if there are labels."""
+        return None
+
+    def _lattice(self, X: Any, events: Any, lengths: ArrayLike | None) -> Lattice:
+        sequences = self._checked(X, events, lengths)
+        past = Past.of(sequences, self._memory)
+        rows, steps = (context.rows(past) for context in self._contexts)
+        factor = self._theta.log_factor(self._labels_in_scoring(sequences))
+        tables = self._theta.tables_for(past.last)
+        return lattice_of(tables, sequences.X, sequences.offsets, rows, steps, factor, self.density_floor)
+
+    def _fit(self, sequences: Sequences, sample_weight: ArrayLike | None) -> Self:
+        families = families_of(self.emission, sequences.n_features)
+        training.check_domain(sequences, families)
+        settings = self._settings(sequences.n_features)
+        weights = check_weights(sample_weight, len(sequences))
+        if (weights == 0).any():
+            sequences, weights = sequences[weights > 0], weights[weights > 0]
+        training.check_values_present(sequences)
+        past = Past.of(sequences, self._memory)
+        event_weights = np.repeat(weights, sequences.lengths)
+        contexts = self._learn_contexts(past, sequences.X, event_weights)
+        rows, steps = (context.rows(past) for context in contexts)
+        labels, names = self._labels_in_fitting(sequences)
+        evidence = Evidence(
+            sequences.X, sequences.offsets, weights, families, rows, steps, past.last, labels, names
+        )
+        generator = sampling.generator_of(self.random_state)
+        results = []
+        for number in range(settings.n_init):
+            start = self._start(evidence, contexts, settings, generator if number else None)
+            results.append(climb(start, evidence, settings, number))
+        best = max(results, key=lambda result: result.log_likelihood)
+        self._compare_features(sequences, reset=True)
+        self._take(best, evidence, contexts, settings)
+        if best.stop_reason == "max_iter":
+            warnings.warn(
+                f"not converged after max_iter={settings.max_iter} iterations: raise max_iter or tol, or "
+                f"check that the data support {settings.n_states} states",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        return self
+
+    def _take(
+        self, result: Result[Any], evidence: Evidence, contexts: tuple[Context, Context], settings: Settings
+    ) -> None:
+        """Become the model of a finished climb, states numbered by the leading feature's location."""
+        theta = self._finished(result, evidence, contexts)
+        order = np.arange(settings.n_states)
+        if settings.order_states:
+            leading = result.theta.pooled_emission(evidence, result.posterior)[settings.leading_feature]
+            order = np.argsort(leading.distribution.location(leading.params), kind="stable")
+        self._theta, self._contexts = theta.reordered(order), contexts
+        self.log_likelihood_ = result.log_likelihood
+        self.history_ = result.history
+        self.n_iter_ = len(result.history)
+        self.stop_reason_ = result.stop_reason
+        self.scale_floored_ = [np.atleast_2d(floored)[:, order] for floored in result.floored]
+        later = np.ones(len(evidence.X), dtype=bool)
+        later[evidence.offsets[:-1]] = False
+        used = len(np.unique(evidence.rows)), len(np.unique(evidence.steps[later]))
+        self.n_parameters_ = self._count(result.theta, *used, self._fixed())
+
+    def _take_given(self, theta: Any, contexts: tuple[Context, Context]) -> None:
+        """Become the model of given parameters."""
+        self._theta, self._contexts = theta, contexts
+        self.n_features_in_ = len(theta.emission)
+        used = contexts[0].n_rows, contexts[1].n_rows
+        self.n_parameters_ = self._count(theta, *used, ())
+
+    def _fixed(self) -> tuple[str, ...]:
+        fixed: Any = self.get_params(deep=False)["fixed"]
+        return (fixed,) if isinstance(fixed, str) else tuple(fixed)
+
+    def _count(self, theta: Any, rows: int, steps: int, fixed: tuple[str, ...]) -> int:
+        """Free parameters that the likelihood depends on: tables that some event uses."""
+        m = len(theta.startprob)
+        families = [e.distribution for e in theta.emission]
+        rows = min(rows, n_rows(theta.emission[0]))
+        steps = min(steps, len(theta.transmat) if theta.transmat.ndim == 3 else 1)
+        count = 0 if "start" in fixed else m - 1
+        count += 0 if "transitions" in fixed else steps * m * (m - 1)
+        if "emission" not in fixed:
+            count += sum(rows * m * f.free_parameters() + f.shared_parameters() for f in families)
+        return count
+
+    def _to_draw(self, n_events: int, events: Any, lengths: ArrayLike | None) -> Sequences:
+        """Empty sequences of the lengths asked for, with event types if they are given."""
+        check_is_fitted(self)
+        n_features = len(self._theta.emission)
+        if events is not None:
+            return as_sequences(np.full((len(events), n_features), np.nan), events, lengths)
+        if lengths is None and (not is_whole(n_events) or n_events < 1):
+            raise ValueError(f"n_events must be a whole number, 1 or more, not {n_events!r}")
+        total = int(n_events) if lengths is None else int(np.asarray(lengths).sum())
+        return as_sequences(np.full((total, n_features), np.nan), None, lengths)

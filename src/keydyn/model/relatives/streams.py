@@ -1,0 +1,231 @@
+"""One event at a time under a relative, for one stream or many, in the log domain.
+
+A stream remembers the last values seen and as many events as a context looks back; time and memory for an
+event do not depend on how many came before.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from keydyn.model import vocabulary
+from keydyn.model.arrays import Floats, Integers
+from keydyn.model.lattice import log_densities
+from keydyn.model.log_kernels import filter_step
+from keydyn.model.relatives.contexts import Context
+from keydyn.model.relatives.past import Past
+from keydyn.model.settings import is_whole
+from keydyn.model.vocabulary import MISSING
+
+STATE_VERSION = 1
+
+
+class Streams:
+    """Many streams that advance together or apart, under one model.
+
+    Attributes
+    ----------
+    n_events : (B,) events seen in each stream
+    log_likelihood : (B,) ln P of each stream so far
+    """
+
+    def __init__(
+        self,
+        theta: Any,
+        contexts: tuple[Context, Context],
+        n_streams: int,
+        memory: int,
+        density_floor: float | None,
+        fingerprint: str,
+        labelled: bool = False,
+    ) -> None:
+        if not is_whole(n_streams) or n_streams < 1:
+            raise ValueError(f"n_streams must be a whole number, 1 or more, not {n_streams!r}")
+        self._theta, self._contexts = theta, contexts
+        self._floor, self._fingerprint, self._labelled = density_floor, fingerprint, labelled
+        self._past = Past.none(n_streams, memory, len(theta.emission))
+        self._log_filtered = np.zeros((n_streams, len(theta.startprob)))
+        self.n_events = np.zeros(n_streams, dtype=np.int64)
+        self.log_likelihood = np.zeros(n_streams)
+
+    def __len__(self) -> int:
+        return len(self.n_events)
+
+    @property
+    def proba(self) -> Floats:
+        """Probability of each state in each stream now, (B, M); before its first event the start."""
+        impossible = np.flatnonzero(np.isneginf(self.log_likelihood))
+        if len(impossible):
+            raise ValueError(
+                f"the events of stream {impossible[0]} so far have probability zero under the model"
+            )
+        probabilities: Floats = np.exp(self._log_filtered)
+        probabilities[self.n_events == 0] = self._theta.startprob
+        return probabilities
+
+    def update(
+        self, x: ArrayLike, events: Any = None, streams: ArrayLike | None = None, *, labels: Any = None
+    ) -> Floats:
+        """One event in each of some streams (all of them unless named): ln P(x_n | x_1..n−1) of each.
+
+        `x` is (B, K); `events` and `labels` are one a stream, for models that look at them; `streams` the
+        distinct numbers of the streams.
+        """
+        which = np.arange(len(self)) if streams is None else np.asarray(streams)
+        values = np.asarray(x, dtype=np.float64)
+        self._check(values, which)
+        kinds = (
+            np.full(len(which), None, dtype=object) if events is None else _labels("events", events, which)
+        )
+        past = self._past.at(which)
+        rows, steps = (context.rows(past) for context in self._contexts)
+        tables = self._theta.tables_for(past.last)
+        log_density = log_densities(tables, values, rows, self._floor)
+        factor = self._theta.log_factor(self._states_named(labels, which))
+        if factor is not None:
+            log_density = log_density + factor
+        filtered, increments = self._log_filtered[which], np.empty(len(which))
+        start = np.repeat(tables.startprob[None], len(which), axis=0)
+        filter_step(filtered, past.begun, start, tables.transmat[steps], log_density, increments)
+        self._log_filtered[which] = filtered
+        after = past.after(values, kinds)
+        for name in ("values", "events", "last", "begun"):
+            getattr(self._past, name)[which] = getattr(after, name)
+        self.n_events[which] += 1
+        self.log_likelihood[which] += increments
+        return increments
+
+    def state(self) -> dict[str, Any]:
+        """All that is needed to go on later, as plain values that JSON can hold."""
+        return {
+            "version": STATE_VERSION,
+            "model": self._fingerprint,
+            "labelled": self._labelled,
+            "log_filtered": _plain(self._log_filtered),
+            "values": _plain(self._past.values),
+            "events": self._past.events.tolist(),
+            "last": _plain(self._past.last),
+            "n_events": self.n_events.tolist(),
+            "log_likelihood": _plain(self.log_likelihood),
+        }
+
+    def resume(self, state: dict[str, Any]) -> None:
+        """Go on from a `state()` of the same model; a `ValueError` says what does not fit."""
+        try:
+            version, model, labelled = state["version"], state["model"], state["labelled"]
+            log_filtered = _numbers(state["log_filtered"], -np.inf)
+            values, last = (_numbers(state[name], np.nan) for name in ("values", "last"))
+            events = np.array(state["events"], dtype=object)
+            log_likelihood = _numbers(state["log_likelihood"], -np.inf)
+            n_events = np.array(state["n_events"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"this is no saved state of a stream: {error!r}") from None
+        if version != STATE_VERSION:
+            raise ValueError(f"the state has version {version!r}; this reads {STATE_VERSION}")
+        if model != self._fingerprint or labelled is not self._labelled:
+            raise ValueError("the state belongs to another model")
+        n, memory, n_features = len(n_events), *self._past.values.shape[1:]
+        fits = n > 0 and n_events.dtype.kind == "i" and log_likelihood.shape == (n,)
+        fits = fits and values.size == n * memory * n_features and last.shape == (n, n_features)
+        fits = fits and log_filtered.shape == (n, len(self._theta.startprob)) and events.size == n * memory
+        if not fits:
+            raise ValueError("the state's parts do not fit each other or the model")
+        total = np.exp(np.minimum(log_filtered, 1.0)).sum(axis=1)
+        right = np.isneginf(log_likelihood) & (total == 0.0)
+        right |= np.isfinite(log_likelihood) & (np.abs(total - 1.0) < 1e-9)
+        right &= n_events > 0
+        right |= (n_events == 0) & (log_filtered == 0.0).all(axis=1) & (log_likelihood == 0.0)
+        if not right.all() or np.isinf(values).any() or np.isinf(last).any():
+            raise ValueError("the state has values out of range")
+        shape = (n, memory)
+        self._past = Past(values.reshape(*shape, n_features), events.reshape(shape), last, n_events > 0)
+        self._log_filtered, self.n_events, self.log_likelihood = log_filtered, n_events, log_likelihood
+
+    def _states_named(self, labels: Any, which: Integers) -> Integers | None:
+        """The state that each stream's label names, −1 for none; None where streams have no labels."""
+        if not self._labelled:
+            if labels is not None:
+                raise ValueError("these streams have no labels: ask for online(labelled=True)")
+            return None
+        given = [None] * len(which) if labels is None else _labels("labels", labels, which).tolist()
+        states = np.full(len(which), MISSING, dtype=np.int64)
+        for b, label in enumerate(given):
+            if label is not None and not (isinstance(label, float) and np.isnan(label)):
+                if label not in self._theta.names:
+                    raise ValueError(f"stream {which[b]}: label {label!r} names no state")
+                states[b] = self._theta.names.index(label)
+        return states
+
+    def _check(self, values: Floats, which: Integers) -> None:
+        if which.ndim != 1 or which.dtype.kind not in "iu":
+            raise ValueError("streams must be a list of whole numbers")
+        shape = (len(which), len(self._theta.emission))
+        if values.shape != shape:
+            raise ValueError(f"x must have shape {shape}, one row a stream, not {values.shape}")
+        if len(which) and (which.min() < 0 or which.max() >= len(self)):
+            raise ValueError(f"streams are numbered 0 to {len(self) - 1}")
+        if len(np.unique(which)) < len(which):
+            raise ValueError("a stream is named twice; one event each in a call")
+        for k, emission in enumerate(self._theta.emission):
+            bad = emission.distribution.outside(values[:, k]) | np.isinf(values[:, k])
+            if bad.any():
+                row = int(np.argmax(bad))
+                raise ValueError(
+                    f"stream {which[row]}, column {k}: {values[row, k]} is no value of a "
+                    f"{emission.family} emission, which is {emission.distribution.domain}"
+                )
+
+
+class Stream:
+    """One stream: `update(x)` gives ln P(x_n | x_1..n−1), `proba` the states' probabilities now."""
+
+    def __init__(self, streams: Streams) -> None:
+        self._streams = streams
+
+    def update(self, x: ArrayLike, event: Any = None, *, label: Any = None) -> float:
+        """Take the next event: its feature values, and its type or label where the model looks at them."""
+        events, labels = np.empty(1, dtype=object), np.empty(1, dtype=object)
+        events[0], labels[0] = event, label
+        values = np.atleast_2d(np.asarray(x, dtype=np.float64))
+        return float(self._streams.update(values, events, labels=None if label is None else labels)[0])
+
+    @property
+    def proba(self) -> Floats:
+        """P(z_n | x_1..n), (M,); the start before the first event."""
+        probabilities: Floats = self._streams.proba[0]
+        return probabilities
+
+    @property
+    def n_events(self) -> int:
+        return int(self._streams.n_events[0])
+
+    @property
+    def log_likelihood(self) -> float:
+        """ln P of all events so far."""
+        return float(self._streams.log_likelihood[0])
+
+    def state(self) -> dict[str, Any]:
+        """All that is needed to go on later; give it to `model.online(state)`."""
+        return self._streams.state()
+
+
+def _labels(name: str, given: Any, which: Integers) -> Any:
+    labels = vocabulary.as_labels(given).astype(object)
+    if len(labels) != len(which):
+        raise ValueError(f"{name} must be one a stream: {len(which)} streams, {len(labels)} {name}")
+    return labels
+
+
+def _plain(values: Floats) -> Any:
+    """Nested lists; JSON has neither NaN nor minus infinity, so both are null, told apart by the field."""
+    plain = values.astype(object)
+    plain[~np.isfinite(values)] = None
+    return plain.tolist()
+
+
+def _numbers(nested: Any, null: float) -> Floats:
+    array = np.array(nested, dtype=object)
+    return np.where(array == None, null, array).astype(np.float64)  # noqa: E711

@@ -1,0 +1,236 @@
+"""Tables of parameters: what a relative is to the kernels, and the maximisation step over them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keydyn.model.arrays import Floats, Integers
+from keydyn.model.emissions import Emission, Family, Stats
+from keydyn.model.initialize import displacements, scale_floor
+from keydyn.model.lattice import Lattice, Posterior, log_densities
+from keydyn.model.settings import Settings
+from keydyn.model.smoothing import normalised
+from keydyn.model.sums import weighted_moments
+
+Floored = list[NDArray[np.bool_]]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Training sequences and, for every event, which tables it uses; built once for a whole fit.
+
+    Attributes
+    ----------
+    X : (N, K); offsets : (S + 1,); weights : (S,) one a sequence; families : one a feature
+    rows : (N,) the emission table of each event; steps : (N,) the transition table of the step to it
+    last : (N, K) the last values seen before each event
+    labels : (N,) the state that each event's label names, −1 where it has none; None if nobody looked
+    names : the label of each state, where there are labels
+    """
+
+    X: Floats
+    offsets: Integers
+    weights: Floats
+    families: list[Family]
+    rows: Integers
+    steps: Integers
+    last: Floats
+    labels: Integers | None = None
+    names: tuple[Any, ...] = ()
+
+    @cached_property
+    def event_weights(self) -> Floats:
+        """The weight of each event, (N, 1)."""
+        return np.repeat(self.weights, np.diff(self.offsets))[:, None]
+
+    @cached_property
+    def overall(self) -> list[Stats]:
+        """Weight, mean and squared deviations of each feature on its working scale; the largest |x|."""
+        everywhere = np.zeros(len(self.X), dtype=np.int64)
+        moments = []
+        for k, family in enumerate(self.families):
+            working = family.working(self.X[:, k])
+            count, mean, square = weighted_moments(everywhere, 1, self.event_weights, working)
+            largest = np.max(np.abs(self.X[:, k]), initial=0.0, where=~np.isnan(self.X[:, k]))
+            moments.append({"count": count, "mean": mean, "square": square, "largest": np.array(largest)})
+        return moments
+
+    def least_scale(self, feature: int, settings: Settings) -> float:
+        """The least scale of a feature's emission."""
+        return scale_floor(self.families[feature], self.overall[feature], settings.min_scale)
+
+
+@dataclass(frozen=True)
+class Tables:
+    """θ as tables, with an index an event into each.
+
+    Attributes
+    ----------
+    startprob : (M,) π[j]
+    transmat : (S, M, M) a[i, j | s], one matrix a transition context
+    emission : one `Emission` a feature, parameters (R, M), one row an emission context
+    """
+
+    startprob: Floats
+    transmat: Floats
+    emission: list[Emission]
+
+    @property
+    def n_states(self) -> int:
+        return len(self.startprob)
+
+    @property
+    def emission_tables(self) -> list[Emission]:
+        return self.emission
+
+    def tables_for(self, last: Floats) -> Tables:
+        """The tables that events with this past use; here they do not depend on it."""
+        return self
+
+    def log_factor(self, labels: Integers | None) -> Floats | None:
+        """ln of what each state's density is multiplied by besides, (N, M); nothing here."""
+        return None
+
+    def maximised(self, evidence: Evidence, posterior: Posterior, settings: Settings) -> tuple[Self, Floored]:
+        """The M-step: shares of γ and ξ in each table, emissions by their families; no mass, no change.
+
+        Returns also where the scale floor acted.
+        """
+        weighted = posterior.states * evidence.event_weights
+        startprob = self.startprob
+        if "start" not in settings.fixed:
+            startprob = start_update(weighted, evidence, settings)
+        transmat = self.transmat
+        if "transitions" not in settings.fixed:
+            expected = np.maximum(posterior.transitions, settings.count_floor)
+            total = expected.sum(axis=-1, keepdims=True)
+            transmat = np.divide(expected, total, out=transmat.copy(), where=total > 0)
+        emission = list(self.emission)
+        floored = [np.zeros((n_rows(e), self.n_states), dtype=bool) for e in emission]
+        if "emission" not in settings.fixed:
+            for k, e in enumerate(self.emission):
+                stats = self._statistics(evidence, weighted, k)
+                least = evidence.least_scale(k, settings)
+                params, floored[k] = e.distribution.update(stats, e.params, least, settings.count_floor)
+                emission[k] = e.replace(params)
+        return replace(self, startprob=startprob, transmat=transmat, emission=emission), floored
+
+    def pooled_emission(self, evidence: Evidence, posterior: Posterior) -> list[Emission]:
+        """One distribution a state with contexts integrated out, each counting as often as it occurred."""
+        weighted = posterior.states * evidence.event_weights
+        pooled = []
+        for k, e in enumerate(self.emission):
+            mass = e.distribution.mass(self._statistics(evidence, weighted, k))
+            shares = normalised(mass.T).T
+            pooled.append(e.replace(e.distribution.marginal(e.params, shares)))
+        return pooled
+
+    def with_pooled(self, evidence: Evidence, posterior: Posterior, rows: bool, steps: bool) -> Self:
+        """A last row for contexts that no event had, which those listed without any event get too.
+
+        `rows` and `steps` say whether the emission and the transition tables are to have one.
+        """
+        weighted = posterior.states * evidence.event_weights
+        emission, transmat = list(self.emission), self.transmat
+        if rows:
+            for k, together in enumerate(self.pooled_emission(evidence, posterior)):
+                mass = self.emission[k].distribution.mass(self._statistics(evidence, weighted, k))
+                used = mass.sum(axis=1, keepdims=True) > 0
+                params = {
+                    name: np.vstack([np.where(used, values, together.params[name]), together.params[name]])
+                    for name, values in self.emission[k].params.items()
+                }
+                emission[k] = self.emission[k].replace(params)
+        if steps:
+            used = posterior.transitions.sum(axis=(1, 2), keepdims=True) > 0
+            together_steps = normalised(posterior.transitions.sum(axis=0))
+            transmat = np.concatenate([np.where(used, transmat, together_steps), together_steps[None]])
+        return replace(self, emission=emission, transmat=transmat)
+
+    def reordered(self, order: Integers) -> Self:
+        """The same with states renumbered."""
+        return replace(
+            self,
+            startprob=np.ascontiguousarray(self.startprob[order]),
+            transmat=np.ascontiguousarray(self.transmat[..., order[:, None], order]),
+            emission=reordered_emission(self.emission, order),
+        )
+
+    def _statistics(self, evidence: Evidence, weighted: Floats, feature: int) -> Stats:
+        e = self.emission[feature]
+        return e.distribution.statistics(evidence.X[:, feature], weighted, evidence.rows, n_rows(e), e.params)
+
+
+def start_update(weighted: Floats, evidence: Evidence, settings: Settings) -> Floats:
+    """π: shares of the states at the sequences' first events."""
+    first = weighted[evidence.offsets[:-1]].sum(axis=0)
+    return normalised(np.maximum(first, settings.count_floor))
+
+
+def start_emission(
+    evidence: Evidence, feature: int, n_tables: int, settings: Settings, jitter: np.random.Generator | None
+) -> Emission:
+    """Emissions spread around each row's own mean, as the POHMM's are around each event type's."""
+    family, overall = evidence.families[feature], evidence.overall[feature]
+    values = family.working(evidence.X[:, feature])
+    rows = evidence.rows if n_tables > 1 else np.zeros(len(values), dtype=np.int64)
+    count, mean, square = weighted_moments(rows, n_tables, evidence.event_weights, values)
+    total = overall["count"]
+    # A context without any value of this feature starts where all events are.
+    seen = count > 0
+    mean = np.where(seen, mean, overall["mean"])
+    deviation = np.sqrt(np.where(seen, square, overall["square"]) / np.where(seen, count, total))
+    shift = displacements(settings.n_states, settings.spread)
+    if feature != settings.leading_feature and settings.spread_features == "leading":
+        shift = np.zeros_like(shift)
+    if jitter is not None:
+        shift = shift + jitter.standard_normal(settings.n_states)
+    of_all = np.sqrt(overall["square"] / total)
+    unit = deviation if settings.spread_scale == "type" else np.broadcast_to(of_all, deviation.shape)
+    scale = np.maximum(deviation, evidence.least_scale(feature, settings))
+    return Emission(family, family.start(mean, scale, shift * unit))
+
+
+def uniform_tables(
+    evidence: Evidence, n_tables: int, n_steps: int, settings: Settings, jitter: np.random.Generator | None
+) -> Tables:
+    """Where EM begins: uniform start and transitions, spread emissions."""
+    n_states = settings.n_states
+    return Tables(
+        np.full(n_states, 1.0 / n_states),
+        np.full((n_steps, n_states, n_states), 1.0 / n_states),
+        [start_emission(evidence, k, n_tables, settings, jitter) for k in range(evidence.X.shape[1])],
+    )
+
+
+def lattice_of(
+    tables: Tables,
+    X: Floats,
+    offsets: Integers,
+    rows: Integers,
+    steps: Integers,
+    log_factor: Floats | None,
+    floor: float | None,
+) -> Lattice:
+    """What the kernels see: for every event a row of densities (times a factor) and a transition table."""
+    log_density = log_densities(tables, X, rows, floor)
+    if log_factor is not None:
+        log_density += log_factor
+    start_index = np.zeros(len(offsets) - 1, dtype=np.int64)
+    return Lattice(log_density, offsets, start_index, tables.startprob[None], steps, tables.transmat)
+
+
+def reordered_emission(emission: list[Emission], order: Integers) -> list[Emission]:
+    return [
+        e.replace({k: np.ascontiguousarray(v[..., order]) for k, v in e.params.items()}) for e in emission
+    ]
+
+
+def n_rows(emission: Emission) -> int:
+    """Rows of an emission's tables."""
+    return len(next(iter(emission.params.values())))
