@@ -1,26 +1,31 @@
 """The partially observable hidden Markov model. It knows numbers and event types; nothing of keyboards."""
 
+from keydyn.model.bootstrap import Bootstrap
 from keydyn.model.classifier import POHMMClassifier
 from keydyn.model.criteria import Criterion
 from keydyn.model.emissions import Emission, Family, family_names, register
 from keydyn.model.families import Exponential, Gamma, LogNormal, LogStudent, Normal, Student
 from keydyn.model.fitting import FitResult, Iteration
+from keydyn.model.goodness import GoodnessOfFit
 from keydyn.model.many import fit_many
 from keydyn.model.online import OnlineFilter, OnlineFilters
 from keydyn.model.pohmm import HMM, POHMM
 from keydyn.model.predictive import NextEmission
+from keydyn.model.residuals import ResidualTest, check_residuals
 from keydyn.model.sequences import Sequences
 from keydyn.model.storage import ModelFileError, load
 
 __all__ = [
     "HMM",
     "POHMM",
+    "Bootstrap",
     "Criterion",
     "Emission",
     "Exponential",
     "Family",
     "FitResult",
     "Gamma",
+    "GoodnessOfFit",
     "Iteration",
     "LogNormal",
     "LogStudent",
@@ -30,8 +35,10 @@ __all__ = [
     "OnlineFilter",
     "OnlineFilters",
     "POHMMClassifier",
+    "ResidualTest",
     "Sequences",
     "Student",
+    "check_residuals",
     "family_names",
     "fit_many",
     "load",
