@@ -49,7 +49,7 @@ def test_coverage_of_the_intervals():
     """90 % intervals of 8 parameters in 40 simulated datasets hold the truth in about 90 % of cases.
 
     Quantiles of 39 refits give about 87 %. Counted as 160 independent cases (four of the eight parameters
-    follow from the others or nearly so), fewer than 76 % has a chance of 6e-5.
+    follow from the others or nearly so), fewer than 76 % has a chance of 7e-5.
     """
     truth = HMM.from_parameters([0.5, 0.5], [[0.9, 0.1], [0.2, 0.8]], [("normal", [0.0, 5.0], [1.0, 2.0])])
     held = []
