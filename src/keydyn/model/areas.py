@@ -14,10 +14,12 @@ import numpy as np
 from keydyn.model import walks
 from keydyn.model.arrays import Floats, Integers
 from keydyn.model.cdf_integrals import Mixture
+from keydyn.model.emissions import Emission
 from keydyn.model.lattice import EventIndex
 from keydyn.model.parameters import Parameters
 from keydyn.model.sums import weighted_sums
 
+SCALES = ("auto", "linear", "log")
 # The area is wrong by the square of the crossing's error.
 CROSSING_TOLERANCE = 1e-10
 
@@ -34,7 +36,7 @@ class Stretches(NamedTuple):
 
 
 def area(values: Floats, mixture: Mixture) -> float:
-    """∫ |F_D − F| (Eq. 40) over the working scale; `values` (N,) are on it, in any order."""
+    """∫ |F_D − F| (Eq. 40) over the mixture's scale; `values` (N,) are points of it, in any order."""
     distinct, counts = np.unique(values, return_counts=True)
     level = np.cumsum(counts) / len(values)
     integral, mean = mixture.integral()
@@ -109,7 +111,25 @@ def _crossings(low: Floats, high: Floats, level: Floats, mixture: Mixture) -> Fl
     return middle
 
 
-def feature_mixture(parameters: Parameters, index: EventIndex, present: Floats, feature: int) -> Mixture:
+def over_log(emission: Emission, scale: str) -> bool:
+    """Whether areas are taken over ln x: as `scale` says, or, "auto", only if x has no finite mean."""
+    if scale not in SCALES:
+        raise ValueError(f"scale must be {' or '.join(map(repr, SCALES))}, not {scale!r}")
+    distribution = emission.distribution
+    if scale == "log" and distribution.lowest < 0.0:
+        raise ValueError(f"a {distribution.name} emission can be negative: scale cannot be 'log'")
+    without_mean = bool(np.isinf(distribution.mean(emission.params)).all())
+    if scale == "linear" and without_mean:
+        raise ValueError(
+            f"a {distribution.name} emission has no finite mean, so that the area over x is infinite: "
+            "take it over ln x, scale='log'"
+        )
+    return scale == "log" or (without_mean and distribution.lowest > 0.0)
+
+
+def feature_mixture(
+    parameters: Parameters, index: EventIndex, present: Floats, feature: int, over_log: bool
+) -> Mixture:
     """g (Eq. 41, corrected) of one feature: Σ Π[ω] Π[j | ω] f(x; b[j | ω]), as a mixture.
 
     Π is taken along these event sequences; `present` (N,) is 1 where the feature has a value, else 0.
@@ -127,13 +147,13 @@ def feature_mixture(parameters: Parameters, index: EventIndex, present: Floats, 
     n_rows = len(next(iter(emission.params.values())))
     shares = weighted_sums(index.codes, n_rows, occupancy * present[:, None])
     used = shares > 0.0
-    return Mixture(emission.distribution, emission.at(used), shares[used] / shares.sum())
+    return Mixture(emission.distribution, emission.at(used), shares[used] / shares.sum(), over_log)
 
 
-def feature_area(parameters: Parameters, index: EventIndex, x: Floats, feature: int) -> float:
+def feature_area(parameters: Parameters, index: EventIndex, x: Floats, feature: int, over_log: bool) -> float:
     """The area between the values (N,) of a feature, NaN where missing, and the model's marginal."""
     present = ~np.isnan(x)
     if not present.any():
         raise ValueError(f"there is no value of feature {feature}: no area can be taken")
-    mixture = feature_mixture(parameters, index, present.astype(np.float64), feature)
-    return area(mixture.distribution.working(x[present]), mixture)
+    mixture = feature_mixture(parameters, index, present.astype(np.float64), feature, over_log)
+    return area(mixture.points(x[present]), mixture)

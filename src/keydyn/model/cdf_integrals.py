@@ -1,8 +1,8 @@
 """∫ F, the integral of a distribution function: what areas between distribution functions are made of.
 
-Everything here is on the working scale of the family, ln x for the families of ln x. The integral of the
-normal, Student's t and the exponential has a closed form; that of any other family is integrated between its
-own quantiles, where its distribution function is smooth whatever its scale.
+It is taken over x, or over ln x. The integral of the normal, the log-normal, Student's t and the exponential
+has a closed form; that of any other family is integrated between its own quantiles, where its distribution
+function is smooth whatever its scale.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from scipy import special
 from keydyn.model.arrays import Floats
 from keydyn.model.emissions import Family, Params
 from keydyn.model.families import Exponential, LogNormal, LogStudent, Normal, Student
+from keydyn.model.families.log_scale import exp_or_inf
 
 # Beyond these standard normal scores lies a probability of 6e-16, less than a rounding error.
 SCORES = np.linspace(-8.0, 8.0, 33)
@@ -29,14 +30,20 @@ class Mixture:
     Attributes
     ----------
     distribution : the family; params : of C components, each (C,); weights : (C,), adding up to one
+    over_log : whether points are ln x and integrals over it, or x itself
     """
 
     distribution: Family
     params: Params
     weights: Floats
+    over_log: bool
+
+    def points(self, x: Floats) -> Floats:
+        """Values as points of the scale."""
+        return np.log(x) if self.over_log else x
 
     def cdf(self, y: Floats) -> Floats:
-        """F at points (Y,) of the working scale."""
+        """F at points (Y,)."""
         values: Floats = self._component_cdf(y[:, None]) @ self.weights
         return values
 
@@ -46,20 +53,17 @@ class Mixture:
         return lambda y: each(y) @ self.weights, float(means @ self.weights)
 
     def _component_cdf(self, y: Floats) -> Floats:
-        return self.distribution.cdf(self._as_input(y), self.params)
-
-    def _as_input(self, y: Floats) -> Floats:
-        return np.exp(y) if self.distribution.on_log_scale else y
+        return self.distribution.cdf(np.exp(y) if self.over_log else y, self.params)
 
     def _component_integrals(self) -> tuple[Callable[[Floats], Floats], Floats]:
-        closed = CLOSED_FORMS.get(type(self.distribution))
+        closed = CLOSED_FORMS.get((type(self.distribution), self.over_log))
         return self._by_quadrature() if closed is None else closed(self.params)
 
     def _by_quadrature(self) -> tuple[Callable[[Floats], Floats], Floats]:
         """Gauss and Legendre's rule between the components' quantiles."""
         x = self.distribution.quantile(special.ndtr(SCORES)[:, None], self.params)
         x = np.clip(x, self.distribution.lowest, self.distribution.highest)
-        nodes = self.distribution.working(x)
+        nodes = self.points(x)
         between = self._between(nodes[:-1], nodes[1:])
         up_to = np.concatenate([np.zeros((1, nodes.shape[1])), np.cumsum(between, axis=0)])
         column = np.arange(nodes.shape[1])
@@ -94,6 +98,24 @@ def _normal(params: Params) -> tuple[Callable[[Floats], Floats], Floats]:
     return integral, loc
 
 
+def _lognormal(params: Params) -> tuple[Callable[[Floats], Floats], Floats]:
+    loc, scale = params["loc"], params["scale"]
+    mean = exp_or_inf(loc + 0.5 * scale**2)
+    if not np.isfinite(mean).all():
+        raise ValueError(
+            f"a log-normal with a log-deviation of {float(scale.max()):g} has a mean too large for a number: "
+            "take areas over ln x, scale='log'"
+        )
+
+    def integral(y: Floats) -> Floats:
+        x = np.maximum(y[:, None], 0.0)
+        z = (np.log(x, out=np.full_like(x, -np.inf), where=x > 0) - loc) / scale
+        total: Floats = x * special.ndtr(z) - mean * special.ndtr(z - scale)
+        return total
+
+    return integral, mean
+
+
 def _student(params: Params) -> tuple[Callable[[Floats], Floats], Floats]:
     loc, scale, df = params["loc"], params["scale"], params["df"]
     if (df <= 1.0).any():
@@ -120,10 +142,14 @@ def _exponential(params: Params) -> tuple[Callable[[Floats], Floats], Floats]:
     return integral, scale
 
 
-CLOSED_FORMS: dict[type[Family], Callable[[Params], tuple[Callable[[Floats], Floats], Floats]]] = {
-    Normal: _normal,
-    LogNormal: _normal,
-    Student: _student,
-    LogStudent: _student,
-    Exponential: _exponential,
+# By family and whether integrals are over ln x.
+CLOSED_FORMS: dict[
+    tuple[type[Family], bool], Callable[[Params], tuple[Callable[[Floats], Floats], Floats]]
+] = {
+    (Normal, False): _normal,
+    (LogNormal, True): _normal,
+    (LogNormal, False): _lognormal,
+    (Student, False): _student,
+    (LogStudent, True): _student,
+    (Exponential, False): _exponential,
 }

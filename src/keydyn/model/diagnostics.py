@@ -32,6 +32,7 @@ class Diagnostics(Fitted):
         n_second: int = 0,
         refit: bool = True,
         feature: int | None = None,
+        scale: str = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> GoodnessOfFit:
@@ -39,9 +40,12 @@ class Diagnostics(Fitted):
 
         A model with these settings is fitted to the data and to `n_surrogates` surrogates drawn from it along
         the same event sequences, each with a random stream of its own. With `refit=False` the hypothesis is
-        this very model, parameters as they are. `feature` is the one whose marginal is compared, the leading
-        one by default. `n_second` surrogates of each surrogate give a calibrated p-value as well, `p_double`;
-        1 is enough, and takes twice the time. The result does not depend on `n_jobs`.
+        this very model, parameters as they are.
+
+        `feature` is the one whose marginal is compared, the leading one by default. Areas are taken over x
+        (`scale="linear"`) or over ln x ("log"); "auto" is over x as in the paper, unless x has no finite
+        mean. `n_second` surrogates of each surrogate give a double-bootstrap p-value as well, `p_double`; 1
+        is enough, and takes twice the time. The result does not depend on `n_jobs`.
         """
         n_surrogates = surrogates.check_number("n_surrogates", n_surrogates, 1)
         n_second = surrogates.check_number("n_second", n_second, 0)
@@ -58,6 +62,7 @@ class Diagnostics(Fitted):
             n_second,
             refit,
             goodness.check_feature(wanted, sequences.n_features),
+            scale,
             n_jobs,
         )
 

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from keydyn.model import surrogates
-from keydyn.model.areas import feature_area
+from keydyn.model import areas, surrogates
 from keydyn.model.arrays import Floats
 from keydyn.model.parameters import Parameters
 from keydyn.model.sequences import Sequences
@@ -31,6 +30,7 @@ class GoodnessOfFit:
     areas : (K,) the statistic of each feature
     surrogate_areas : (S, K) the same of the surrogates
     second_areas : (S·D, K) of surrogates of the surrogates; none unless asked for
+    scales : "linear" or "log" for each feature: whether its areas are over x, in its unit, or over ln x
     feature : the feature that the properties speak of; `of` gives another's
     not_converged : how many of the fits stopped at `max_iter`
     """
@@ -38,6 +38,7 @@ class GoodnessOfFit:
     areas: Floats
     surrogate_areas: Floats
     second_areas: Floats
+    scales: list[str]
     feature: int
     not_converged: int
 
@@ -97,16 +98,18 @@ def monte_carlo_test(
     n_second: int = 0,
     refit: bool = True,
     feature: int = 0,
+    scale: str = "auto",
     n_jobs: int | None = None,
 ) -> GoodnessOfFit:
     """The test of a model's settings on these data, or, without `refit`, of the model as it is."""
     streams = generator.spawn(n_surrogates * (1 + n_second))
     fitted = surrogates.refit(model, [sequences], n_jobs)[0] if refit else model
+    over_log = [areas.over_log(emission, scale) for emission in fitted.emission_]
     drawn = surrogates.draw_many(fitted._parameters, sequences, streams[:n_surrogates])
     data = [surrogate.sequences for surrogate in drawn]
     models = surrogates.refit(model, data, n_jobs) if refit else [fitted] * n_surrogates
     every_fit = [fitted, *models] if refit else []
-    first = [areas_of(m._parameters, s) for m, s in zip(models, data, strict=True)]
+    first = [areas_of(m._parameters, s, over_log) for m, s in zip(models, data, strict=True)]
     second: list[Floats] = []
     for level in range(n_second):
         own = streams[(level + 1) * n_surrogates : (level + 2) * n_surrogates]
@@ -115,22 +118,24 @@ def monte_carlo_test(
         ]
         again = surrogates.refit(model, data, n_jobs) if refit else models
         every_fit += again if refit else []
-        second += [areas_of(m._parameters, s) for m, s in zip(again, data, strict=True)]
+        second += [areas_of(m._parameters, s, over_log) for m, s in zip(again, data, strict=True)]
     return GoodnessOfFit(
-        areas_of(fitted._parameters, sequences),
+        areas_of(fitted._parameters, sequences, over_log),
         np.stack(first),
         np.stack(second) if second else np.empty((0, sequences.n_features)),
+        ["log" if log else "linear" for log in over_log],
         feature,
         sum(m.stop_reason_ == "max_iter" for m in every_fit),
     )
 
 
-def areas_of(parameters: Parameters, sequences: Sequences) -> Floats:
-    """The area statistic of each feature, (K,)."""
+def areas_of(parameters: Parameters, sequences: Sequences, over_log: Sequence[bool]) -> Floats:
+    """The area statistic of each feature, (K,), over ln x where `over_log` says so."""
     index = surrogates.index_of(parameters, sequences)
-    return np.array(
-        [feature_area(parameters, index, sequences.X[:, k], k) for k in range(sequences.n_features)]
-    )
+    found = [
+        areas.feature_area(parameters, index, sequences.X[:, k], k, log) for k, log in enumerate(over_log)
+    ]
+    return np.array(found)
 
 
 def check_feature(feature: int, n_features: int) -> int:

@@ -32,6 +32,7 @@ def user_goodness(
     settings: str,
     n_surrogates: int = 100,
     n_second: int = 0,
+    scale: str = "auto",
     seed: int = 0,
     n_jobs: int | None = None,
 ) -> dict[str, Any]:
@@ -40,6 +41,7 @@ def user_goodness(
         sequences,
         n_surrogates=n_surrogates,
         n_second=n_second,
+        scale=scale,
         random_state=stream(seed, "goodness of fit", dataset, user, model, settings),
         n_jobs=n_jobs,
     )
@@ -66,6 +68,7 @@ def goodness_of_fit(
     settings: Sequence[str] = SETTINGS,
     n_surrogates: int = 100,
     n_second: int = 0,
+    scale: str = "auto",
     seed: int = 0,
     n_jobs: int | None = None,
     progress: Progress | None = None,
@@ -76,7 +79,7 @@ def goodness_of_fit(
         for model in models:
             for chosen in settings:
                 row = user_goodness(
-                    sequences, dataset, user, model, chosen, n_surrogates, n_second, seed, n_jobs
+                    sequences, dataset, user, model, chosen, n_surrogates, n_second, scale, seed, n_jobs
                 )
                 rows.append(row)
                 if progress is not None:
