@@ -20,7 +20,7 @@ def draw_model_choice(table: pd.DataFrame, path: Path) -> None:
     """Write the figure; `table` is that of `keydyn.studies.model_choice.choice_table`.
 
     Medians over users of the difference from the paper's choice, two smoothed log-normal states, which is
-    the black ring. A model for which half of the users have no held-out likelihood is not drawn there.
+    the black ring. Axes span the smoothed models; without smoothing a model can be out of all proportion.
     """
     datasets = list(dict.fromkeys(table["dataset"]))
     with drawing(3.6 * len(datasets) + 1.8, 5.6, path) as figure:
@@ -57,3 +57,12 @@ def _draw_measure(axes: Axes, own: pd.DataFrame, measure: str) -> None:
             )
     axes.plot([2], [0.0], "o", markersize=9, markerfacecolor="none", color="black")
     axes.set_xticks(sorted(own["states"].unique()))
+    smooth = own.loc[own["smoothing"] != "none", measure]
+    rest = own.loc[own["smoothing"] == "none", measure]
+    low, high = min(smooth.min(), 0.0), max(smooth.max(), 0.0)
+    edge = max(0.08 * (high - low), 1e-3)
+    axes.set_ylim(low - edge, high + edge)
+    outside = int(np.sum((rest < low - edge) | (rest > high + edge)))
+    if outside:
+        note = f"{outside} of {len(rest)} not smoothed lie outside"
+        axes.text(0.02, 0.02, note, transform=axes.transAxes, fontsize=7.5, color=GREY)
