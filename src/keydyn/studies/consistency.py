@@ -8,8 +8,8 @@ import pandas as pd
 from keydyn.model.arrays import Floats
 
 GROUP = ["truth", "scenario", "part", "parameter"]
-# Between the slope of a consistent estimate, −½, and that of a biased one, 0.
-SLOPE_BETWEEN = -0.25
+# The share of bias in the mean squared error from which an estimate counts as biased.
+BIASED_FROM = 0.5
 
 
 def with_residuals(estimates: pd.DataFrame) -> pd.DataFrame:
@@ -52,40 +52,34 @@ def slopes(found: pd.DataFrame) -> pd.DataFrame:
 
 
 def verdicts(estimates: pd.DataFrame) -> pd.DataFrame:
-    """One row a scenario and part: slope of the error, largest bias at the largest N, and what that means.
+    """One row a scenario and part: what becomes of the error of all parameters together, and what that means.
 
-    The error of all parameters together is the root mean square of their residuals. An estimate is
-    "consistent" if over the upper half of the lengths this falls with a slope below −¼, halfway between −½
-    and the 0 of a bias that stays; otherwise "biased", and by how much.
+    `slope` is that of its root mean square, in units of each parameter's largest error. `bias_share` is how
+    much of its mean square at the largest N is bias rather than scatter: nearly nothing for a consistent
+    estimate, nearly all for a biased one. The verdict is "consistent" below one half, otherwise "biased" and
+    by how much, by the parameter with the largest bias relative to its true value (a probability's to one).
     """
-    table = with_residuals(estimates)
     found, rows = errors(estimates), []
-    for (truth, scenario, part), own in table.groupby(["truth", "scenario", "part"], sort=False):
-        together = np.sqrt((own["residual"] ** 2).groupby(own["n"]).mean())
-        n, rmse = together.index.to_numpy(), together.to_numpy()
-        upper = slice(len(n) // 2, None) if len(n) > 3 else slice(None)
-        slope = _slope(n[upper], rmse[upper])
-        last = found[
-            (found["truth"] == truth)
-            & (found["scenario"] == scenario)
-            & (found["part"] == part)
-            & (found["n"] == n[-1])
-        ]
-        scale = _relative_to(last)
-        worst = last.loc[(last["bias"].abs() / scale).idxmax()]
-        consistent = slope < SLOPE_BETWEEN
+    for (truth, scenario, part), own in found.groupby(["truth", "scenario", "part"], sort=False):
+        square = own["residual_mean"] ** 2 + own["residual_deviation"] ** 2 * (1.0 - 1.0 / own["samples"])
+        together = np.sqrt(square.groupby(own["n"]).mean())
+        n = int(own["n"].max())
+        last = own[own["n"] == n]
+        share = float((last["residual_mean"] ** 2).sum() / max(square[own["n"] == n].sum(), 1e-300))
+        worst = last.iloc[int(np.argmax((last["bias"].abs() / _relative_to(last)).to_numpy()))]
         rows.append(
             {
                 "truth": truth,
                 "scenario": scenario,
                 "part": part,
-                "slope": slope,
-                "n": int(n[-1]),
+                "slope": _slope(together.index.to_numpy(), together.to_numpy()),
+                "n": n,
+                "bias_share": share,
                 "worst_parameter": worst["parameter"],
                 "true": worst["true"],
                 "bias": worst["bias"],
                 "bias_error": worst["bias_error"],
-                "verdict": "consistent" if consistent else f"biased: {_how_much(worst)}",
+                "verdict": "consistent" if share < BIASED_FROM else f"biased: {_how_much(worst)}",
             }
         )
     return pd.DataFrame(rows).sort_values(["truth", "scenario", "part"], ignore_index=True)
