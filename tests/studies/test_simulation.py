@@ -30,7 +30,7 @@ def test_one_row_a_parameter_and_sample(found):
 
 
 def test_scenarios_1_to_3_are_consistent_and_4_is_biased(found):
-    """A consistent estimate shows a share of bias of χ²/40 with 40 samples, plus a tenth that N = 8000 leaves.
+    """A consistent estimate shows a share of bias of χ²/40 with 40 samples, and a tenth that N leaves.
 
     It is above one half with a chance of 6e-5. The bias of scenario 4 is that of an HMM fitted to far more
     events.
