@@ -1,10 +1,12 @@
 """The partially observable hidden Markov model. It knows numbers and event types; nothing of keyboards."""
 
+from keydyn.model.bootstrap import Bootstrap
 from keydyn.model.classifier import POHMMClassifier
 from keydyn.model.criteria import Criterion
 from keydyn.model.emissions import Emission, Family, family_names, register
 from keydyn.model.families import Categorical, Exponential, Gamma, LogNormal, LogStudent, Normal, Student
 from keydyn.model.fitting import Iteration
+from keydyn.model.goodness import GoodnessOfFit
 from keydyn.model.many import fit_many
 from keydyn.model.online import OnlineFilter, OnlineFilters
 from keydyn.model.online_batch import OnlineBatch
@@ -20,6 +22,7 @@ from keydyn.model.relatives import (
     Past,
     register_context,
 )
+from keydyn.model.residuals import ResidualTest, check_residuals
 from keydyn.model.result import FitResult
 from keydyn.model.sequences import Sequences
 from keydyn.model.storage import ModelFileError, load
@@ -28,6 +31,7 @@ __all__ = [
     "HMM",
     "POHMM",
     "Bins",
+    "Bootstrap",
     "Categorical",
     "ContextHMM",
     "Criterion",
@@ -36,6 +40,7 @@ __all__ = [
     "Family",
     "FitResult",
     "Gamma",
+    "GoodnessOfFit",
     "Iteration",
     "Labels",
     "LogNormal",
@@ -51,8 +56,10 @@ __all__ = [
     "PartiallyHMM",
     "PartlyHMM",
     "Past",
+    "ResidualTest",
     "Sequences",
     "Student",
+    "check_residuals",
     "family_names",
     "fit_many",
     "load",

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from keydyn.model import fitting, given, sampling, storage, training
 from keydyn.model.criteria import Criterion
+from keydyn.model.diagnostics import Diagnostics
 from keydyn.model.emissions import Family, families_of
 from keydyn.model.generative import Generative
 from keydyn.model.incremental import Incremental
@@ -24,7 +25,7 @@ from keydyn.model.sequences import Sequences
 from keydyn.model.vocabulary import SINGLE_TYPE
 
 
-class POHMM(Incremental, Generative, Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
+class POHMM(Diagnostics, Incremental, Generative, Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
     """Partially observable hidden Markov model (Monaco and Tappert, 2018).
 
     A hidden Markov model whose start, transition and emission parameters depend on an observed event type.

@@ -1,1 +1,1 @@
-"""The studies: from recordings to tables, figures and a report."""
+"""The paper's studies, and the same for recordings of one's own."""

@@ -1,0 +1,150 @@
+"""Goodness of fit: a Monte Carlo test of whether a model could have produced the data (Section 5.1).
+
+The statistic is the area between the empirical and the model's marginal distribution function. What it would
+be if the model were right is found by drawing surrogates from the fitted model and fitting each again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from keydyn.model import areas, surrogates
+from keydyn.model.arrays import Floats
+from keydyn.model.parameters import Parameters
+from keydyn.model.sequences import Sequences
+
+if TYPE_CHECKING:
+    from keydyn.model.pohmm import POHMM
+
+
+@dataclass(frozen=True)
+class GoodnessOfFit:
+    """What the test found. The p-values are small where the model does not fit.
+
+    Attributes
+    ----------
+    areas : (K,) the statistic of each feature
+    surrogate_areas : (S, K) the same of the surrogates
+    second_areas : (S·D, K) of surrogates of the surrogates; none unless asked for
+    scales : "linear" or "log" for each feature: whether its areas are over x, in its unit, or over ln x
+    feature : the feature that the properties speak of; `of` gives another's
+    not_converged : how many of the fits stopped at `max_iter`
+    """
+
+    areas: Floats
+    surrogate_areas: Floats
+    second_areas: Floats
+    scales: list[str]
+    feature: int
+    not_converged: int
+
+    @property
+    def statistic(self) -> float:
+        """The area between the empirical and the model's distribution function."""
+        return float(self.areas[self.feature])
+
+    @property
+    def surrogates(self) -> Floats:
+        """The statistic of each surrogate, (S,)."""
+        return self.surrogate_areas[:, self.feature]
+
+    @property
+    def p_value(self) -> float:
+        """The paper's two-sided p-value (Eq. 42, with the sum): a distance from the mean as large as this.
+
+        An equal distance counts; the paper's strict inequality differs only where areas are tied.
+        """
+        centre = self.surrogates.mean()
+        return _share(np.abs(self.surrogates - centre) >= abs(self.statistic - centre))
+
+    @property
+    def p_one_sided(self) -> float:
+        """The p-value against misfit alone: an area as large as this."""
+        return _share(self.surrogates >= self.statistic)
+
+    @property
+    def p_double(self) -> float:
+        """The one-sided p-value calibrated by a double bootstrap, in its fast form (Davidson, MacKinnon).
+
+        Surrogates of surrogates show how areas change from one level to the next, and the data's area is
+        judged as if the surrogates' had changed as much. Needs `n_second`.
+        """
+        if len(self.second_areas) == 0:
+            raise ValueError("there are no surrogates of surrogates: ask for them with n_second=1 or more")
+        second = self.second_areas[:, self.feature]
+        return _share(self.surrogates >= np.quantile(second, 1.0 - self.p_one_sided))
+
+    def of(self, feature: int) -> GoodnessOfFit:
+        """The same test by the marginal of another feature."""
+        return replace(self, feature=check_feature(feature, len(self.areas)))
+
+    def __repr__(self) -> str:
+        double = f", p_double={self.p_double:.3g}" if len(self.second_areas) else ""
+        return (
+            f"GoodnessOfFit(statistic={self.statistic:.4g}, p_value={self.p_value:.3g}, "
+            f"p_one_sided={self.p_one_sided:.3g}{double}, {len(self.surrogate_areas)} surrogates)"
+        )
+
+
+def monte_carlo_test(
+    model: POHMM,
+    sequences: Sequences,
+    generator: np.random.Generator,
+    n_surrogates: int = 100,
+    n_second: int = 0,
+    refit: bool = True,
+    feature: int = 0,
+    scale: str = "auto",
+    n_jobs: int | None = None,
+) -> GoodnessOfFit:
+    """The test of a model's settings on these data, or, without `refit`, of the model as it is."""
+    streams = generator.spawn(n_surrogates * (1 + n_second))
+    fitted = surrogates.refit(model, [sequences], n_jobs)[0] if refit else model
+    over_log = [areas.over_log(emission, scale) for emission in fitted.emission_]
+    drawn = surrogates.draw_many(fitted._parameters, sequences, streams[:n_surrogates])
+    data = [surrogate.sequences for surrogate in drawn]
+    models = surrogates.refit(model, data, n_jobs) if refit else [fitted] * n_surrogates
+    every_fit = [fitted, *models] if refit else []
+    first = [areas_of(m._parameters, s, over_log) for m, s in zip(models, data, strict=True)]
+    second: list[Floats] = []
+    for level in range(n_second):
+        own = streams[(level + 1) * n_surrogates : (level + 2) * n_surrogates]
+        data = [
+            surrogates.draw(m._parameters, sequences, g).sequences for m, g in zip(models, own, strict=True)
+        ]
+        again = surrogates.refit(model, data, n_jobs) if refit else models
+        every_fit += again if refit else []
+        second += [areas_of(m._parameters, s, over_log) for m, s in zip(again, data, strict=True)]
+    return GoodnessOfFit(
+        areas_of(fitted._parameters, sequences, over_log),
+        np.stack(first),
+        np.stack(second) if second else np.empty((0, sequences.n_features)),
+        ["log" if log else "linear" for log in over_log],
+        feature,
+        sum(m.stop_reason_ == "max_iter" for m in every_fit),
+    )
+
+
+def areas_of(parameters: Parameters, sequences: Sequences, over_log: Sequence[bool]) -> Floats:
+    """The area statistic of each feature, (K,), over ln x where `over_log` says so."""
+    index = surrogates.index_of(parameters, sequences)
+    found = [
+        areas.feature_area(parameters, index, sequences.X[:, k], k, log) for k, log in enumerate(over_log)
+    ]
+    return np.array(found)
+
+
+def check_feature(feature: int, n_features: int) -> int:
+    """The number of a feature, or a `ValueError`."""
+    if surrogates.check_number("feature", feature, 0) >= n_features:
+        raise ValueError(f"feature is {feature}, but features are numbered 0 to {n_features - 1}")
+    return feature
+
+
+def _share(as_extreme: Sequence[bool] | np.ndarray) -> float:
+    """The biased estimate of a p-value: the data count among the surrogates, so that it is never zero."""
+    return float((np.sum(as_extreme) + 1) / (len(as_extreme) + 1))

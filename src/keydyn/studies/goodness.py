@@ -1,0 +1,113 @@
+"""Goodness of fit of keystroke intervals (Section 5.1): HMM and POHMM, user by user."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from keydyn.model import GoodnessOfFit, Sequences
+from keydyn.studies.intervals import intervals_by_user, stream
+from keydyn.studies.patterns import MODELS, SETTINGS, pattern
+
+Progress = Callable[[int], object]
+
+LEVEL = 0.05
+# Shares of users for whom the model was rejected, as published.
+PUBLISHED = {
+    ("fable", "hmm"): 0.45,
+    ("fable", "pohmm"): 0.22,
+    ("essay", "hmm"): 1.00,
+    ("essay", "pohmm"): 0.40,
+}
+
+
+def user_goodness(
+    sequences: Sequences,
+    dataset: str,
+    user: Any,
+    model: str,
+    settings: str,
+    n_surrogates: int = 100,
+    n_second: int = 0,
+    scale: str = "auto",
+    seed: int = 0,
+    n_jobs: int | None = None,
+) -> dict[str, Any]:
+    """The test of one model on one user's intervals: a row of `goodness_of_fit`."""
+    found = pattern(model, settings).goodness_of_fit(
+        sequences,
+        n_surrogates=n_surrogates,
+        n_second=n_second,
+        scale=scale,
+        random_state=stream(seed, "goodness of fit", dataset, user, model, settings),
+        n_jobs=n_jobs,
+    )
+    return {"dataset": dataset, "user": user, "model": model, "settings": settings} | outcome(found)
+
+
+def outcome(found: GoodnessOfFit) -> dict[str, Any]:
+    """What a table keeps of a test; `p_double` is NaN where it was not asked for."""
+    return {
+        "statistic": found.statistic,
+        "surrogate_mean": float(found.surrogates.mean()),
+        "p_value": found.p_value,
+        "p_one_sided": found.p_one_sided,
+        "p_double": found.p_double if len(found.second_areas) else np.nan,
+        "surrogates": len(found.surrogates),
+        "not_converged": found.not_converged,
+    }
+
+
+def goodness_of_fit(
+    keystrokes: pd.DataFrame,
+    dataset: str,
+    models: Sequence[str] = MODELS,
+    settings: Sequence[str] = SETTINGS,
+    n_surrogates: int = 100,
+    n_second: int = 0,
+    scale: str = "auto",
+    seed: int = 0,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> pd.DataFrame:
+    """Every user's tests, one row each; `progress` is called with the number of tests done."""
+    rows: list[dict[str, Any]] = []
+    for user, sequences in intervals_by_user(keystrokes).items():
+        for model in models:
+            for chosen in settings:
+                row = user_goodness(
+                    sequences, dataset, user, model, chosen, n_surrogates, n_second, scale, seed, n_jobs
+                )
+                rows.append(row)
+                if progress is not None:
+                    progress(len(rows))
+    return pd.DataFrame(rows)
+
+
+def rejections(tests: pd.DataFrame) -> pd.DataFrame:
+    """The share of users for whom each model is rejected at 0.05, two-sided as published."""
+    keys = ["dataset", "model", "settings"]
+    table = (
+        tests.assign(rejected=tests["p_value"] <= LEVEL)
+        .groupby(keys, sort=False)
+        .agg(rejected=("rejected", "mean"), users=("user", "nunique"), surrogates=("surrogates", "max"))
+        .reset_index()
+    )
+    keyed = zip(table["dataset"], table["model"], strict=True)
+    published = [PUBLISHED.get((str(dataset), str(model)), np.nan) for dataset, model in keyed]
+    return table.assign(published_rejected=published)
+
+
+def rejections_by_p_value(tests: pd.DataFrame) -> pd.DataFrame:
+    """The same by every p-value: two-sided as published, one-sided, by double bootstrap if there is one."""
+    keys = ["dataset", "model", "settings"]
+    kinds = [kind for kind in ("p_value", "p_one_sided", "p_double") if tests[kind].notna().any()]
+    return (
+        tests.assign(**{kind: tests[kind] <= LEVEL for kind in kinds})
+        .groupby(keys, sort=False)[kinds]
+        .mean()
+        .reset_index()
+    )

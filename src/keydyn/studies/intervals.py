@@ -1,0 +1,37 @@
+"""The data of the studies of fit: press-press intervals of each user."""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from keydyn.keystrokes.schema import check_keystrokes
+from keydyn.keystrokes.timing import timing_features
+from keydyn.model import Sequences
+
+
+def intervals_by_user(keystrokes: pd.DataFrame) -> dict[Any, Sequences]:
+    """τ of every sample of each user, the first keystroke of a sample dropped, for it has none.
+
+    A sample of a single keystroke has no interval and is not there; a user without any is not either.
+    """
+    keystrokes = check_keystrokes(keystrokes)
+    table = keystrokes[["user", "session", "keyname"]].assign(
+        tau=timing_features(keystrokes, first="missing")["tau"]
+    )
+    table = table[table["tau"].notna()]
+    return {
+        user: Sequences.from_frame(own, ["tau"], event="keyname", sequence="session")
+        for user, own in table.groupby("user", sort=False)
+    }
+
+
+def stream(seed: int, *names: object) -> np.random.Generator:
+    """The random stream of one piece of work, the same whatever was done before it.
+
+    So that a study that was interrupted goes on to the same result.
+    """
+    return np.random.default_rng([seed, *(zlib.crc32(str(name).encode()) for name in names)])

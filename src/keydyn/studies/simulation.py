@@ -1,0 +1,259 @@
+"""The simulation study (Section 4): are parameters found again, and hidden states?
+
+1. a POHMM without smoothing on data from a POHMM
+2. a POHMM with smoothing on the same data
+3. a POHMM without smoothing on data from an HMM, with random event types; its marginals are judged
+4. an HMM on the data of 1 and 2, event types ignored, against the marginal model of θ₀
+
+Which fitted state is which true one: states are matched type by type by how often they agree with the states
+that were drawn (`keydyn.model.alignment`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from keydyn.model import HMM, POHMM, Sequences, alignment, sampling, surrogates
+from keydyn.model import lattice as lattices
+from keydyn.model.arrays import Floats, Integers
+from keydyn.model.lattice import EventIndex
+from keydyn.model.parameters import Parameters
+from keydyn.studies.truths import true_model
+
+Progress = Callable[[int], object]
+
+N_VALUES = (100, 316, 1000, 3162, 10_000, 31_623, 100_000)
+# A gain of a thousandth in the log-likelihood moves a parameter by a small share of its standard error.
+TOLERANCE = 1e-3
+MAX_ITERATIONS = 2000
+# Events drawn and fitted at once: their intervals take 32 MB.
+BATCH = 4_000_000
+# Hidden states are compared on so many events of each sample.
+COMPARED = 10_000
+
+
+class Scenario(NamedTuple):
+    """What is fitted to which data: `source` is the model that draws."""
+
+    number: int
+    title: str
+    source: str
+    marginal: bool
+
+
+SCENARIOS = (
+    Scenario(1, "POHMM on POHMM", "pohmm", False),
+    Scenario(2, "smoothed POHMM on POHMM", "pohmm", False),
+    Scenario(3, "POHMM on HMM", "hmm", True),
+    Scenario(4, "HMM on POHMM", "pohmm", True),
+)
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """What the study found.
+
+    Attributes
+    ----------
+    estimates : truth, scenario, n, sample, part, parameter, estimate, true
+    accuracies : truth, scenario, n, sample, accuracy, best: shares of hidden states found, by the fitted and
+        by the true model
+    """
+
+    estimates: pd.DataFrame
+    accuracies: pd.DataFrame
+
+
+def total_work(
+    n_values: Sequence[int] = N_VALUES, n_samples: int = 400, scenarios: Sequence[int] = (1, 2, 3, 4)
+) -> int:
+    """What `progress` counts up to: events fitted."""
+    return sum(n_values) * n_samples * len(scenarios)
+
+
+def simulate(
+    truth: str = "keystrokes",
+    n_values: Sequence[int] = N_VALUES,
+    n_samples: int = 400,
+    scenarios: Sequence[int] = (1, 2, 3, 4),
+    seed: int = 0,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Simulation:
+    """Draw, fit and compare; `progress` is called with the number of events fitted so far.
+
+    Samples of one length share one event sequence, and scenarios 1, 2 and 4 the data.
+    """
+    _check(n_values, n_samples, scenarios)
+    estimates, accuracies, done = [], [], 0
+    for piece in pieces(truth, n_values, n_samples, scenarios, seed):
+        found = fit_piece(piece, n_jobs)
+        estimates.append(found.estimates)
+        accuracies.append(found.accuracies)
+        done += piece.work
+        if progress is not None:
+            progress(done)
+    return Simulation(pd.concat(estimates, ignore_index=True), pd.concat(accuracies, ignore_index=True))
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Some samples of one length from one source, to be fitted in the scenarios that use it."""
+
+    truth: str
+    source: str
+    n: int
+    first_sample: int
+    n_samples: int
+    scenarios: tuple[int, ...]
+    seed: int
+
+    @property
+    def work(self) -> int:
+        """Events to fit."""
+        return self.n * self.n_samples * len(self.scenarios)
+
+
+def pieces(
+    truth: str, n_values: Sequence[int], n_samples: int, scenarios: Sequence[int], seed: int
+) -> Iterator[Piece]:
+    """The study in pieces of limited memory, which can be done in any order and kept apart."""
+    for n in n_values:
+        size = max(1, min(n_samples, BATCH // n))
+        for source in ("pohmm", "hmm"):
+            used = tuple(s.number for s in SCENARIOS if s.source == source and s.number in scenarios)
+            for first in range(0, n_samples if used else 0, size):
+                yield Piece(truth, source, n, first, min(size, n_samples - first), used, seed)
+
+
+def fit_piece(piece: Piece, n_jobs: int | None = None) -> Simulation:
+    """Draw the samples of a piece, fit them in every scenario, and match the states."""
+    pohmm = true_model(piece.truth)
+    source = pohmm if piece.source == "pohmm" else pohmm.to_hmm()
+    drawn = _draw(pohmm, source, piece)
+    data = [sample.sequences for sample in drawn]
+    compared = min(piece.n, COMPARED)
+    best = [
+        float(
+            np.mean(
+                _posterior(source._parameters, sample, compared).argmax(axis=1) == sample.states[:compared]
+            )
+        )
+        for sample in drawn
+    ]
+    samples = np.arange(piece.first_sample, piece.first_sample + piece.n_samples)
+    estimates, accuracies = [], []
+    for number in piece.scenarios:
+        scenario = SCENARIOS[number - 1]
+        right = _values(
+            pohmm.to_hmm()._parameters if scenario.marginal else pohmm._parameters, scenario.marginal
+        )
+        names = _names(scenario.marginal)
+        rows = []
+        for fitted, sample, most in zip(
+            surrogates.refit(_pattern(number), data, n_jobs), drawn, best, strict=True
+        ):
+            theta, share = _matched(fitted._parameters, sample, compared)
+            rows.append(_values(theta, scenario.marginal))
+            accuracies.append((share, most))
+        keys: dict[str, Any] = {"truth": piece.truth, "scenario": number, "n": piece.n}
+        table = pd.concat([names] * len(rows), ignore_index=True)
+        estimates.append(
+            table.assign(
+                **keys,
+                sample=np.repeat(samples, len(right)),
+                estimate=np.concatenate(rows),
+                true=np.tile(right, len(rows)),
+            )
+        )
+    shares = np.array(accuracies)
+    table = pd.DataFrame(
+        {
+            "truth": piece.truth,
+            "scenario": np.repeat(piece.scenarios, piece.n_samples),
+            "n": piece.n,
+            "sample": np.tile(samples, len(piece.scenarios)),
+            "accuracy": shares[:, 0],
+            "best": shares[:, 1],
+        }
+    )
+    columns = ["truth", "scenario", "n", "sample", "part", "parameter", "estimate", "true"]
+    return Simulation(pd.concat(estimates, ignore_index=True)[columns], table)
+
+
+def _pattern(number: int) -> POHMM:
+    settings: dict[str, Any] = {"emission": "normal", "tol": TOLERANCE, "max_iter": MAX_ITERATIONS}
+    if number == 4:
+        return HMM(**settings)
+    return POHMM(smoothing="frequency" if number == 2 else None, **settings)
+
+
+def _draw(pohmm: POHMM, source: POHMM, piece: Piece) -> list[surrogates.Surrogate]:
+    """The samples: one event sequence for all of a length, a random stream for each."""
+    kind = 0 if piece.source == "pohmm" else 1
+    offsets = np.array([0, piece.n], dtype=np.int64)
+    # For the HMM's data too: the event chain of θ₀ is uniform, its types are random.
+    codes = sampling.draw_events(
+        pohmm._parameters, offsets, np.random.default_rng([piece.seed, piece.n, kind])
+    )
+    events = Sequences(np.zeros((piece.n, 1)), codes, pohmm.event_types_, offsets)
+    generators = [
+        np.random.default_rng([piece.seed, piece.n, kind, 1 + piece.first_sample + k])
+        for k in range(piece.n_samples)
+    ]
+    return surrogates.draw_many(source._parameters, events, generators)
+
+
+def _posterior(parameters: Parameters, sample: surrogates.Surrogate, n: int) -> Floats:
+    """γ of the first n events."""
+    index = _index(parameters, sample, n)
+    return lattices.posterior(lattices.build(parameters, sample.sequences.X[:n], index, None)).states
+
+
+def _index(parameters: Parameters, sample: surrogates.Surrogate, n: int) -> EventIndex:
+    events = sample.sequences
+    part = Sequences(events.X[:n], events.codes[:n], events.event_types, np.array([0, n], dtype=np.int64))
+    return surrogates.index_of(parameters, part)
+
+
+def _matched(fitted: Parameters, sample: surrogates.Surrogate, n: int) -> tuple[Parameters, float]:
+    """The fitted parameters with the true states' numbers, and the share of these states it finds."""
+    posterior, codes = _posterior(fitted, sample, n), _index(fitted, sample, n).codes
+    order = alignment.match_states(codes, fitted.n_types, sample.states[:n], posterior)
+    number: Integers = np.argsort(order, axis=1)[codes, posterior.argmax(axis=1)]
+    return alignment.relabelled(fitted, order), float(np.mean(number == sample.states[:n]))
+
+
+def _values(parameters: Parameters, marginal: bool) -> Floats:
+    """Emission parameters, then probabilities of stepping to the passive state, as `_names` names them."""
+    if marginal:
+        of_all = parameters.known_marginal()
+        emission, to_passive = of_all.emission[0], of_all.transmat[:, 1]
+    else:
+        emission, to_passive = parameters.emission[0], parameters.dense_transmat()[..., 1]
+    return np.concatenate([emission.loc.ravel(), emission.scale.ravel(), to_passive.ravel()])
+
+
+def _names(marginal: bool) -> pd.DataFrame:
+    types = [""] if marginal else [f"|{label}" for label in "abc"]
+    pairs = [""] if marginal else [f"|{before}{after}" for before in "abc" for after in "abc"]
+    emission = [f"{name}[{j}{w}]" for name in ("mean", "deviation") for w in types for j in (0, 1)]
+    steps = [f"step[{i},1{pair}]" for pair in pairs for i in (0, 1)]
+    parts = ["emission"] * len(emission) + ["transition"] * len(steps)
+    return pd.DataFrame({"part": parts, "parameter": emission + steps})
+
+
+def _check(n_values: Sequence[int], n_samples: int, scenarios: Sequence[int]) -> None:
+    surrogates.check_number("n_samples", n_samples, 1)
+    if not len(n_values) or not len(scenarios):
+        raise ValueError("n_values and scenarios must not be empty")
+    for n in n_values:
+        surrogates.check_number("each of n_values", n, 10)
+    for number in scenarios:
+        if number not in (1, 2, 3, 4):
+            raise ValueError(f"scenarios are 1 to 4, not {number!r}")
