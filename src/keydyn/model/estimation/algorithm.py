@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from keydyn.model.arrays import Floats, compiled
-from keydyn.model.estimation.expectation import expectation, likelihood
+from keydyn.model.estimation.expectation import expectation, scores
 from keydyn.model.estimation.formulas import (
     normalise,
     update_normal,
@@ -15,6 +15,7 @@ from keydyn.model.estimation.formulas import (
     update_student,
     update_transitions,
 )
+from keydyn.model.estimation.gathering import sum_first_occurrences
 from keydyn.model.estimation.marginals import any_after_dead_ends, normalise_marginals, sum_by_type
 from keydyn.model.estimation.smoothing import blend, blend_transitions
 from keydyn.model.estimation.tables import Chain, Events, Rules, Scratch, Sums, Tables
@@ -47,11 +48,15 @@ def run(
         history[iteration] = log_likelihood
         reason = why_stop(log_likelihood, log_likelihood - last if iteration > 0 else math.inf, rules.tol)
         if reason != GOES_ON:
+            if not rules.first_occurrence:
+                sum_first_occurrences(events, sums, scratch.states)
             return reason, log_likelihood, history[: iteration + 1]
         last = log_likelihood
         maximisation(chain, rules, sums, tables)
         smooth(chain, rules, tables)
-    return 2, likelihood(events, rules, tables, scratch), history[: rules.max_iter]
+    sum_first_occurrences(events, sums, scratch.states)
+    scores(events, rules, tables, scratch)
+    return 2, float(events.weights @ scratch.scores), history[: rules.max_iter]
 
 
 @compiled

@@ -53,7 +53,7 @@ def fit(data: Data, settings: Settings, start: Parameters) -> FitResult | None:
     tables = tables_of(start, before, after)
     n_types, n_states = start.n_types, start.n_states
     sums = new_sums(len(start.emission), n_types, n_states, len(before))
-    scratch = new_scratch(len(events.codes), len(start.emission), n_types, n_states)
+    scratch = new_scratch(len(events.weights), len(events.codes), len(start.emission), n_types, n_states)
     reason, log_likelihood, history = algorithm.run(
         events, chain_of(counts, chain, settings, before, after), rules, tables, sums, scratch
     )

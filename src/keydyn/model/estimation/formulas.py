@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from keydyn.model.arrays import Floats, compiled
 
-# Below this a sum of posterior probabilities is no evidence, and the parameter stays as it was.
+# Below this a sum of posterior probabilities is no evidence, and the parameter stays as it was: it is not for
+# underflow to decide.
 NO_MASS = 1e-250
 SMALLEST = 5e-324
 
@@ -36,7 +37,7 @@ def update_start(expected: Floats, start_all: Floats, floor: float, startprob: F
         for j in range(n_states):
             total += max(expected[row, j], floor)
         for j in range(n_states):
-            startprob[row, j] = max(expected[row, j], floor) / total if total > 0.0 else start_all[j]
+            startprob[row, j] = max(expected[row, j], floor) / total if total > NO_MASS else start_all[j]
 
 
 @compiled
@@ -48,7 +49,7 @@ def update_transitions(expected: Floats, floor: float, transmat: Floats) -> None
             total = 0.0
             for j in range(n_states):
                 total += max(expected[pair, i, j], floor)
-            if total > 0.0:
+            if total > NO_MASS:
                 for j in range(n_states):
                     transmat[pair, i, j] = max(expected[pair, i, j], floor) / total
 

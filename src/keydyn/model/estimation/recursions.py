@@ -1,4 +1,4 @@
-"""Forward and backward through one sequence, compiled, for any number of states.
+"""Forward and backward through all sequences, compiled, for any number of states.
 
 α is not normalised at each step, only kept in range: γ and ξ are ratios in which its scale cancels, and a
 logarithm is taken where a sequence ends or where α has become small. Backward there is no β: given the state
@@ -37,79 +37,89 @@ def impossible_before(before: Floats, transmat: Floats, step: int, j: int) -> bo
 
 @compiled
 def forward(
-    first: int,
-    last: int,
-    code: int,
+    offsets: Integers,
+    codes: Integers,
     steps: Integers,
     startprob: Floats,
     transmat: Floats,
     density: Floats,
     largest: Floats,
     states: Floats,
-) -> float:
-    """α (Eqs. 3–4) of events `first` … `last` − 1 into `states`; ln P(x | Ω), or NaN.
+    scores: Floats,
+) -> None:
+    """α (Eqs. 3–4) of every event into `states`, ln P(x | Ω) of every sequence, or NaN, into `scores`.
 
-    `code` is the type of the first event. The scale of α changes where its sum was below SMALL.
+    The scale of α changes where its sum was below SMALL.
     """
     n_states = density.shape[1]
-    log_scale, total, lost = 0.0, 1.0, False
-    for n in range(first, last):
-        rescale = 1.0
-        if total < SMALL:
-            log_scale += math.log(total)
-            rescale = 1.0 / total
-        log_scale += largest[n]
-        total = 0.0
-        for j in range(n_states):
-            predicted = 0.0
-            if n == first:
-                predicted = startprob[code, j]
-            else:
-                for i in range(n_states):
-                    predicted += states[n - 1, i] * transmat[steps[n], i, j]
-                if predicted < COVERED and (
-                    lost or not impossible_before(states[n - 1], transmat, steps[n], j)
-                ):
-                    return math.nan
-            value = predicted * rescale * density[n, j]
-            if value < LOST and predicted > 0.0:
-                lost = True
-            states[n, j] = value
-            total += value
-        if not total >= FAINT:
-            return math.nan
-    return log_scale + math.log(total)
+    for s in range(len(offsets) - 1):
+        first, last = offsets[s], offsets[s + 1]
+        log_scale, total, lost, n = 0.0, 1.0, False, first
+        while n < last and total == total:
+            rescale = 1.0
+            if total < SMALL:
+                log_scale += math.log(total)
+                rescale = 1.0 / total
+            log_scale += largest[n]
+            total = 0.0
+            for j in range(n_states):
+                predicted = 0.0
+                if n == first:
+                    predicted = startprob[codes[first], j]
+                else:
+                    for i in range(n_states):
+                        predicted += states[n - 1, i] * transmat[steps[n], i, j]
+                    if predicted < COVERED and (
+                        lost or not impossible_before(states[n - 1], transmat, steps[n], j)
+                    ):
+                        total = math.nan
+                value = predicted * rescale * density[n, j]
+                if value < LOST and predicted > 0.0:
+                    lost = True
+                states[n, j] = value
+                total += value
+            if not total >= FAINT:
+                total = math.nan
+            n += 1
+        scores[s] = log_scale + math.log(total)
 
 
 @compiled
 def backward(
-    first: int,
-    last: int,
-    weight: float,
+    offsets: Integers,
+    weights: Floats,
+    scores: Floats,
     steps: Integers,
     transmat: Floats,
     states: Floats,
     transitions: Floats,
 ) -> None:
-    """γ times the weight in place of α in `states`, and ξ (Eq. 13, corrected) added to `transitions`."""
+    """γ times its sequence's weight in place of α, and ξ (Eq. 13, corrected) added to `transitions`.
+
+    Sequences without a score are left out.
+    """
     n_states = states.shape[1]
     ratio = np.empty(n_states)
-    total = 0.0
-    for j in range(n_states):
-        total += states[last - 1, j]
-    for j in range(n_states):
-        states[last - 1, j] *= weight / total
-    for n in range(last - 1, first, -1):
-        step = steps[n]
+    for s in range(len(scores)):
+        if not scores[s] > -math.inf:
+            continue
+        first, last = offsets[s], offsets[s + 1]
+        total = 0.0
         for j in range(n_states):
-            predicted = 0.0
-            for i in range(n_states):
-                predicted += states[n - 1, i] * transmat[step, i, j]
-            ratio[j] = states[n, j] / predicted if predicted > 0.0 else 0.0
-        for i in range(n_states):
-            posterior = 0.0
+            total += states[last - 1, j]
+        for j in range(n_states):
+            states[last - 1, j] *= weights[s] / total
+        for n in range(last - 1, first, -1):
+            step = steps[n]
             for j in range(n_states):
-                joint = states[n - 1, i] * transmat[step, i, j] * ratio[j]
-                transitions[step, i, j] += joint
-                posterior += joint
-            states[n - 1, i] = posterior
+                predicted = 0.0
+                for i in range(n_states):
+                    predicted += states[n - 1, i] * transmat[step, i, j]
+                ratio[j] = states[n, j] / predicted if predicted > 0.0 else 0.0
+            for i in range(n_states):
+                posterior = 0.0
+                for j in range(n_states):
+                    joint = states[n - 1, i] * transmat[step, i, j] * ratio[j]
+                    transitions[step, i, j] += joint
+                    posterior += joint
+                states[n - 1, i] = posterior

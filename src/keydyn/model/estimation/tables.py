@@ -132,16 +132,18 @@ class Scratch(NamedTuple):
 
     Attributes
     ----------
-    density : (N, M) densities divided by the largest of their event; largest : (N,) its logarithm
-    states : (N, M) α, then γ
-    inverse, constant : (K, m + 1, M) 1 / scale, and ln f at the location
+    density : (N, M) densities divided by the largest of their event; of two states (N, 1), the ratio of the
+        smaller to the larger, negative if state 0's is the larger
+    largest : (N,) logarithm of the largest
+    states : (N, M) α, then γ; scores : (S,) ln P(x | Ω)
+    cells : (K, m + 1, 3, M) location, 1 / scale and ln f at the location, side by side
     """
 
     density: Floats
     largest: Floats
     states: Floats
-    inverse: Floats
-    constant: Floats
+    scores: Floats
+    cells: Floats
 
 
 def new_sums(n_features: int, n_types: int, n_states: int, n_steps: int) -> Sums:
@@ -161,7 +163,12 @@ def new_sums(n_features: int, n_types: int, n_states: int, n_steps: int) -> Sums
     )
 
 
-def new_scratch(n_events: int, n_features: int, n_types: int, n_states: int) -> Scratch:
+def new_scratch(n_sequences: int, n_events: int, n_features: int, n_types: int, n_states: int) -> Scratch:
     """Room for the events' densities and probabilities."""
-    rows, cells = (n_events, n_states), (n_features, n_types + 1, n_states)
-    return Scratch(np.empty(rows), np.empty(n_events), np.empty(rows), np.empty(cells), np.empty(cells))
+    return Scratch(
+        np.empty((n_events, n_states if n_states != 2 else 1)),
+        np.empty(n_events),
+        np.empty((n_events, n_states)),
+        np.empty(n_sequences),
+        np.empty((n_features, n_types + 1, 3, n_states)),
+    )
