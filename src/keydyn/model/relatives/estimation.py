@@ -11,7 +11,8 @@ import numpy as np
 from keydyn.model import lattice as lattices
 from keydyn.model.arrays import Floats, Integers
 from keydyn.model.emissions import Emission
-from keydyn.model.fitting import ROUNDING, Iteration
+from keydyn.model.estimation.algorithm import ROUNDING
+from keydyn.model.fitting import Iteration
 from keydyn.model.lattice import Lattice, Posterior
 from keydyn.model.relatives.tables import Evidence, Floored, Tables, lattice_of
 from keydyn.model.settings import Settings
