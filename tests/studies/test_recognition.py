@@ -60,7 +60,7 @@ def test_the_run_is_told(study):
     assert run["study"] == "recognition"
     assert run["seed"] == 0
     assert "min" not in run["version"]
-    assert run["detectors"]["pohmm"]["model"]["density_floor"] == 1e-5
+    assert run["detectors"]["simulated"]["pohmm"]["model"]["density_floor"] == 1e-5
     assert run["protocols"]["simulated"]["citation"].startswith("J. V. Monaco")
 
 

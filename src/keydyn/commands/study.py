@@ -156,7 +156,7 @@ def facts_of(
     table: pa.Table | None = None,
 ) -> dict[str, Any]:
     """What run.json says."""
-    from keydyn.detectors import make_detector
+    from keydyn.studies.chosen import detector_for
     from keydyn.studies.outputs import environment
     from keydyn.studies.parts import detector_settings
     from keydyn.studies.scoring import limited_fits
@@ -169,7 +169,10 @@ def facts_of(
         "data": {row.name: row.checksums for row in rows},
         "vectors": {row.name: row.vectors for row in rows},
         "protocols": {row.name: row.protocol.describe() for row in rows},
-        "detectors": {name: detector_settings(make_detector(name)) for name in detectors},
+        "detectors": {
+            row.name: {name: detector_settings(detector_for(row.name, name)) for name in detectors}
+            for row in rows
+        },
         "fits that reached the limit of iterations": {} if table is None else limited_fits(table),
     }
 

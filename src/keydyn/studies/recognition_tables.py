@@ -177,8 +177,8 @@ def recommended_table(found: Mapping[Key, Found]) -> Table | None:
         "recommended",
         "The recommended settings against the published ones",
         "Wilcoxon signed-rank test over users, two-sided, each line a test of its own without correction. "
-        "What is recommended was chosen on the other datasets: see docs/results.md and "
-        "`keydyn study recommended`.",
+        "On each of the paper's datasets the recommended one has the settings that the other datasets choose "
+        "(`keydyn study recommended`).",
         pd.DataFrame(rows, columns=columns),
         pd.DataFrame(shown, columns=headings),
         labels=2,

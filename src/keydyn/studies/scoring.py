@@ -12,6 +12,7 @@ import pyarrow as pa
 from keydyn.detectors import Detector, make_detector
 from keydyn.detectors.population import Progress
 from keydyn.evaluation.running import enrolments, n_limited, n_templates, ranks_of, scores_of
+from keydyn.studies.chosen import detector_for
 from keydyn.studies.parts import Parts, detector_settings
 from keydyn.studies.rank_files import rank_table
 from keydyn.studies.rows import Row
@@ -105,7 +106,7 @@ def _each(
     n_jobs: int | None,
     tell: Tell | None,
 ) -> pa.Table:
-    work = [(row, make_detector(detector)) for row in rows for detector in detectors]
+    work = [(row, detector_for(row.name, detector)) for row in rows for detector in detectors]
     schedule = Schedule([_cost(row, detector, parts) for row, detector in work], tell)
     tables, limited = [], {}
     for number, (row, detector) in enumerate(work):
