@@ -93,9 +93,11 @@ def evaluate(
         if watched:
             ranks = rank_rows(rows[:1], watched, Parts(parts / "ranks", fresh), n_jobs, tell)
         tell("tables and figures", 1.0)
-        facts = facts_of("evaluate", rows, detectors, seed, began, scores)
+        facts = facts_of("evaluate", rows, detectors, seed, scores)
         facts |= {"file": file.name, "sensors": list(used), "failures": failures_facts(failures)}
-        tables = write_evaluation(Outputs(folder), scores, ranks, facts, seed)
+        outputs = Outputs(folder)
+        tables = write_evaluation(outputs, scores, ranks, facts, seed)
+        outputs.finish(facts, began)
     show_results(tables, folder, began)
 
 

@@ -68,8 +68,9 @@ def recognition(
         tell("tables and figures", 1.0)
         outputs = Outputs(folder)
         draw_densities(outputs, rows)
-        facts = facts_of("recognition", rows, detectors, seed, began, table)
+        facts = facts_of("recognition", rows, detectors, seed, table)
         tables = write_recognition(outputs, table, facts, seed)
+        outputs.finish(facts, began)
     show_results(tables, folder, began)
 
 
@@ -95,8 +96,11 @@ def recommended(
     rows = _rows(dataset, data)
     with share_bar() as tell:
         tried = try_candidates(rows, Parts(folder / "parts", fresh), jobs or -1, tell)
-    facts = facts_of("recommended", rows, [], 0, began)
-    show_results(write_recommended(Outputs(folder), tried, facts), folder, began)
+    facts = facts_of("recommended", rows, [], 0)
+    outputs = Outputs(folder)
+    tables = write_recommended(outputs, tried, facts)
+    outputs.finish(facts, began)
+    show_results(tables, folder, began)
 
 
 @app.command()
@@ -126,8 +130,10 @@ def continuous(
     with share_bar() as tell:
         table = rank_rows(rows, detectors, Parts(folder / "parts", fresh), jobs or -1, tell)
         tell("tables and figures", 1.0)
-        facts = facts_of("continuous", rows, detectors, seed, began, table)
-        tables = write_continuous(Outputs(folder), table, facts, seed)
+        facts = facts_of("continuous", rows, detectors, seed, table)
+        outputs = Outputs(folder)
+        tables = write_continuous(outputs, table, facts, seed)
+        outputs.finish(facts, began)
     show_results(tables, folder, began)
 
 
@@ -152,7 +158,6 @@ def facts_of(
     rows: Sequence[Row],
     detectors: Sequence[str],
     seed: int,
-    began: float,
     table: pa.Table | None = None,
 ) -> dict[str, Any]:
     """What run.json says."""
@@ -164,7 +169,6 @@ def facts_of(
     return {
         "study": study,
         **environment(),
-        "seconds": round(time.perf_counter() - began, 1),
         "seed": seed,
         "data": {row.name: row.checksums for row in rows},
         "vectors": {row.name: row.vectors for row in rows},

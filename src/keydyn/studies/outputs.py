@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -58,9 +59,12 @@ class Outputs:
     def report(
         self, title: str, lead: Sequence[str], sections: Sequence[Section], facts: Mapping[str, Any]
     ) -> None:
-        """Write report.html and, last, run.json: a folder that has it is complete."""
+        """Write report.html."""
         write_report(self.folder / REPORT, title, lead, sections, facts)
-        write_json(self.folder / RUN, facts)
+
+    def finish(self, facts: Mapping[str, Any], began: float) -> None:
+        """Write run.json, last of all: a folder that has it is complete. `began` is by `time.perf_counter`."""
+        write_json(self.folder / RUN, {**facts, "seconds": round(time.perf_counter() - began, 1)})
 
 
 def environment() -> dict[str, Any]:

@@ -1,0 +1,68 @@
+"""Writes docs/results.md from the folders that `keydyn study …` left: nothing in it is typed by hand.
+
+python docs/results_page.py out
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+FIGURES = HERE / "figures" / "results"
+
+INTRODUCTION = """# Results
+
+Measured by `keydyn study …` on the paper's five datasets; `make results` runs the studies and writes this
+page anew from the tables that they leave. Figures of the paper are labelled as published, everything else was
+measured here. Each study's own folder has more: error rates in ISO's vocabulary with confidence intervals,
+every score, and a report.
+"""
+
+# Study → title, command, what is shown: tables and figures with their captions.
+SHOWN: dict[str, tuple[str, list[str], dict[str, str]]] = {
+    "recognition": (
+        "Identification and verification",
+        ["identification", "verification", "recommended", "open_set"],
+        {
+            "roc": "ROC curves, mean over users with 95 % bands",
+            "open_set": "Equal error rates, closed and open set",
+            "marginal_density": "Densities of the hidden states",
+        },
+    ),
+    "continuous": (
+        "Continuous verification",
+        ["continuous", "watching"],
+        {"penalty": "The rank penalty, key by key", "rejection": "Rejection times"},
+    ),
+    "recommended": ("What is recommended, and how it was chosen", ["choices", "candidates"], {}),
+    "simulation": ("Simulation study", ["simulation"], {}),
+    "goodness-of-fit": ("Goodness of fit", ["goodness_of_fit"], {}),
+    "relatives": ("The relatives", ["relatives"], {}),
+}
+
+
+def page(out: Path) -> str:
+    """The whole page."""
+    parts = [INTRODUCTION]
+    for study, (title, tables, figures) in SHOWN.items():
+        folder = out / study
+        if not (folder / "run.json").exists():
+            print(f"left out: no finished study in {folder}", file=sys.stderr)
+            continue
+        run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+        parts.append(
+            f"## {title}\n\n`keydyn study {study}`, version {run['version']}: {run['seconds']:.0f} s.\n"
+        )
+        parts += [(folder / "tables" / f"{name}.md").read_text(encoding="utf-8") for name in tables]
+        for name, caption in figures.items():
+            FIGURES.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(folder / "figures" / f"{name}.png", FIGURES / f"{name}.png")
+            parts.append(f"![{caption}](figures/results/{name}.png)\n")
+    return "\n".join(parts)
+
+
+if __name__ == "__main__":
+    (HERE / "results.md").write_text(page(Path(sys.argv[1])), encoding="utf-8")
