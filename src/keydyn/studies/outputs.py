@@ -63,7 +63,7 @@ class Outputs:
         write_report(self.folder / REPORT, title, lead, sections, facts)
 
     def finish(self, facts: Mapping[str, Any], began: float) -> None:
-        """Write run.json, last of all: a folder that has it is complete. `began` is by `time.perf_counter`."""
+        """Write run.json last: a folder that has it is complete. `began` is by `time.perf_counter`."""
         write_json(self.folder / RUN, {**facts, "seconds": round(time.perf_counter() - began, 1)})
 
 
