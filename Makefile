@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 VENV := .venv
+BENCH := .venv-bench
 BIN := $(VENV)/bin
 SOURCES := src tests docs benchmarks
 
@@ -12,7 +13,7 @@ help:
 	@echo "make demo      fit simulated typists, identify one, show hidden states; results in demo/"
 	@echo "make test      lint, type checks and all tests but the slow ones"
 	@echo "make test-all  the slow ones too"
-	@echo "make bench     speed, side by side with other libraries"
+	@echo "make bench     speed, side by side with other libraries; results in out/bench/"
 	@echo "make lint      ruff and mypy only"
 	@echo "make docs      build the documentation in docs/_build/html"
 	@echo "make clean     remove everything that was made, the environment too"
@@ -52,8 +53,18 @@ test-all: lint
 	$(BIN)/pytest
 
 .PHONY: bench
-bench: $(VENV)/.dev
-	$(BIN)/python benchmarks/speed.py
+bench: $(BENCH)/.peers
+	$(BENCH)/bin/python benchmarks/speed.py $(BENCH_OPTIONS)
+
+# Other libraries in an environment of their own: one that cannot be installed is left out, and said to be.
+$(BENCH)/.peers: pyproject.toml
+	test -x $(BENCH)/bin/python || $(PYTHON) -m venv $(BENCH)
+	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[distributed]'
+	for peer in hmmlearn dynamax; do \
+	  $(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check $$peer \
+	    || echo "$$peer cannot be installed here: it is left out of the benchmark"; \
+	done
+	touch $@
 
 .PHONY: docs
 docs: $(VENV)/.docs
@@ -61,6 +72,6 @@ docs: $(VENV)/.docs
 
 .PHONY: clean
 clean:
-	rm -rf $(VENV) build dist docs/_build demo out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(BENCH) build dist docs/_build demo out .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests docs benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 	rm -rf src/*.egg-info

@@ -1,132 +1,148 @@
-"""Speed of fitting and scoring, side by side with hmmlearn: nanoseconds of processor time an observation.
+"""Speed and memory, side by side with other libraries: `make bench`.
 
-Run with `make bench`. All figures of a table are from one run on one machine; compare ratios, not runs.
-Before timing it is checked that both libraries reach the same log-likelihood from the same start.
+Every figure of the table is from one run on one machine; compare ratios, not runs. Before anything is timed
+all libraries must reach the same log-likelihood from the same start. Each measurement is the median of
+repeats by processor time, in a process of its own that is held to one core; where two threads are compared
+with one, it is by the clock on two.
 """
 
 from __future__ import annotations
 
-import csv
+import argparse
+import importlib.util
+import json
+import os
+import shutil
 import statistics
-import time
-import warnings
-from collections.abc import Callable
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from hmmlearn.hmm import GaussianHMM
-from rich.console import Console
-from rich.table import Table
+import report
 
-from keydyn import HMM, POHMM, Sequences
-
+HERE = Path(__file__).parent
 OUT = Path("out") / "bench"
-ITERATIONS, REPEATS, N_TYPES = 20, 5, 12
-WORKLOADS = {"one sequence of 100,000": [100_000], "5,000 sequences of 11": [11] * 5_000}
+CACHE = OUT / "numba-cache"
+LIBRARIES = {"hmmlearn": ("hmmlearn", "hmmlearn scaling"), "dynamax": ("dynamax",)}
+THREADED = {"c", "e", "score population"}
+
+TITLES = {
+    "a": "A: one sequence of 100,000",
+    "b": "B: 5,000 sequences of 11",
+    "c": "C: 200 models of 20 × 11",
+    "d": "D: score each of 20,000 × 11",
+    "e": "E: 4,096 models, same events",
+    "f": "F: 3,000 events of 70 types",
+    "score population": "score 200 models",
+    "encoding": "encode labels and values",
+    "online": "online, one event",
+    "online batched": "online, 5,000 sessions",
+    "online population": "online, 200 × 200 models",
+}
+
+# What a process that does nothing with them pays for the dependencies.
+BARE = """
+import joblib, numba, numpy, pandas, safetensors.numpy, scipy.optimize, scipy.sparse.csgraph, scipy.special
+import sklearn.base, sklearn.utils.validation
+"""
+FIRST_FIT = """
+import warnings
+import numpy as np
+from keydyn import POHMM
+warnings.simplefilter("ignore")
+X = np.exp(np.random.default_rng(0).normal(5.0, 0.3, (60, 2)))
+model = POHMM(max_iter=3).fit(X, events=list("abc" * 20), lengths=[30, 30])
+model.score(X, events=list("abc" * 20))
+model.online().update(X[0], "a")
+"""
+TELL = "\nimport time\nprint(time.process_time())\n"
 
 
 def main() -> None:
-    """Measure, print and write the table."""
-    warnings.simplefilter("ignore")
-    rows = []
-    for name, lengths in WORKLOADS.items():
-        sequences = simulated(lengths)
-        check_same_likelihood(sequences)
-        n = sequences.n_events
-        fits = {
-            "keydyn POHMM, 12 types": lambda s=sequences: ours(POHMM).fit(s),
-            "keydyn HMM": lambda s=sequences: ours(HMM).fit(s),
-            "hmmlearn, scaling": lambda s=sequences: theirs(s).fit(np.log(s.X), s.lengths),
-        }
-        for library, run in fits.items():
-            rows.append((f"fit, {name}", library, nanoseconds(run) / n / ITERATIONS))
-        model, peer = (
-            ours(POHMM).fit(sequences),
-            theirs(sequences).fit(np.log(sequences.X), sequences.lengths),
-        )
-        scores = {
-            "keydyn POHMM, 12 types": lambda m=model, s=sequences: m.score_sequences(s),
-            "hmmlearn, scaling": lambda m=peer, s=sequences: [m.score(np.log(item.X)) for item in s],
-        }
-        for library, run in scores.items():
-            rows.append((f"score each, {name}", library, nanoseconds(run) / n))
-    show(rows)
-
-
-def simulated(lengths: list[int]) -> Sequences:
-    """Two log-normal features, twelve event types."""
-    rng = np.random.default_rng(1)
-    n = sum(lengths)
-    slow = rng.random(n) < 0.3
-    X = np.exp(
-        np.stack([5.0 + slow + 0.3 * rng.standard_normal(n), 4.5 + 0.2 * rng.standard_normal(n)], axis=1)
-    )
-    return Sequences.from_arrays(X, rng.integers(0, N_TYPES, n), lengths)
-
-
-def ours(kind: type[POHMM]) -> POHMM:
-    return kind(smoothing=None, max_iter=ITERATIONS, tol=0.0, order_states=False, spread=1.0)
-
-
-def theirs(sequences: Sequences) -> GaussianHMM:
-    """hmmlearn on ln x, from the same start as ours, without priors."""
-    begin = HMM(max_iter=1, order_states=False, spread=1.0, fixed=("start", "transitions", "emission")).fit(
-        sequences
-    )
-    peer = GaussianHMM(
-        2,
-        "diag",
-        n_iter=ITERATIONS,
-        tol=-np.inf,
-        init_params="",
-        implementation="scaling",
-        min_covar=0,
-        covars_prior=0,
-        covars_weight=1,
-    )
-    peer.startprob_, peer.transmat_ = begin.startprob_[0], begin.transmat_[0, 0]
-    peer.means_ = np.stack([e.loc[0] for e in begin.emission_], axis=1)
-    peer.covars_ = np.stack([e.scale[0] ** 2 for e in begin.emission_], axis=1)
-    return peer
-
-
-def check_same_likelihood(sequences: Sequences) -> None:
-    """The log-normal density has the factor 1/x that a normal of ln x has not."""
-    found = ours(HMM).fit(sequences).log_likelihood_ + np.log(sequences.X).sum()
-    expected = (
-        theirs(sequences)
-        .fit(np.log(sequences.X), sequences.lengths)
-        .score(np.log(sequences.X), sequences.lengths)
-    )
-    if not np.isclose(found, expected, rtol=1e-9):
-        raise SystemExit(f"keydyn {found} and hmmlearn {expected} disagree: nothing to time")
-
-
-def nanoseconds(run: Callable[[], object]) -> float:
-    """Median processor time, compilation and caches warmed up before."""
-    run()
-    times = []
-    for _ in range(REPEATS):
-        began = time.process_time_ns()
-        run()
-        times.append(time.process_time_ns() - began)
-    return statistics.median(times)
-
-
-def show(rows: list[tuple[str, str, float]]) -> None:
-    table = Table(title=f"ns an observation (fits: and iteration), median of {REPEATS}", title_justify="left")
-    for column in ("workload", "library", "ns", "hmmlearn / this"):
-        table.add_column(column, justify="left" if column in ("workload", "library") else "right")
-    peers = {workload: ns for workload, library, ns in rows if library.startswith("hmmlearn")}
-    for workload, library, ns in rows:
-        table.add_row(workload, library, f"{ns:,.0f}", f"{peers[workload] / ns:.1f}")
-    Console().print(table)
+    """Measure everything, print the table, write CSV and figure."""
+    options = _options()
     OUT.mkdir(parents=True, exist_ok=True)
-    with (OUT / "speed.csv").open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["workload", "library", "ns", "hmmlearn_ratio"])
-        writer.writerows([w, lib, f"{ns:.1f}", f"{peers[w] / ns:.2f}"] for w, lib, ns in rows)
-    Console().print(f"Wrote {OUT / 'speed.csv'}")
+    shutil.rmtree(CACHE, ignore_errors=True)
+    libraries = [case for name, cases in LIBRARIES.items() if _installed(name) for case in cases]
+    start_up = measure_start_up()
+    check_agreement(libraries)
+    rows = []
+    for name in options.cases or TITLES:
+        rows.append({"workload": TITLES[name], "library": "keydyn", **case(name)})
+        others = libraries if name in "abcd" else []
+        rows += [{"workload": TITLES[name], **case(f"peer {name}", library)} for library in others]
+    rows += [
+        {"workload": f"1,000,000 events, {n_types} types", "library": "keydyn", **case("growth", n_types)}
+        for n_types in ([] if options.cases else ["50", "20000"])
+    ]
+    stream = {} if options.cases else case("population stream", str(options.users))
+    report.show(rows, start_up, stream, OUT)
+
+
+def case(name: str, *arguments: str) -> dict[str, Any]:
+    """The numbers of one case, from a process of its own."""
+    print(f"  {name} {' '.join(arguments)} …", file=sys.stderr, flush=True)
+    code = [sys.executable, str(HERE / "measuring.py"), name, *arguments]
+    numbers: dict[str, Any] = json.loads(_run(code, pinned=name not in THREADED).splitlines()[-1])
+    return numbers
+
+
+def measure_start_up() -> dict[str, float]:
+    """Seconds of processor time: imports of the dependencies, a first fit that compiles, and a later one."""
+
+    def seconds(code: str) -> float:
+        return float(_run([sys.executable, "-c", code + TELL]))
+
+    bare = statistics.median(seconds(BARE) for _ in range(5))
+    compiling = seconds(FIRST_FIT)
+    return {
+        "bare": bare,
+        "compiling": compiling,
+        "cached": statistics.median(seconds(FIRST_FIT) for _ in range(5)),
+    }
+
+
+def check_agreement(libraries: list[str]) -> None:
+    """All libraries reach the same log-likelihood from the same start, or nothing is timed."""
+    for kind, reached in case("agreement", *libraries).items():
+        for library, found in reached.items():
+            if not np.allclose(found, reached["keydyn"], rtol=1e-9):
+                raise SystemExit(f"{kind}: keydyn reaches {reached['keydyn']}, {library} {found}")
+        print(f"{kind}: {', '.join(reached)} reach the same log-likelihood", file=sys.stderr)
+
+
+def _installed(name: str) -> bool:
+    if importlib.util.find_spec(name) is None:
+        print(f"{name} is not installed and left out", file=sys.stderr)
+        return False
+    return True
+
+
+def _run(command: list[str], pinned: bool = True) -> str:
+    """What it prints; held to one core and one thread if `pinned`."""
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(CACHE.resolve()), "JAX_PLATFORMS": "cpu"}
+    if pinned:
+        environment |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    before = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
+    if pinned and before:
+        os.sched_setaffinity(0, {max(before)})
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    finally:
+        if before:
+            os.sched_setaffinity(0, before)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(command)} failed:\n{done.stderr}")
+    return done.stdout
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--users", type=int, default=20_000, help="users of the population stream")
+    parser.add_argument("--cases", nargs="*", choices=list(TITLES), help="only these rows of the table")
+    return parser.parse_args()
 
 
 if __name__ == "__main__":

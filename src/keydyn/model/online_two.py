@@ -1,8 +1,8 @@
 """Many filters of two states, unrolled: the same as `update_many`, and several times as fast.
 
 Everything usual is done in the loop itself. A call that is handed whole arrays costs as much as the
-arithmetic of an event, so that only what is unusual goes to `general_step`: a first event, a type or a pair
-that was not observed, a probability near underflow.
+arithmetic of an event, so that only what is unusual goes to another function: a pair that was not observed,
+a first event, a probability near underflow.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from keydyn.model.online_kernels import (
     LAST,
     TOTAL,
     find_pair,
+    find_step,
     general_step,
 )
 from keydyn.model.online_tables import END_PAIR, FIRST_PAIR, HEAD, KIND, LOG_FLOOR
@@ -57,14 +58,20 @@ def update_many_of_two(
             code = translation[model, codes[b]]
             first = first_row[model]
             unknown = first_row[model + 1] - first - 1
-            before = int(filters[number, 2 + LAST])
-            pair = -1
-            usual = filters[number, 2 + COUNT] > 0.0 and filters[number, 2 + IN_LOGS] == 0.0
-            if usual and before != unknown and code != unknown:
-                row = first + before
-                pair = find_pair(successors, int(types[row, FIRST_PAIR]), int(types[row, END_PAIR]), code)
             value_0 = value_1 = largest = 0.0
-            if pair >= 0:
+            if filters[number, 2 + COUNT] > 0.0 and filters[number, 2 + IN_LOGS] == 0.0:
+                before = int(filters[number, 2 + LAST])
+                pair = -1
+                if before != unknown and code != unknown:
+                    row = first + before
+                    pair = find_pair(successors, int(types[row, FIRST_PAIR]), int(types[row, END_PAIR]), code)
+                if pair >= 0:
+                    from_0_to_0, from_0_to_1 = steps[pair, 0], steps[pair, 1]
+                    from_1_to_0, from_1_to_1 = steps[pair, 2], steps[pair, 3]
+                else:
+                    find_step(types, successors, steps, rules, model, first, unknown, before, code, 2, step)
+                    from_0_to_0, from_0_to_1 = step[0], step[1]
+                    from_1_to_0, from_1_to_1 = step[2], step[3]
                 row = first + code
                 floor = rules[model, LOG_FLOOR]
                 density_0 = density_1 = 0.0
@@ -101,8 +108,8 @@ def update_many_of_two(
                         density_0 += max(own_0, floor)
                         density_1 += max(own_1, floor)
                     e += 2 * COEFFICIENTS
-                value_0 = filters[number, 0] * steps[pair, 0] + filters[number, 1] * steps[pair, 2]
-                value_1 = filters[number, 0] * steps[pair, 1] + filters[number, 1] * steps[pair, 3]
+                value_0 = filters[number, 0] * from_0_to_0 + filters[number, 1] * from_1_to_0
+                value_1 = filters[number, 0] * from_0_to_1 + filters[number, 1] * from_1_to_1
                 largest = max(density_0, density_1)
                 # One exponential for two states: the larger density is the unit.
                 smaller = math.exp(min(density_0, density_1) - largest)

@@ -1,0 +1,73 @@
+"""One measurement in a process of its own: time, memory and the first call, as a line of JSON.
+
+`python benchmarks/measuring.py CASE [LIBRARY]`; the cases are in `cases.py`. A process of its own gives each
+its own peak memory and its own compilation.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+Run = Callable[[], Any]
+STATUS = Path("/proc/self/status")
+
+
+def measured(run: Run, count: float | Callable[[Any], float], repeats: int = 5) -> dict[str, float]:
+    """Median processor time of a run over `count`, in ns; the first call's extra seconds; peak memory in MB.
+
+    `count` may be a function of the run's result. Memory is what the run took at its largest beyond what was
+    there before it.
+    """
+    began = time.perf_counter()
+    result = run()
+    first = time.perf_counter() - began
+    divisor = count(result) if callable(count) else count
+    del result
+    before = memory("VmRSS")
+    # The peak counts from here, without what the compiler took; systems that cannot forget it count that too.
+    with contextlib.suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+    times, walls = [], []
+    for _ in range(repeats):
+        wall, began = time.perf_counter(), time.process_time()
+        run()
+        times.append(time.process_time() - began)
+        walls.append(time.perf_counter() - wall)
+    return {
+        "ns": statistics.median(times) / divisor * 1e9,
+        "first_call_s": max(0.0, first - statistics.median(walls)),
+        "peak_mb": max(0.0, memory("VmHWM") - before),
+    }
+
+
+def speed_up(run: Callable[[int], Any], repeats: int = 5) -> float:
+    """How many times faster two threads are than one, by the clock; runs of both take turns."""
+    walls: dict[int, list[float]] = {1: [], 2: []}
+    for n_jobs in (1, 2) * (repeats + 1):
+        began = time.perf_counter()
+        run(n_jobs)
+        walls[n_jobs].append(time.perf_counter() - began)
+    return statistics.median(walls[1][1:]) / statistics.median(walls[2][1:])
+
+
+def memory(name: str) -> float:
+    """VmRSS, memory now, or VmHWM, at its largest, in MB; zero where the system does not tell."""
+    if not STATUS.exists():
+        return 0.0
+    for line in STATUS.read_text().splitlines():
+        if line.startswith(name):
+            return float(line.split()[1]) / 1024.0
+    return 0.0
+
+
+if __name__ == "__main__":
+    from cases import CASES
+
+    print(json.dumps(CASES[sys.argv[1]](*sys.argv[2:])))

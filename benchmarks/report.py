@@ -1,0 +1,121 @@
+"""The benchmark's numbers as a table on the terminal, CSV, Markdown and a figure."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from keydyn.figures.style import COLOURS, GREY, drawing, label_log_axis
+
+COLUMNS = {
+    "workload": "workload",
+    "library": "library",
+    "ns": "ns",
+    "ratio": "best peer / this",
+    "peak_mb": "peak MB",
+    "two_threads": "2 threads",
+    "first_call_s": "first call, s",
+}
+HUNDRED_MILLION = 100_000_000
+Rows = list[dict[str, Any]]
+
+
+def show(rows: Rows, start_up: dict[str, float], stream: dict[str, float], out: Path) -> None:
+    """Print everything and write `speed.csv`, `speed.md`, `speed.png`, `summary.csv` into `out`."""
+    for row in rows:
+        peers = [r["ns"] for r in rows if r["workload"] == row["workload"] and r["library"] != "keydyn"]
+        row["ratio"] = min(peers) / row["ns"] if peers else None
+    lines = summary(start_up, stream)
+    # Wide enough for a line a row, whatever the terminal.
+    console = Console(width=120)
+    table = Table(title="ns an observation (fits: and iteration), one thread", title_justify="left")
+    for name, title in COLUMNS.items():
+        table.add_column(title, justify="left" if name in ("workload", "library") else "right")
+    for row in rows:
+        table.add_row(*(cell(row.get(name)) for name in COLUMNS))
+    console.print(table)
+    for what, value in lines:
+        console.print(f"{what}: {value}")
+    _write_csv(out / "speed.csv", list(COLUMNS), [[row.get(name) for name in COLUMNS] for row in rows])
+    _write_csv(out / "summary.csv", ["what", "value"], [list(line) for line in lines])
+    (out / "speed.md").write_text(_markdown(rows, lines), encoding="utf-8")
+    _draw(rows, out / "speed.png")
+    console.print(f"Wrote speed.csv, summary.csv, speed.md and speed.png to {out}")
+
+
+def summary(start_up: dict[str, float], stream: dict[str, float]) -> list[tuple[str, str]]:
+    """What is no row of the table."""
+    over = start_up["cached"] - start_up["bare"]
+    lines = [
+        ("start-up, dependencies alone", f"{start_up['bare']:.2f} s"),
+        ("start-up, first process (compiles)", f"{start_up['compiling']:.2f} s"),
+        ("start-up, later processes", f"{start_up['cached']:.2f} s, {over:.2f} s over the dependencies"),
+    ]
+    if stream:
+        rate = stream["models_a_second"]
+        hours = HUNDRED_MILLION / rate / 3600
+        lines += [
+            ("population stream", f"{stream['users']:,.0f} users, 8 samples of 11 keys, 20 iterations"),
+            *(
+                (f"population stream, {what}", f"{stream[f'{what}_us']:,.0f} µs a user")
+                for what in ("simulate", "prepare", "fit", "score")
+            ),
+            ("population stream, fit and score", f"{rate:,.0f} models a second and core"),
+            ("the same for 100 million users, on paper", f"{hours:,.1f} hours on one core"),
+            (
+                "population stream, memory",
+                f"{stream['memory_first_chunk_mb']:,.0f} MB after the first chunk, "
+                f"{stream['memory_end_mb']:,.0f} MB at the end",
+            ),
+        ]
+    return lines
+
+
+def cell(value: Any) -> str:
+    """A number to three figures; a dash where there is none."""
+    if value is None:
+        return "–"
+    if isinstance(value, str):
+        return value
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def _write_csv(path: Path, head: list[str], lines: list[list[Any]]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(head)
+        writer.writerows(lines)
+
+
+def _markdown(rows: Rows, lines: list[tuple[str, str]]) -> str:
+    head = f"| {' | '.join(COLUMNS.values())} |\n| --- | --- |{' ---: |' * (len(COLUMNS) - 2)}\n"
+    body = "".join(f"| {' | '.join(cell(row.get(name)) for name in COLUMNS)} |\n" for row in rows)
+    return head + body + "\n" + "".join(f"- {what}: {value}\n" for what, value in lines)
+
+
+def _draw(rows: Rows, path: Path) -> None:
+    """Every measurement a point on one logarithmic axis, a line a workload."""
+    workloads = list(dict.fromkeys(row["workload"] for row in rows))[::-1]
+    libraries = list(dict.fromkeys(row["library"] for row in rows))
+    with drawing(7.0, 0.8 + 0.32 * len(workloads), path) as figure:
+        axes = figure.subplots()
+        for n, library in enumerate(libraries):
+            own = [row for row in rows if row["library"] == library]
+            axes.scatter(
+                [row["ns"] for row in own],
+                [workloads.index(row["workload"]) for row in own],
+                color=COLOURS[n],
+                s=42 if library == "keydyn" else 22,
+                label=library,
+                zorder=3,
+            )
+        axes.set_xscale("log")
+        label_log_axis(axes.xaxis)
+        axes.set_yticks(range(len(workloads)), workloads)
+        axes.grid(axis="y", color=GREY, alpha=0.2, linewidth=0.6)
+        axes.set(title="Processor time of one thread", xlabel="ns an observation (fits: and iteration)")
+        axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
