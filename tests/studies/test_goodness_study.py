@@ -21,6 +21,7 @@ from keydyn.studies.calibration import (
 from keydyn.studies.goodness import (
     PUBLISHED,
     goodness_of_fit,
+    goodness_rows,
     rejections,
     rejections_by_p_value,
     user_goodness,
@@ -64,6 +65,12 @@ def test_every_user_model_and_setting_has_a_row(keystrokes, tests_of_users):
     own = tests_of_users[tests_of_users["user"] == user]
     row = own[(own["model"] == "hmm") & (own["settings"] == "recommended")].iloc[0]
     assert alone == row.to_dict()
+    skip = {
+        (u, m, s) for u, m, s in zip(*(tests_of_users[c] for c in ("user", "model", "settings")), strict=True)
+    }
+    skip.remove((user, "hmm", "recommended"))
+    left = list(goodness_rows(keystrokes, "fable", n_surrogates=5, n_second=1, skip=skip, n_jobs=2))
+    assert left == [alone]
 
 
 def test_streams_are_apart():

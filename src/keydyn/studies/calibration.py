@@ -6,7 +6,7 @@ is known and is like typing. Fable gives short samples, essay long ones.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,11 +14,10 @@ import pandas as pd
 
 from keydyn.model import Sequences, surrogates
 from keydyn.model.arrays import Floats
-from keydyn.studies.goodness import LEVEL, outcome
+from keydyn.studies import work
+from keydyn.studies.goodness import LEVEL, Progress, collected, outcome
 from keydyn.studies.intervals import intervals_by_user, stream
 from keydyn.studies.patterns import MODELS, pattern
-
-Progress = Callable[[int], object]
 
 P_VALUES = ("p_value", "p_one_sided", "p_double")
 # Models that are wrong for data of two log-normal states.
@@ -35,6 +34,7 @@ def user_calibration(
     user: Any,
     model: str,
     changes: Mapping[str, Any] | None = None,
+    hypothesis: str = "true",
     repeat: int = 0,
     n_surrogates: int = 100,
     n_second: int = 1,
@@ -43,7 +43,8 @@ def user_calibration(
 ) -> dict[str, Any]:
     """The test on data drawn from a model fitted to this user.
 
-    Tested is a model of the same settings, so that the hypothesis is true, or, with `changes`, a wrong one.
+    Tested is a model of the same settings, so that the hypothesis is true, or, with `changes`, a wrong one;
+    `hypothesis` is what the row calls it.
     """
     generator = stream(seed, "calibration", dataset, user, model, repeat)
     fitted = surrogates.refit(pattern(model, "recommended"), [sequences], n_jobs)[0]
@@ -51,11 +52,11 @@ def user_calibration(
     found = pattern(model, "recommended", **(changes or {})).goodness_of_fit(
         drawn, n_surrogates=n_surrogates, n_second=n_second, random_state=generator, n_jobs=n_jobs
     )
-    keys = {"dataset": dataset, "user": user, "repeat": repeat, "model": model, "events": sequences.n_events}
-    return keys | outcome(found)
+    keys = {"dataset": dataset, "user": user, "model": model, "hypothesis": hypothesis, "repeat": repeat}
+    return keys | {"events": sequences.n_events} | outcome(found)
 
 
-def calibration(
+def calibration_rows(
     keystrokes: pd.DataFrame,
     dataset: str,
     models: Sequence[str] = MODELS,
@@ -64,23 +65,28 @@ def calibration(
     n_second: int = 1,
     seed: int = 0,
     n_jobs: int | None = None,
-    progress: Progress | None = None,
+    skip: Collection[tuple[Any, str, int]] = (),
+) -> Iterator[dict[str, Any]]:
+    """Tests of true hypotheses, as they are done; `skip` names (user, model, repeat) done before."""
+    shared = {"n_surrogates": n_surrogates, "n_second": n_second, "seed": seed}
+    pieces = [
+        {"sequences": sequences, "dataset": dataset, "user": user, "model": model, "repeat": repeat} | shared
+        for user, sequences in intervals_by_user(keystrokes).items()
+        for model in models
+        for repeat in range(repeats)
+        if (user, model, repeat) not in skip
+    ]
+    return work.results(user_calibration, pieces, n_jobs)
+
+
+def calibration(
+    keystrokes: pd.DataFrame, dataset: str, *, progress: Progress | None = None, **options: Any
 ) -> pd.DataFrame:
-    """P-values where the hypothesis is true; `progress` is called with the number of tests done."""
-    rows: list[dict[str, Any]] = []
-    for user, sequences in intervals_by_user(keystrokes).items():
-        for model in models:
-            for repeat in range(repeats):
-                row = user_calibration(
-                    sequences, dataset, user, model, None, repeat, n_surrogates, n_second, seed, n_jobs
-                )
-                rows.append(row)
-                if progress is not None:
-                    progress(len(rows))
-    return pd.DataFrame(rows)
+    """The rows of `calibration_rows`; `progress` is called with the number of tests done."""
+    return collected(calibration_rows(keystrokes, dataset, **options), progress)
 
 
-def power(
+def power_rows(
     keystrokes: pd.DataFrame,
     dataset: str,
     models: Sequence[str] = MODELS,
@@ -88,20 +94,27 @@ def power(
     n_surrogates: int = 100,
     seed: int = 0,
     n_jobs: int | None = None,
-    progress: Progress | None = None,
+    skip: Collection[tuple[Any, str, str]] = (),
+) -> Iterator[dict[str, Any]]:
+    """Tests of wrong hypotheses, as they are done; `skip` names (user, model, hypothesis) done before."""
+    shared = {"n_surrogates": n_surrogates, "n_second": 0, "seed": seed}
+    pieces = [
+        {"sequences": sequences, "dataset": dataset, "user": user, "model": model}
+        | {"changes": changes, "hypothesis": name}
+        | shared
+        for user, sequences in intervals_by_user(keystrokes).items()
+        for model in models
+        for name, changes in wrong.items()
+        if (user, model, name) not in skip
+    ]
+    return work.results(user_calibration, pieces, n_jobs)
+
+
+def power(
+    keystrokes: pd.DataFrame, dataset: str, *, progress: Progress | None = None, **options: Any
 ) -> pd.DataFrame:
-    """P-values where the hypothesis is wrong, `hypothesis` saying in what."""
-    rows: list[dict[str, Any]] = []
-    for user, sequences in intervals_by_user(keystrokes).items():
-        for model in models:
-            for name, changes in wrong.items():
-                row = user_calibration(
-                    sequences, dataset, user, model, changes, 0, n_surrogates, 0, seed, n_jobs
-                )
-                rows.append(row | {"hypothesis": name})
-                if progress is not None:
-                    progress(len(rows))
-    return pd.DataFrame(rows)
+    """The rows of `power_rows`; `progress` is called with the number of tests done."""
+    return collected(power_rows(keystrokes, dataset, **options), progress)
 
 
 def calibration_table(tests: pd.DataFrame) -> pd.DataFrame:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from keydyn.model import GoodnessOfFit, Sequences
+from keydyn.studies import work
 from keydyn.studies.intervals import intervals_by_user, stream
 from keydyn.studies.patterns import MODELS, SETTINGS, pattern
 
@@ -61,7 +62,7 @@ def outcome(found: GoodnessOfFit) -> dict[str, Any]:
     }
 
 
-def goodness_of_fit(
+def goodness_rows(
     keystrokes: pd.DataFrame,
     dataset: str,
     models: Sequence[str] = MODELS,
@@ -71,20 +72,36 @@ def goodness_of_fit(
     scale: str = "auto",
     seed: int = 0,
     n_jobs: int | None = None,
-    progress: Progress | None = None,
+    skip: Collection[tuple[Any, str, str]] = (),
+) -> Iterator[dict[str, Any]]:
+    """Every user's tests, one row each as they are done; `skip` names (user, model, settings) done before."""
+    shared = {"n_surrogates": n_surrogates, "n_second": n_second, "scale": scale, "seed": seed}
+    pieces = [
+        {"sequences": sequences, "dataset": dataset, "user": user, "model": model, "settings": chosen}
+        | shared
+        for user, sequences in intervals_by_user(keystrokes).items()
+        for model in models
+        for chosen in settings
+        if (user, model, chosen) not in skip
+    ]
+    return work.results(user_goodness, pieces, n_jobs)
+
+
+def goodness_of_fit(
+    keystrokes: pd.DataFrame, dataset: str, *, progress: Progress | None = None, **options: Any
 ) -> pd.DataFrame:
-    """Every user's tests, one row each; `progress` is called with the number of tests done."""
-    rows: list[dict[str, Any]] = []
-    for user, sequences in intervals_by_user(keystrokes).items():
-        for model in models:
-            for chosen in settings:
-                row = user_goodness(
-                    sequences, dataset, user, model, chosen, n_surrogates, n_second, scale, seed, n_jobs
-                )
-                rows.append(row)
-                if progress is not None:
-                    progress(len(rows))
-    return pd.DataFrame(rows)
+    """The rows of `goodness_rows`; `progress` is called with the number of tests done."""
+    return collected(goodness_rows(keystrokes, dataset, **options), progress)
+
+
+def collected(rows: Iterable[dict[str, Any]], progress: Progress | None) -> pd.DataFrame:
+    """Rows as a table, counted as they come."""
+    found = []
+    for row in rows:
+        found.append(row)
+        if progress is not None:
+            progress(len(found))
+    return pd.DataFrame(found)
 
 
 def rejections(tests: pd.DataFrame) -> pd.DataFrame:

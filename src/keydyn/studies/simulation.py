@@ -23,6 +23,7 @@ from keydyn.model import lattice as lattices
 from keydyn.model.arrays import Floats, Integers
 from keydyn.model.lattice import EventIndex
 from keydyn.model.parameters import Parameters
+from keydyn.studies import work
 from keydyn.studies.truths import true_model
 
 Progress = Callable[[int], object]
@@ -90,15 +91,26 @@ def simulate(
     Samples of one length share one event sequence, and scenarios 1, 2 and 4 the data.
     """
     _check(n_values, n_samples, scenarios)
-    estimates, accuracies, done = [], [], 0
-    for piece in pieces(truth, n_values, n_samples, scenarios, seed):
-        found = fit_piece(piece, n_jobs)
-        estimates.append(found.estimates)
-        accuracies.append(found.accuracies)
+    # The longest first, so that no process is left alone with them.
+    todo = sorted(pieces(truth, n_values, n_samples, scenarios, seed), key=lambda piece: -piece.work)
+    found, done = [], 0
+    for piece, part in zip(todo, work.results(fit_piece, [{"piece": p} for p in todo], n_jobs), strict=True):
+        found.append(part)
         done += piece.work
         if progress is not None:
             progress(done)
-    return Simulation(pd.concat(estimates, ignore_index=True), pd.concat(accuracies, ignore_index=True))
+    return merged(found)
+
+
+def merged(parts: Sequence[Simulation]) -> Simulation:
+    """The parts of a study together, in order."""
+    keys = ["truth", "scenario", "n", "sample"]
+    estimates = pd.concat([part.estimates for part in parts], ignore_index=True)
+    accuracies = pd.concat([part.accuracies for part in parts], ignore_index=True)
+    return Simulation(
+        estimates.sort_values(keys, kind="stable", ignore_index=True),
+        accuracies.sort_values(keys, kind="stable", ignore_index=True),
+    )
 
 
 @dataclass(frozen=True)
