@@ -40,8 +40,7 @@ class PartlyHMM(Relative):
         feature, edges learnt in fitting; or `Bins(edges, feature)`
     previous_feature : see there
     fixed : which of "start", "transitions", "emission", "slopes" are not estimated; slopes start at zero
-    spread, tol, max_iter, n_init, random_state, min_scale, order_states, leading_feature, density_floor,
-    count_floor, spread_features, spread_scale, verbose, callback : as in `POHMM`
+    spread, tol, max_iter and the others : as in `POHMM`
 
     Attributes
     ----------
@@ -52,8 +51,7 @@ class PartlyHMM(Relative):
     transition_slopes_ : (M, M) change with u of the log-odds of going to j instead of staying; linear only
     centre_ : (K,) the average value on the family's scale, where u = 0; linear only
     previous_ : the `Bins`; in bins only
-    log_likelihood_, history_, n_iter_, stop_reason_, converged_, n_parameters_, scale_floored_ : as in
-        `POHMM`
+    log_likelihood_, history_, n_iter_ and the others : as in `POHMM`
 
     Where a value is missing, x_{n−1} is the last one seen. A sequence's first event has none: u is zero, or
     the bin is "none yet". `events` is ignored. With zero slopes, or one bin, it is the HMM.
