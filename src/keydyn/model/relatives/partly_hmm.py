@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from keydyn.model import sampling
 from keydyn.model.arrays import Floats, Integers
 from keydyn.model.emissions import Family
+from keydyn.model.families.log_scale import of_working_values
 from keydyn.model.given import distribution, given_emission
 from keydyn.model.relatives import drawing
 from keydyn.model.relatives.contexts import Bins, Context, NoContext, learnt
@@ -224,7 +225,7 @@ class PartlyHMM(Relative):
         if not isinstance(self.previous, str):
             return tables
         for k, e in enumerate(tables.emission):
-            if not e.distribution.location_scale:
+            if not e.distribution.location_scale or of_working_values(e.distribution).on_log_scale:
                 raise ValueError(
                     f"feature {k}: a {e.family} emission has no location that could be a line in the value "
                     "before; choose a location-scale family, or bins (previous=3)"
