@@ -39,6 +39,15 @@ class LogScale(Family):
         return np.exp(np.clip(drawn, -math.log(LARGEST), math.log(LARGEST)))
 
 
+def of_working_values(family: Family) -> Family:
+    """The family that ln x has if x has this one; itself for a family that works with x."""
+    if not isinstance(family, LogScale):
+        return family
+    kind = next(base for base in type(family).__bases__ if base is not LogScale)
+    linear: Family = kind(**family.settings())
+    return linear
+
+
 def exp_or_inf(x: Floats) -> Floats:
     """e^x, without a warning where it overflows."""
     with np.errstate(over="ignore"):

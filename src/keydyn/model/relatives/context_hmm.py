@@ -39,18 +39,17 @@ class ContextHMM(Relative):
         none); a name registered with `register_context` is the same and can be saved
     context_feature : the feature that is binned
     memory : how many events back a callable sees
-    spread, tol, max_iter, n_init, random_state, fixed, min_scale, order_states, leading_feature,
-    density_floor, count_floor, spread_features, spread_scale, verbose, callback : as in `POHMM`;
-        `spread_scale="type"` is each context's own deviation
+    spread, tol, max_iter and the others : as in `POHMM`; `spread_scale="type"` is each context's own
+        deviation
 
     Attributes
     ----------
-    startprob_ : (M,); transmat_ : (S, M, M) and emission_ : parameters (R, M), one row a context as
-        `emission_context_.names()` and `transition_context_.names()` list them. The last row pools all
-        contexts and serves those that no training event had
+    startprob_ : (M,)
+    transmat_ : (S, M, M), one matrix for each of `transition_context_.names()`
+    emission_ : parameters (R, M), one row for each of `emission_context_.names()`. The last row of either
+        pools all contexts and serves those that no training event had
     emission_context_, transition_context_ : the contexts as learnt
-    log_likelihood_, history_, n_iter_, stop_reason_, converged_, n_parameters_, scale_floored_ : as in
-        `POHMM`
+    log_likelihood_, history_, n_iter_ and the others : as in `POHMM`
 
     `events` is ignored, except that a callable sees them in its `Past`.
     """

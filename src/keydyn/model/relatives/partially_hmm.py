@@ -50,17 +50,17 @@ class PartiallyHMM(Relative):
     p_true : "estimate", or a number; with 1 the labelled events are supervised
     state_labels : the M labels, by state; None takes those of the training data, sorted. With
         `order_states` states are renumbered after the fit and each keeps its label: see `state_labels_`
-    spread, tol, max_iter, n_init, random_state, fixed, min_scale, order_states, leading_feature,
-    density_floor, count_floor, spread_features, spread_scale, verbose, callback : as in `POHMM`
+    spread, tol, max_iter and the others : as in `POHMM`
 
     Attributes
     ----------
-    startprob_ : (M,); transmat_ : (M, M); emission_ : parameters (1, M)
+    startprob_ : (M,)
+    transmat_ : (M, M)
+    emission_ : parameters (1, M)
     p_observed_, p_true_ : as given or estimated
     state_labels_ : (M,) the label of each state, None for one that no label names;
         `state_labels_[predict(X)]` are labels for all events
-    log_likelihood_, history_, n_iter_, stop_reason_, converged_, n_parameters_, scale_floored_ : as in
-        `POHMM`
+    log_likelihood_, history_, n_iter_ and the others : as in `POHMM`
 
     `events` is ignored.
     """

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from keydyn.model import sampling
 from keydyn.model.arrays import Floats, Integers
 from keydyn.model.emissions import Family
+from keydyn.model.families.log_scale import of_working_values
 from keydyn.model.given import distribution, given_emission
 from keydyn.model.relatives import drawing
 from keydyn.model.relatives.contexts import Bins, Context, NoContext, learnt
@@ -40,8 +41,7 @@ class PartlyHMM(Relative):
         feature, edges learnt in fitting; or `Bins(edges, feature)`
     previous_feature : see there
     fixed : which of "start", "transitions", "emission", "slopes" are not estimated; slopes start at zero
-    spread, tol, max_iter, n_init, random_state, min_scale, order_states, leading_feature, density_floor,
-    count_floor, spread_features, spread_scale, verbose, callback : as in `POHMM`
+    spread, tol, max_iter and the others : as in `POHMM`
 
     Attributes
     ----------
@@ -52,8 +52,7 @@ class PartlyHMM(Relative):
     transition_slopes_ : (M, M) change with u of the log-odds of going to j instead of staying; linear only
     centre_ : (K,) the average value on the family's scale, where u = 0; linear only
     previous_ : the `Bins`; in bins only
-    log_likelihood_, history_, n_iter_, stop_reason_, converged_, n_parameters_, scale_floored_ : as in
-        `POHMM`
+    log_likelihood_, history_, n_iter_ and the others : as in `POHMM`
 
     Where a value is missing, x_{n−1} is the last one seen. A sequence's first event has none: u is zero, or
     the bin is "none yet". `events` is ignored. With zero slopes, or one bin, it is the HMM.
@@ -226,7 +225,7 @@ class PartlyHMM(Relative):
         if not isinstance(self.previous, str):
             return tables
         for k, e in enumerate(tables.emission):
-            if not e.distribution.location_scale:
+            if not e.distribution.location_scale or of_working_values(e.distribution).on_log_scale:
                 raise ValueError(
                     f"feature {k}: a {e.family} emission has no location that could be a line in the value "
                     "before; choose a location-scale family, or bins (previous=3)"

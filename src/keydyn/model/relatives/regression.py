@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from keydyn.model.arrays import Floats, compiled
 from keydyn.model.emissions import NO_MASS, Family, Params
+from keydyn.model.families.log_scale import of_working_values
 
 # Steps in one M-step: the next continues where this one ends.
 NEWTON_STEPS = 2
@@ -150,29 +151,28 @@ def line_update(
     own update does the rest. For a t family the weights include each event's expected precision.
     """
     present = ~np.isnan(x)
-    x, deviation, weights = x[present], deviation[present], weights[present]
+    y, deviation, weights = family.working(x[present]), deviation[present], weights[present]
     if free_slopes:
-        params, slopes = _steeper(family, x, deviation, weights, params, slopes)
-    everywhere = np.zeros(len(x), dtype=np.int64)
+        params, slopes = _steeper(y, deviation, weights, params, slopes)
+    linear = of_working_values(family)
+    everywhere = np.zeros(len(y), dtype=np.int64)
     parts = []
     for j in range(weights.shape[1]):
-        shift = slopes[j] * deviation
-        level = x * np.exp(-shift) if family.on_log_scale else x - shift
+        level = y - slopes[j] * deviation
         own = {name: np.ascontiguousarray(values[:, j : j + 1]) for name, values in params.items()}
         parts.append(
-            family.statistics(level, np.ascontiguousarray(weights[:, j : j + 1]), everywhere, 1, own)
+            linear.statistics(level, np.ascontiguousarray(weights[:, j : j + 1]), everywhere, 1, own)
         )
     stats = {name: np.concatenate([part[name] for part in parts], axis=1) for name in parts[0]}
-    updated, floored = family.update(stats, params, least_scale, count_floor)
+    updated, floored = linear.update(stats, params, least_scale, count_floor)
     return updated, slopes, floored
 
 
 def _steeper(
-    family: Family, x: Floats, deviation: Floats, weights: Floats, params: Params, slopes: Floats
+    values: Floats, deviation: Floats, weights: Floats, params: Params, slopes: Floats
 ) -> tuple[Params, Floats]:
     """Location and slope by weighted least squares; as they were where the data do not tell."""
-    y = family.working(x)[:, None]
-    u = deviation[:, None]
+    y, u = values[:, None], deviation[:, None]
     if "df" in params:
         standard = (y - params["loc"] - slopes * u) / params["scale"]
         weights = weights * (params["df"] + 1.0) / (params["df"] + standard**2)
