@@ -13,6 +13,7 @@ from keydyn.detectors import Detector, Markov, detector_names, fit_population, m
 from keydyn.detectors import detector as registry
 from keydyn.keystrokes.samples import Samples
 from keydyn.keystrokes.schema import check_keystrokes
+from keydyn.model import LogStudent
 
 DISTANCES = {
     "manhattan": lambda x, t: distance.cityblock(x, t.mean(axis=0)),
@@ -117,14 +118,14 @@ def test_a_vector_without_length_has_a_score(samples):
 
 def test_markov_detectors_are_the_models(samples):
     own = samples[samples.users == "bob"]
-    for name, model in (
-        ("hmm", HMM.published()),
-        ("pohmm", POHMM.published()),
-        ("pohmm-recommended", POHMM()),
+    for name, model, family in (
+        ("hmm", HMM.published(), "lognormal"),
+        ("pohmm", POHMM.published(), "lognormal"),
+        ("pohmm-recommended", POHMM(), LogStudent(df=4.0)),
     ):
         detector = make_detector(name).fit(own)
         assert isinstance(detector, Markov)
-        model.set_params(emission=["lognormal", "lognormal"]).fit(own.sequences)
+        model.set_params(emission=[family, family]).fit(own.sequences)
         np.testing.assert_array_equal(detector.score(samples), model.score_sequences(samples.sequences))
     mine = make_detector("pohmm", model=POHMM(3, tol=1.0)).fit(own)
     assert mine.model_.n_states == 3
