@@ -14,6 +14,10 @@ def square(number):
     return number * number
 
 
+def total(array):
+    return float(array.sum())
+
+
 def slow_square(number):
     time.sleep(0.02)
     return number * number

@@ -25,6 +25,7 @@ from tests.engine_tasks import (
     refuse_three,
     slow_square,
     square,
+    total,
     users,
 )
 
@@ -151,6 +152,12 @@ def test_models_are_the_same_everywhere(cluster):
         for ours, theirs in zip(here, mapped(fit_and_score, people, **where), strict=True):
             for one, other in zip(ours, theirs, strict=True):
                 np.testing.assert_array_equal(one, other)
+
+
+def test_large_tasks_are_sent_without_a_warning(cluster):
+    """Warnings are errors here, also in the thread that sends."""
+    arrays = [np.full(2_000_000, n, dtype=np.float64) for n in range(4)]
+    assert mapped(total, arrays, engine=cluster.engine) == [2e6 * n for n in range(4)]
 
 
 def test_a_worker_that_dies_midway(tmp_path):

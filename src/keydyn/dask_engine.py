@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Future
 from contextlib import contextmanager
@@ -46,7 +47,9 @@ def on_cluster(engine: str) -> Iterator[None]:
         _check_workers(client, engine)
         register_parallel_backend(BACKEND, _backend())
         try:
-            with parallel_config(backend=BACKEND, client=client):
+            with parallel_config(backend=BACKEND, client=client), warnings.catch_warnings():
+                # Tasks carry their data on purpose: what lies on a worker is lost with it.
+                warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
                 yield
         except distributed.KilledWorker as error:
             raise EngineError(
