@@ -24,7 +24,7 @@ from keydyn.model.arrays import Floats, Integers
 from keydyn.model.lattice import EventIndex
 from keydyn.model.parameters import Parameters
 from keydyn.studies import work
-from keydyn.studies.truths import true_model
+from keydyn.studies.truths import true_hmm, true_model
 
 Progress = Callable[[int], object]
 
@@ -146,7 +146,7 @@ def pieces(
 def fit_piece(piece: Piece, n_jobs: int | None = None) -> Simulation:
     """Draw the samples of a piece, fit them in every scenario, and match the states."""
     pohmm = true_model(piece.truth)
-    source = pohmm if piece.source == "pohmm" else pohmm.to_hmm()
+    source = pohmm if piece.source == "pohmm" else true_hmm(piece.truth)
     drawn = _draw(pohmm, source, piece)
     data = [sample.sequences for sample in drawn]
     compared = min(piece.n, COMPARED)
@@ -162,9 +162,7 @@ def fit_piece(piece: Piece, n_jobs: int | None = None) -> Simulation:
     estimates, accuracies = [], []
     for number in piece.scenarios:
         scenario = SCENARIOS[number - 1]
-        right = _values(
-            pohmm.to_hmm()._parameters if scenario.marginal else pohmm._parameters, scenario.marginal
-        )
+        right = _values(_reference(scenario, source), scenario.marginal)
         names = _names(scenario.marginal)
         rows = []
         for fitted, sample, most in zip(
@@ -196,6 +194,13 @@ def fit_piece(piece: Piece, n_jobs: int | None = None) -> Simulation:
     )
     columns = ["truth", "scenario", "n", "sample", "part", "parameter", "estimate", "true"]
     return Simulation(pd.concat(estimates, ignore_index=True)[columns], table)
+
+
+def _reference(scenario: Scenario, source: POHMM) -> Parameters:
+    """What the estimates should be: the model that drew the data, or its marginal model."""
+    if scenario.marginal and scenario.source == "pohmm":
+        return source.to_hmm()._parameters
+    return source._parameters
 
 
 def _pattern(number: int) -> POHMM:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from keydyn.model import POHMM
+from keydyn.model import HMM, POHMM
 from keydyn.model.arrays import Floats
 
 EVENT_TYPES = ("a", "b", "c")
@@ -35,6 +35,20 @@ def true_model(name: str = "keystrokes") -> POHMM:
     if kind == "random" and seed.isdecimal():
         return _random(np.random.default_rng(int(seed)))
     raise ValueError(f"there is no true model {name!r}; there are {', '.join(TRUTHS)} and random-SEED")
+
+
+def true_hmm(name: str = "keystrokes") -> HMM:
+    """The HMM of the same name: each state has the average location, scale and transitions over types.
+
+    Its states are as far apart as those of a type; those of `to_hmm()` hold the spread between types as well.
+    """
+    model = true_model(name)
+    emission = model.emission_[0]
+    return HMM.from_parameters(
+        model.startprob_.mean(axis=0),
+        model.transmat_.mean(axis=(0, 1)),
+        [("normal", emission.loc.mean(axis=0), emission.scale.mean(axis=0))],
+    )
 
 
 def _random(generator: np.random.Generator) -> POHMM:
