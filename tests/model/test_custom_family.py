@@ -149,5 +149,7 @@ def test_a_name_is_registered_once(rayleigh):
 
 def test_unregistered_afterwards():
     assert "rayleigh" not in family_names()
-    with pytest.raises(ValueError, match="emission 'rayleigh' is not known; families: categorical, exp"):
+    with pytest.raises(
+        ValueError, match="emission 'rayleigh' is not known; families: categorical, exponential, gamma"
+    ):
         POHMM(emission="rayleigh").fit([[1.0], [2.0]])

@@ -15,7 +15,16 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.utils.estimator_checks import check_estimator
 
-from keydyn import HMM, ContextHMM, PartiallyHMM, PartlyHMM, Sequences, load
+from keydyn import (
+    HMM,
+    ContextHMM,
+    PartiallyHMM,
+    PartlyHMM,
+    POHMMClassifier,
+    Sequences,
+    fit_many,
+    load,
+)
 from keydyn.model import Bins, ModelFileError, storage
 from tests.model.test_sklearn import EXPECTED_FAILURES
 
@@ -139,6 +148,27 @@ def test_wrong_input(sequences, fitted, kind):
         _ = clone(model).transmat_
     with pytest.raises(ValueError, match="n_events must be"):
         fitted[kind].sample(0)
+
+
+@every
+def test_many_models_and_classes(kind):
+    """`fit_many` and the classifier take a relative where they take a POHMM."""
+    rng = np.random.default_rng(0)
+    slow, fast = ([rng.lognormal(mean, 0.3, (20, 1)) for _ in range(5)] for mean in (6.0, 5.0))
+    models = fit_many(MODELS[kind], [slow, fast])
+    np.testing.assert_array_equal(models[1].history_, clone(MODELS[kind]).fit(fast).history_)
+    classifier = POHMMClassifier(MODELS[kind]).fit(slow[:3] + fast[:3], ["slow"] * 3 + ["fast"] * 3)
+    assert classifier.predict(slow[3:] + fast[3:]).tolist() == ["slow", "slow", "fast", "fast"]
+
+
+@every
+def test_a_stream_stays_as_small_as_it_was(sequences, fitted, kind):
+    """After ten events its state has as many numbers as after one."""
+    stream, sizes = fitted[kind].online(), []
+    for x in sequences.X[:10]:
+        stream.update(x)
+        sizes.append(sum(np.size(part) for part in stream.state().values()))
+    assert len(set(sizes)) == 1
 
 
 def test_a_failed_fit_leaves_the_model(sequences, fitted):

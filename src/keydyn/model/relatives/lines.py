@@ -103,8 +103,8 @@ class Lines:
             for k, e in enumerate(emission):
                 params, slopes[k], floored[k] = line_update(
                     e.distribution,
-                    evidence.X[:, k],
-                    u[:, k],
+                    evidence.working[k],
+                    np.ascontiguousarray(u[:, k]),
                     weighted,
                     e.params,
                     slopes[k],

@@ -17,6 +17,8 @@ from keydyn.model.families.log_scale import of_working_values
 # Steps in one M-step: the next continues where this one ends.
 NEWTON_STEPS = 2
 HALVINGS = 30
+# A deviation whose variance is this much smaller than its mean square does not vary.
+FLAT = 1e-12
 # A step that gains less than this share of the objective is the last.
 ENOUGH = 1e-12
 # Directions of the logits that the data say this much less about than the others are left alone.
@@ -136,7 +138,7 @@ def logit_sums(
 
 def line_update(
     family: Family,
-    x: Floats,
+    y: Floats,
     deviation: Floats,
     weights: Floats,
     params: Params,
@@ -147,41 +149,63 @@ def line_update(
 ) -> tuple[Params, Floats, NDArray[np.bool_]]:
     """A family's parameters (1, M) and slopes (M,), location = loc + slope · deviation of the value before.
 
-    `x` (N,), `weights` (N, M). The slope is that of weighted least squares; with it taken out, the family's
-    own update does the rest. For a t family the weights include each event's expected precision.
+    `y` (N,) are values on the family's working scale, NaN where missing, `weights` (N, M). The slope is
+    that of weighted least squares; with it taken out, the family's own update does the rest. For a t family
+    the weights include each event's expected precision.
     """
-    present = ~np.isnan(x)
-    y, deviation, weights = family.working(x[present]), deviation[present], weights[present]
     if free_slopes:
-        params, slopes = _steeper(y, deviation, weights, params, slopes)
+        loc, slopes = np.empty_like(slopes), slopes.copy()
+        scale, df = params["scale"][0], params.get("df", params["scale"])[0]
+        least_squares(y, deviation, weights, params["loc"][0], scale, df, "df" in params, loc, slopes)
+        params = params | {"loc": loc[None]}
     linear = of_working_values(family)
-    everywhere = np.zeros(len(y), dtype=np.int64)
-    parts = []
-    for j in range(weights.shape[1]):
-        level = y - slopes[j] * deviation
-        own = {name: np.ascontiguousarray(values[:, j : j + 1]) for name, values in params.items()}
-        parts.append(
-            linear.statistics(level, np.ascontiguousarray(weights[:, j : j + 1]), everywhere, 1, own)
-        )
-    stats = {name: np.concatenate([part[name] for part in parts], axis=1) for name in parts[0]}
+    # Each state has levels of its own, so states are rows here and events count once for each.
+    n_states = weights.shape[1]
+    levels = (y[:, None] - slopes * deviation[:, None]).ravel()
+    rows = np.tile(np.arange(n_states), len(y))
+    columns = {name: np.ascontiguousarray(values.T) for name, values in params.items()}
+    stats = linear.statistics(levels, weights.reshape(-1, 1), rows, n_states, columns)
+    stats = {name: np.ascontiguousarray(values.T) for name, values in stats.items()}
     updated, floored = linear.update(stats, params, least_scale, count_floor)
     return updated, slopes, floored
 
 
-def _steeper(
-    values: Floats, deviation: Floats, weights: Floats, params: Params, slopes: Floats
-) -> tuple[Params, Floats]:
-    """Location and slope by weighted least squares; as they were where the data do not tell."""
-    y, u = values[:, None], deviation[:, None]
-    if "df" in params:
-        standard = (y - params["loc"] - slopes * u) / params["scale"]
-        weights = weights * (params["df"] + 1.0) / (params["df"] + standard**2)
-    mass = weights.sum(axis=0)
-    divisor = np.where(mass > NO_MASS, mass, 1.0)
-    middle_u, middle_y = (weights * u).sum(axis=0) / divisor, (weights * y).sum(axis=0) / divisor
-    spread = (weights * (u - middle_u) ** 2).sum(axis=0)
-    told = (mass > NO_MASS) & (spread > 1e-12 * (weights * u**2).sum(axis=0))
-    together = (weights * (u - middle_u) * (y - middle_y)).sum(axis=0)
-    slopes = np.where(told, together / np.where(told, spread, 1.0), slopes)
-    loc = np.where(told, middle_y - slopes * middle_u, params["loc"])
-    return params | {"loc": loc}, slopes
+@compiled
+def least_squares(
+    y: Floats,
+    deviation: Floats,
+    weights: Floats,
+    loc: Floats,
+    scale: Floats,
+    df: Floats,
+    heavy_tails: bool,
+    new_loc: Floats,
+    slopes: Floats,
+) -> None:
+    """Location into `new_loc` and slope into `slopes`, (M,) each; as they were where the data do not tell."""
+    for j in range(len(loc)):
+        mass, sum_u, sum_y, square = 0.0, 0.0, 0.0, 0.0
+        for second in range(2):
+            middle_u, middle_y = (sum_u / mass, sum_y / mass) if second else (0.0, 0.0)
+            spread, together = 0.0, 0.0
+            for n in range(len(y)):
+                if math.isnan(y[n]):
+                    continue
+                u, weight = deviation[n], weights[n, j]
+                if heavy_tails:
+                    standard = (y[n] - loc[j] - slopes[j] * u) / scale[j]
+                    weight *= (df[j] + 1.0) / (df[j] + standard * standard)
+                if second:
+                    spread += weight * (u - middle_u) ** 2
+                    together += weight * (u - middle_u) * (y[n] - middle_y)
+                else:
+                    mass += weight
+                    sum_u += weight * u
+                    sum_y += weight * y[n]
+                    square += weight * u * u
+            if not second and mass <= NO_MASS:
+                break
+        new_loc[j] = loc[j]
+        if mass > NO_MASS and spread > FLAT * square:
+            slopes[j] = together / spread
+            new_loc[j] = middle_y - slopes[j] * middle_u

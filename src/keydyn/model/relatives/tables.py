@@ -49,12 +49,16 @@ class Evidence:
         return np.repeat(self.weights, np.diff(self.offsets))[:, None]
 
     @cached_property
+    def working(self) -> list[Floats]:
+        """Each feature on its family's working scale, (N,)."""
+        return [family.working(self.X[:, k]) for k, family in enumerate(self.families)]
+
+    @cached_property
     def overall(self) -> list[Stats]:
         """Weight, mean and squared deviations of each feature on its working scale; the largest |x|."""
         everywhere = np.zeros(len(self.X), dtype=np.int64)
         moments = []
-        for k, family in enumerate(self.families):
-            working = family.working(self.X[:, k])
+        for k, working in enumerate(self.working):
             count, mean, square = weighted_moments(everywhere, 1, self.event_weights, working)
             largest = np.max(np.abs(self.X[:, k]), initial=0.0, where=~np.isnan(self.X[:, k]))
             moments.append({"count": count, "mean": mean, "square": square, "largest": np.array(largest)})
