@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, TypeVar
 
 from joblib import Parallel, delayed
@@ -14,6 +15,19 @@ from joblib import Parallel, delayed
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 Progress = Callable[[int], object]
+
+
+_ENGINE: ContextVar[str | None] = ContextVar("engine", default=None)
+
+
+@contextmanager
+def using(engine: str | None) -> Iterator[None]:
+    """All work inside runs on this engine unless it names another; None is this machine."""
+    before = _ENGINE.set(engine or None)
+    try:
+        yield
+    finally:
+        _ENGINE.reset(before)
 
 
 def mapped(
@@ -43,7 +57,7 @@ def mapped(
     if not work:
         return []
     results: list[Result] = []
-    with _where(engine, n_jobs, threads) as parallel:
+    with _where(engine or _ENGINE.get(), n_jobs, threads) as parallel:
         # One tuple an item: joblib would keep a large argument on one worker of a cluster only, and it
         # would be lost with that worker. Tuples travel with the task.
         calls = (delayed(_run)((function, task, name)) for task, name in zip(work, called, strict=True))

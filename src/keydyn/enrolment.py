@@ -18,7 +18,7 @@ import pandas as pd
 
 from keydyn import __version__
 from keydyn.detectors import Markov, fit_population, make_detector
-from keydyn.detectors.population import Progress
+from keydyn.engine import Progress
 from keydyn.evaluation.penalty import rank_penalty
 from keydyn.evaluation.rates import error_rates
 from keydyn.evaluation.scores import min_max

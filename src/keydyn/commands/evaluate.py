@@ -21,6 +21,7 @@ from keydyn.commands.reading import (
 from keydyn.commands.shown import fail_clearly, share_bar
 from keydyn.commands.study import (
     DetectorOption,
+    EngineOption,
     FreshOption,
     JobsOption,
     OutOption,
@@ -52,6 +53,7 @@ def evaluate(
     ] = 10,
     out: OutOption = None,
     jobs: JobsOption = -1,
+    engine: EngineOption = "",
     seed: SeedOption = 0,
     fresh: FreshOption = False,
     unit: UnitOption = "ms",
@@ -71,6 +73,7 @@ def evaluate(
     `keydyn evaluate typing.csv --protocol enrolment --enrol 3 --detector pohmm --detector manhattan-scaled`
     """
     from keydyn.detectors import make_detector
+    from keydyn.engine import using
     from keydyn.studies.evaluating import failures_facts, own_rows, protocol_of, write_evaluation
     from keydyn.studies.outputs import Outputs
     from keydyn.studies.parts import Parts
@@ -88,7 +91,7 @@ def evaluate(
     folder = out or Path("out/evaluate")
     watched = [name for name in detectors if make_detector(name).scores_events]
     n_jobs, parts, ranks = jobs or -1, folder / "parts", None
-    with share_bar() as tell:
+    with using(engine), share_bar() as tell:
         scores = score_rows(rows, detectors, Parts(parts, fresh), n_jobs, tell)
         if watched:
             ranks = rank_rows(rows[:1], watched, Parts(parts / "ranks", fresh), n_jobs, tell)

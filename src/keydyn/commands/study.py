@@ -32,6 +32,9 @@ DataOption = Annotated[
 ]
 OutOption = Annotated[Path | None, typer.Option("--out", help="Folder for results; by default out/STUDY.")]
 JobsOption = Annotated[int, typer.Option("--jobs", min=-1, help="Threads; -1 or 0 for all cores.")]
+EngineOption = Annotated[
+    str, typer.Option("--engine", help="dask://HOST:PORT: fit on a Dask cluster (extra: distributed).")
+]
 SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of the bootstrap.")]
 FreshOption = Annotated[bool, typer.Option("--fresh", help="Compute again what is there already.")]
 
@@ -44,6 +47,7 @@ def recognition(
     data: DataOption = None,
     out: OutOption = None,
     jobs: JobsOption = -1,
+    engine: EngineOption = "",
     seed: SeedOption = 0,
     fresh: FreshOption = False,
 ) -> None:
@@ -54,6 +58,7 @@ def recognition(
 
     `keydyn study recognition --dataset fable --detector pohmm --detector hmm`
     """
+    from keydyn.engine import using
     from keydyn.studies.outputs import Outputs
     from keydyn.studies.parts import Parts
     from keydyn.studies.recognition import DETECTORS, draw_densities, write_recognition
@@ -63,7 +68,7 @@ def recognition(
     folder = out or Path("out/recognition")
     detectors = known_detectors(detector) or list(DETECTORS)
     rows = _rows(dataset, data)
-    with share_bar() as tell:
+    with using(engine), share_bar() as tell:
         table = score_rows(rows, detectors, Parts(folder / "parts", fresh), jobs or -1, tell)
         tell("tables and figures", 1.0)
         outputs = Outputs(folder)
@@ -81,12 +86,14 @@ def recommended(
     data: DataOption = None,
     out: OutOption = None,
     jobs: JobsOption = -1,
+    engine: EngineOption = "",
     fresh: FreshOption = False,
 ) -> None:
     """Choose the recommended settings: for each dataset by the others alone. Takes some minutes.
 
     Example: `keydyn study recommended --data recordings/`
     """
+    from keydyn.engine import using
     from keydyn.studies.outputs import Outputs
     from keydyn.studies.parts import Parts
     from keydyn.studies.recommended import try_candidates, write_recommended
@@ -94,7 +101,7 @@ def recommended(
     began = time.perf_counter()
     folder = out or Path("out/recommended")
     rows = _rows(dataset, data)
-    with share_bar() as tell:
+    with using(engine), share_bar() as tell:
         tried = try_candidates(rows, Parts(folder / "parts", fresh), jobs or -1, tell)
     facts = facts_of("recommended", rows, [], 0)
     outputs = Outputs(folder)
@@ -111,6 +118,7 @@ def continuous(
     data: DataOption = None,
     out: OutOption = None,
     jobs: JobsOption = -1,
+    engine: EngineOption = "",
     seed: SeedOption = 0,
     fresh: FreshOption = False,
 ) -> None:
@@ -118,6 +126,7 @@ def continuous(
 
     Example: `keydyn study continuous --dataset fable --data recordings/`
     """
+    from keydyn.engine import using
     from keydyn.studies.continuous import DETECTORS, write_continuous
     from keydyn.studies.outputs import Outputs
     from keydyn.studies.parts import Parts
@@ -127,7 +136,7 @@ def continuous(
     folder = out or Path("out/continuous")
     detectors = known_detectors(detector) or list(DETECTORS)
     rows = _rows(dataset, data)
-    with share_bar() as tell:
+    with using(engine), share_bar() as tell:
         table = rank_rows(rows, detectors, Parts(folder / "parts", fresh), jobs or -1, tell)
         tell("tables and figures", 1.0)
         facts = facts_of("continuous", rows, detectors, seed, table)

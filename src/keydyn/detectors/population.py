@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,11 +11,10 @@ import pandas as pd
 from joblib import Parallel, delayed
 
 from keydyn.detectors.detector import Detector, make_detector
+from keydyn.engine import Progress, mapped
 from keydyn.keystrokes.samples import Samples
 from keydyn.model.arrays import Floats
 from keydyn.model.vocabulary import Types
-
-Progress = Callable[[int], object]
 
 
 @dataclass(frozen=True)
@@ -74,8 +73,13 @@ def fit_population(
 def fit_templates(
     pattern: Detector, groups: Sequence[Samples], n_jobs: int | None = None, progress: Progress | None = None
 ) -> list[Detector]:
-    """Fit a template to each group of samples, all of one user; `progress` is told the number done."""
-    return _done((delayed(_fit_one)(pattern, samples) for samples in groups), n_jobs, progress)
+    """Fit a template to each group of samples, all of one user; `progress` is told the number done.
+
+    On a cluster where `keydyn.engine.using` names one.
+    """
+    names = [f"user {samples.users[0]}" for samples in groups]
+    tasks = [(pattern, samples) for samples in groups]
+    return mapped(_fit_one, tasks, n_jobs=n_jobs, progress=progress, names=names)
 
 
 def _done(work: Iterable[Any], n_jobs: int | None, progress: Progress | None) -> list[Any]:
@@ -88,8 +92,6 @@ def _done(work: Iterable[Any], n_jobs: int | None, progress: Progress | None) ->
     return results
 
 
-def _fit_one(pattern: Detector, samples: Samples) -> Detector:
-    try:
-        return pattern.fresh().fit(samples)
-    except ValueError as error:
-        raise ValueError(f"user {samples.users[0]}: {error}") from error
+def _fit_one(task: tuple[Detector, Samples]) -> Detector:
+    pattern, samples = task
+    return pattern.fresh().fit(samples)

@@ -11,7 +11,7 @@ from dataclasses import replace
 import pandas as pd
 
 from keydyn.detectors import Detector, make_detector
-from keydyn.detectors.population import Progress
+from keydyn.engine import Progress
 from keydyn.evaluation.protocols import KillourhyMaxion
 from keydyn.evaluation.rates import equal_error_rate, zero_miss_rate
 from keydyn.evaluation.running import score_protocol

@@ -11,7 +11,8 @@ import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 
 from keydyn.detectors import Detector, Population, make_detector
-from keydyn.detectors.population import Progress, fit_templates
+from keydyn.detectors.population import fit_templates
+from keydyn.engine import Progress
 from keydyn.evaluation.event_ranks import EventRanks
 from keydyn.evaluation.protocols import Protocol, Split
 from keydyn.evaluation.scores import Scores

@@ -15,7 +15,7 @@ import pandas as pd
 import pyarrow as pa
 
 from keydyn.detectors.markov import RecommendedPOHMM
-from keydyn.detectors.population import Progress
+from keydyn.engine import Progress
 from keydyn.evaluation.recognition import recognition
 from keydyn.evaluation.running import n_templates, score_protocol
 from keydyn.evaluation.tables import Table, plain_table

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from keydyn.detectors import Detector, make_detector
-from keydyn.detectors.population import Progress
+from keydyn.engine import Progress
 from keydyn.evaluation.running import enrolments, n_limited, n_templates, ranks_of, scores_of
 from keydyn.studies.chosen import detector_for
 from keydyn.studies.parts import Parts, detector_settings
