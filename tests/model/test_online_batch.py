@@ -10,7 +10,7 @@ import pytest
 from scipy import special, stats
 
 from keydyn import HMM, POHMM
-from keydyn.model import LogNormal, OnlineBatch
+from keydyn.model import LogNormal, OnlineBatch, online_tables
 from keydyn.model.densities import coefficients_of, kind_of, log_density
 from keydyn.model.emissions import family as family_of
 from tests.model.enumeration import FAMILIES, Truth, random_params, random_values
@@ -43,9 +43,12 @@ def fitted(seed, labels, **settings):
     return POHMM(tol=1.0, **settings).fit(X, events=events, lengths=[40, 80])
 
 
+@pytest.mark.parametrize("dense", [True, False], ids=["all pairs", "observed pairs"])
 @pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
-def test_batch_equals_single_equals_score_samples(settings):
+def test_batch_equals_single_equals_score_samples(settings, dense, monkeypatch):
     """Vocabularies differ; types that a model does not know, pairs never seen and gaps in the data occur."""
+    if not dense:
+        monkeypatch.setattr(online_tables, "DENSE", 0)
     models = [
         fitted(u, labels, **settings) for u, labels in enumerate(["abc", "bcd", "a", "efgh", "abcdefgh"])
     ]
@@ -279,6 +282,15 @@ NO_CHAIN = POHMM.from_parameters(
     [0.5, 0.5], np.eye(2),
 )  # fmt: skip
 TWO = np.ones((2, 2))
+
+
+def test_a_model_without_marginals():
+    X, events = typing(np.random.default_rng(6), 20, "ab")
+    batch = OnlineBatch([NO_CHAIN], 1)
+    found = [batch.update(X[n : n + 1], [events[n]])[0, 0] for n in range(20)]
+    np.testing.assert_allclose(found, NO_CHAIN.score_samples(X, events=events), **CLOSE)
+
+
 BAD = {
     "no models": (lambda: OnlineBatch([], 1), "models is empty"),
     "not fitted": (lambda: OnlineBatch([POHMM()], 1), "model 0 is no fitted POHMM"),

@@ -39,7 +39,7 @@ class OnlineFilters:
         self._reject_unknown = reject_unknown and not vocabulary.is_single(parameters.event_types)
         self._fingerprint = fingerprint
         self._labels = Labels(parameters.event_types)
-        self._bank = self._fresh(Tables.of([parameters], [density_floor]), n_streams)
+        self._bank = self._fresh(Tables.of([parameters], [density_floor], for_many=n_streams > 1), n_streams)
 
     def __len__(self) -> int:
         return len(self._bank)

@@ -149,6 +149,12 @@ def find_step(
 ) -> None:
     """a[i, j | ψ, ω] of any two types into `step` (M·M,); `unknown` is the code of those not listed."""
     square = n_states * n_states
+    if len(successors) == 0:
+        # All pairs are laid out.
+        pair = int(types[first_row + before, FIRST_PAIR]) + after
+        for k in range(square):
+            step[k] = steps[pair, k]
+        return
     if before == unknown or after == unknown:
         # a[i, j | ψ] if the later is unknown, a[i, j | ω] if the earlier is, a[i, j] in the last row
         use_from = after == unknown

@@ -24,6 +24,8 @@ KIND, LOWEST, HIGHEST = range(3)
 # Columns of a model's rules, and the values of SHARE that are no share.
 LOG_FLOOR, SHARE, PROPER = range(3)
 NO_SMOOTHING, BY_FREQUENCY = -1.0, -2.0
+# Up to so many transition matrices, two megabytes for two states, those of all pairs are laid out.
+DENSE = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -32,10 +34,11 @@ class Tables:
 
     Attributes
     ----------
-    types : (R, W) a row an event type: where its pairs are in `successors`, f(ψ,·), f(·,ω), start
+    types : (R, W) a row an event type: where its pairs are in `steps`, f(ψ,·), f(·,ω), start
         probabilities, marginal steps from and to it, coefficients of its emissions
-    successors : (P,) the later type ω of each observed pair, ascending for each ψ
-    steps : (P, M·M) a[i, j | ψ, ω] of each observed pair
+    successors : (P + 1,) the later type ω of each observed pair, ascending for each ψ, and −1; empty if
+        `steps` has all pairs, in order
+    steps : (P, M·M) a[i, j | ψ, ω] of each observed pair, or of all pairs with the unknown type
     features : (K, 3) kind of density, lowest and highest value
     rules : (U, 3) ln of the density floor, how unseen pairs are smoothed, whether weights are proper
     first_row : (U + 1,) where each model's types begin
@@ -53,23 +56,26 @@ class Tables:
     params: list[Params]
 
     @classmethod
-    def of(cls, models: Sequence[Parameters], floors: Sequence[float | None]) -> Tables:
-        """Lay out these models, which have the same states and features."""
+    def of(
+        cls, models: Sequence[Parameters], floors: Sequence[float | None], for_many: bool = True
+    ) -> Tables:
+        """Lay out these models, which have the same states and features.
+
+        `for_many` events all pairs are laid out if they are few, so that none has to be searched for.
+        """
         families = [emission.distribution for emission in models[0].emission]
         sizes = np.array([0] + [parameters.n_types + 1 for parameters in models])
-        ends = np.cumsum([len(parameters.pairs) for parameters in models])
         params = [_stacked(models, k) for k in range(len(families))]
-        types = np.concatenate(
-            [
-                _rows(parameters, end - len(parameters.pairs))
-                for parameters, end in zip(models, ends, strict=True)
-            ]
-        )
         n_states = models[0].n_states
+        dense = for_many and int((sizes**2).sum()) <= DENSE
+        listed = [_all_steps(p) if dense else p.transmat for p in models]
+        firsts = np.cumsum([0] + [len(steps) for steps in listed])[:-1]
+        types = np.concatenate([_rows(p, first, dense) for p, first in zip(models, firsts, strict=True)])
+        successors = np.concatenate([*(p.pairs[:, 1] for p in models), [-1]]).astype(np.int64)
         return cls(
             np.ascontiguousarray(np.hstack([types, _coefficients(families, params, len(types), n_states)])),
-            np.concatenate([parameters.pairs[:, 1] for parameters in models]).astype(np.int64),
-            np.concatenate([p.transmat.reshape(-1, n_states * n_states) for p in models]),
+            successors[:0] if dense else successors,
+            np.concatenate([steps.reshape(-1, n_states * n_states) for steps in listed]),
             np.array([[kind_of(family), family.lowest, family.highest] for family in families]),
             np.array([_rules(p, floor) for p, floor in zip(models, floors, strict=True)]),
             np.cumsum(sizes),
@@ -100,14 +106,30 @@ class Tables:
         return total
 
 
-def _rows(parameters: Parameters, first_pair: int) -> Floats:
+def _all_steps(parameters: Parameters) -> Floats:
+    """a[i, j | ψ, ω] of all pairs, the unknown type last, ((m + 1)², M, M)."""
+    m, n_states = parameters.n_types, parameters.n_states
+    before, after = np.divmod(np.arange((m + 1) ** 2), m + 1)
+    if parameters.marginal is not None:
+        return parameters.transmat_of(before, after)
+    # Without marginals the unknown type is refused, and its places are not used.
+    table = np.zeros((len(before), n_states, n_states))
+    known = (before < m) & (after < m)
+    table[known] = parameters.transmat_of(before[known], after[known])
+    return table
+
+
+def _rows(parameters: Parameters, first_pair: int, dense: bool) -> Floats:
     """All columns but the emissions' of one model, (m + 1, HEAD + M + 2M²)."""
     m, n_states = parameters.n_types, parameters.n_states
     square = n_states * n_states
     rows = np.zeros((m + 1, HEAD + n_states + 2 * square))
-    before = parameters.pairs[:, 0]
-    rows[:m, FIRST_PAIR] = first_pair + np.searchsorted(before, np.arange(m))
-    rows[:m, END_PAIR] = first_pair + np.searchsorted(before, np.arange(m), side="right")
+    if dense:
+        rows[:, FIRST_PAIR] = first_pair + np.arange(m + 1) * (m + 1)
+    else:
+        before = parameters.pairs[:, 0]
+        rows[:m, FIRST_PAIR] = first_pair + np.searchsorted(before, np.arange(m))
+        rows[:m, END_PAIR] = first_pair + np.searchsorted(before, np.arange(m), side="right")
     rows[:m, LEAVING] = parameters.chain.leaving
     rows[:m, ENTERING] = parameters.chain.entering
     start = parameters.start_table

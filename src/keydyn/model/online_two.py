@@ -46,7 +46,7 @@ def update_many_of_two(
     increments: Floats,
 ) -> None:
     """`update_many` for two states and compiled families."""
-    n_features, n_filters = len(features), models.shape[1]
+    n_features, n_filters, dense = len(features), models.shape[1], len(successors) == 0
     log_x, density, step = np.empty(n_features), np.empty(2), np.empty(6)
     for b in range(len(x)):
         for k in range(n_features):
@@ -61,9 +61,10 @@ def update_many_of_two(
             value_0 = value_1 = largest = 0.0
             if filters[number, 2 + COUNT] > 0.0 and filters[number, 2 + IN_LOGS] == 0.0:
                 before = int(filters[number, 2 + LAST])
-                pair = -1
-                if before != unknown and code != unknown:
-                    row = first + before
+                pair, row = -1, first + before
+                if dense:
+                    pair = int(types[row, FIRST_PAIR]) + code
+                elif before != unknown and code != unknown:
                     pair = find_pair(successors, int(types[row, FIRST_PAIR]), int(types[row, END_PAIR]), code)
                 if pair >= 0:
                     from_0_to_0, from_0_to_1 = steps[pair, 0], steps[pair, 1]
