@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import product
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from keydyn.model import Sequences, surrogates
+from keydyn.studies import work
 from keydyn.studies.intervals import intervals_by_user
 from keydyn.studies.patterns import pattern
 
@@ -26,34 +27,47 @@ TOLERANCE = 1e-3
 MAX_ITERATIONS = 500
 
 
-def model_choice(
+def choice_rows(
     keystrokes: pd.DataFrame,
     dataset: str,
     states: Sequence[int] = STATES,
     families: Sequence[str] = FAMILIES,
     smoothing: Sequence[str | None] = SMOOTHING,
     n_jobs: int | None = None,
-    progress: Progress | None = None,
+    skip: Collection[tuple[int, str, str | None]] = (),
+) -> Iterator[list[dict[str, Any]]]:
+    """The rows of all users for one model after the other, as they are done.
+
+    `skip` names (states, family, smoothing) done before.
+    """
+    users = intervals_by_user(keystrokes)
+    pieces = [
+        {"users": users, "dataset": dataset, "n_states": n_states, "family": family, "rule": rule}
+        for n_states, family, rule in product(states, families, smoothing)
+        if (n_states, family, rule) not in skip
+    ]
+    return work.results(one_choice, pieces, n_jobs)
+
+
+def model_choice(
+    keystrokes: pd.DataFrame, dataset: str, *, progress: Progress | None = None, **options: Any
 ) -> pd.DataFrame:
-    """One row a user and model; `progress` is called with the number of models (of all users) done.
+    """One row a user and model, by `choice_rows`; `progress` is called with the number of models done.
 
     `bic` is that of a fit to all samples. `held_out` is the log-likelihood an event of samples that were not
     fitted, each left out in turn; −inf where a model calls one impossible. It is missing for a user with one
     sample.
     """
-    users = intervals_by_user(keystrokes)
     rows: list[dict[str, Any]] = []
-    for done, (n_states, family, rule) in enumerate(product(states, families, smoothing), start=1):
-        rows += _one_choice(users, n_states, family, rule, n_jobs)
+    for done, some in enumerate(choice_rows(keystrokes, dataset, **options), start=1):
+        rows += some
         if progress is not None:
             progress(done)
-    return pd.DataFrame(rows).assign(dataset=dataset)[
-        ["dataset", "user", *CHOICE, "parameters", "events", "bic", "held_out", "not_converged"]
-    ]
+    return pd.DataFrame(rows)
 
 
-def _one_choice(
-    users: dict[Any, Sequences], n_states: int, family: str, rule: str | None, n_jobs: int | None
+def one_choice(
+    users: dict[Any, Sequences], dataset: str, n_states: int, family: str, rule: str | None
 ) -> list[dict[str, Any]]:
     """One model for every user, fitted to all samples and to all but each."""
     wanted = pattern(
@@ -75,12 +89,13 @@ def _one_choice(
             data.append(sequences if s is None else sequences[np.arange(n) != s])
     held_out = dict.fromkeys(users, 0.0)
     rows: dict[Any, dict[str, Any]] = {}
-    for (user, s), model in zip(jobs, surrogates.refit(wanted, data, n_jobs), strict=True):
+    for (user, s), model in zip(jobs, surrogates.refit(wanted, data, None), strict=True):
         sequences = users[user]
         if s is not None:
             held_out[user] += model.score(sequences[s])
             continue
         rows[user] = {
+            "dataset": dataset,
             "user": user,
             "states": n_states,
             "family": family,
