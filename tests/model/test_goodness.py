@@ -127,18 +127,18 @@ def test_the_mixture_is_that_of_the_fitted_attributes():
 
 def test_p_values_by_hand():
     result = GoodnessOfFit(
-        areas=np.array([4.0, 0.5]),
+        areas=np.array([5.0, 0.5]),
         surrogate_areas=np.array([[1.0, 1.0], [2.0, 2.0], [3.0, 3.0], [6.0, 4.0]]),
-        second_areas=np.array([[2.0, 0.0], [3.0, 0.0], [4.0, 0.0], [7.0, 0.0]]),
+        second_areas=np.array([[2.0, 1.0], [3.0, 1.0], [4.0, 1.0], [7.0, 1.0]]),
         scales=["linear", "log"],
         feature=0,
         not_converged=0,
     )
-    # Mean 3: distances 2, 1, 0, 3 against 1.
-    assert result.p_value == (3 + 1) / 5
+    # Mean 3: distances 2, 1, 0, 3 against 2.
+    assert result.p_value == (2 + 1) / 5
     assert result.p_one_sided == (1 + 1) / 5
-    # The 0.6 quantile of 2, 3, 4, 7 is 3.8; one area of the first level reaches it.
-    assert result.p_double == (1 + 1) / 5
+    # Geometric means 36^¼ and 168^¼: areas grew by 1.47, and none of the first level reaches 7.3.
+    assert result.p_double == (0 + 1) / 5
     other = result.of(1)
     assert (other.statistic, other.p_one_sided) == (0.5, 1.0)
     assert "p_double" in repr(result)
