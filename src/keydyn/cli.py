@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from keydyn.commands import data, evaluate, recognise, study
+from keydyn.commands import data, evaluate, fit_studies, recognise, study
 from keydyn.commands.shown import fail_clearly
 
 app = typer.Typer(
@@ -35,6 +35,14 @@ def root(
 
 
 app.add_typer(data.app)
+STUDIES: dict[str, Callable[..., None]] = {
+    "simulation": fit_studies.simulation,
+    "goodness-of-fit": fit_studies.goodness_of_fit,
+    "calibration": fit_studies.calibration,
+    "model-choice": fit_studies.model_choice,
+}
+for name, one in STUDIES.items():
+    study.app.command(name)(one)
 app.add_typer(study.app)
 COMMANDS: tuple[Callable[..., None], ...] = (
     recognise.fit,

@@ -50,22 +50,36 @@ def mapped(
     `progress` is called with the number of tasks done. An error names its task: its number, or its entry in
     `names`.
     """
+    results: list[Result] = []
+    for result in each(function, tasks, n_jobs=n_jobs, engine=engine, threads=threads, names=names):
+        results.append(result)
+        if progress is not None:
+            progress(len(results))
+    return results
+
+
+def each(
+    function: Callable[[Task], Result],
+    tasks: Iterable[Task],
+    *,
+    n_jobs: int | None = None,
+    engine: str | None = None,
+    threads: bool = True,
+    names: Sequence[object] | None = None,
+) -> Iterator[Result]:
+    """The same one by one, each as soon as it and all before it are done."""
     work = list(tasks)
     called = [f"task {number}" for number in range(len(work))] if names is None else [str(n) for n in names]
     if len(called) != len(work):
         raise ValueError(f"names has {len(called)} entries for {len(work)} tasks")
     if not work:
-        return []
-    results: list[Result] = []
+        return
     with _where(engine or _ENGINE.get(), n_jobs, threads) as parallel:
         # One tuple an item: joblib would keep a large argument on one worker of a cluster only, and it
         # would be lost with that worker. Tuples travel with the task.
-        calls = (delayed(_run)((function, task, name)) for task, name in zip(work, called, strict=True))
-        for result in parallel(calls):
-            results.append(result)
-            if progress is not None:
-                progress(len(results))
-    return results
+        yield from parallel(
+            delayed(_run)((function, task, name)) for task, name in zip(work, called, strict=True)
+        )
 
 
 def _run(item: tuple[Callable[[Any], Any], Any, str]) -> Any:

@@ -88,5 +88,7 @@ def drawing(width: float, height: float, path: Path) -> Iterator[Figure]:
     with house_style():
         figure = blank(width, height)
         yield figure
+        # A PDF with a date would have other bytes every time.
+        metadata = {"CreationDate": None} if Path(path).suffix == ".pdf" else None
         with replacing(path) as temporary:
-            figure.savefig(temporary, dpi=150)
+            figure.savefig(temporary, dpi=150, metadata=metadata)

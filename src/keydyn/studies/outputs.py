@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 from matplotlib.figure import Figure
@@ -18,7 +19,7 @@ from keydyn import __version__
 from keydyn.atomic import replacing
 from keydyn.evaluation.tables import Table, write_table
 from keydyn.figures.style import save_figure
-from keydyn.studies.files import write_json
+from keydyn.studies.files import write_json, write_parquet
 from keydyn.studies.report import Picture, Section, write_report
 
 SCORES, RANKS, RUN, REPORT = "scores.parquet", "ranks.parquet", "run.json", "report.html"
@@ -41,10 +42,21 @@ class Outputs:
         _, png = save_figure(figure, self.folder / "figures", name)
         return Picture(png, caption, alt)
 
+    def drawn(self, draw: Callable[[Path], None], name: str, caption: str, alt: str) -> Picture:
+        """The same for a figure that is drawn to a path."""
+        png = self.folder / "figures" / f"{name}.png"
+        for path in (png.with_suffix(".pdf"), png):
+            draw(path)
+        return Picture(png, caption, alt)
+
     def kept_figure(self, name: str, caption: str, alt: str) -> list[Picture]:
         """A figure that an earlier run drew from what is not among the scores; none if it is not there."""
         png = self.folder / "figures" / f"{name}.png"
         return [Picture(png, caption, alt)] if png.exists() else []
+
+    def frame(self, frame: pd.DataFrame, name: str) -> None:
+        """Write the single results that tables are made of, as Parquet."""
+        write_parquet(self.folder / f"{name}.parquet", frame)
 
     def scores(self, table: pa.Table) -> None:
         """Write every score."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any, TypeVar
 
-from joblib import Parallel, delayed
+from keydyn.engine import each
 
 Result = TypeVar("Result")
 
@@ -15,7 +16,11 @@ def results(
 ) -> Iterator[Result]:
     """What the function makes of each piece's arguments, in order, as they are done.
 
-    In processes, or wherever joblib's backend puts them: around the compiled fits much is Python's own work,
-    of which threads do one at a time.
+    In processes, or on the cluster that `keydyn.engine.using` names: around the compiled fits much is
+    Python's own work, of which threads do one at a time.
     """
-    yield from Parallel(n_jobs=n_jobs, return_as="generator")(delayed(function)(**piece) for piece in pieces)
+    yield from each(partial(_called, function), pieces, n_jobs=n_jobs, threads=False)
+
+
+def _called(function: Callable[..., Result], piece: dict[str, Any]) -> Result:
+    return function(**piece)

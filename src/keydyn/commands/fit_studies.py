@@ -1,0 +1,182 @@
+"""keydyn study simulation, goodness-of-fit, calibration, model-choice: do models find and fit the truth?"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from keydyn.commands.shown import fail_clearly, share_bar
+from keydyn.commands.study import (
+    DataOption,
+    EngineOption,
+    FreshOption,
+    JobsOption,
+    OutOption,
+    SeedOption,
+    show_results,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import pandas as pd
+
+    from keydyn.evaluation.tables import Table
+    from keydyn.studies.outputs import Outputs
+    from keydyn.studies.parts import Parts
+    from keydyn.studies.scoring import Tell
+    from keydyn.studies.texts import Text
+
+TextOption = Annotated[
+    list[str] | None, typer.Option("--dataset", help="fable, essay or simulated; repeatable.")
+]
+SurrogatesOption = Annotated[int, typer.Option("--surrogates", min=19, help="Surrogates of each test.")]
+
+
+@fail_clearly
+def simulation(
+    truth: Annotated[
+        list[str] | None,
+        typer.Option(help="keystrokes (the default), persistent, overlapping or random-SEED; repeatable."),
+    ] = None,
+    samples: Annotated[int, typer.Option(min=2, help="Samples of each length.")] = 400,
+    longest: Annotated[int, typer.Option(min=100, help="Events of the longest samples.")] = 100_000,
+    out: OutOption = None,
+    jobs: JobsOption = -1,
+    engine: EngineOption = "",
+    seed: SeedOption = 0,
+    fresh: FreshOption = False,
+) -> None:
+    """Are parameters and hidden states of known models found again (Section 4)?
+
+    Examples:
+    `keydyn study simulation`
+
+    `keydyn study simulation --truth keystrokes --truth random-7 --samples 100 --longest 10000`
+    """
+    from keydyn.engine import using
+    from keydyn.studies.outputs import Outputs, environment
+    from keydyn.studies.parts import Parts
+    from keydyn.studies.simulation import N_VALUES
+    from keydyn.studies.simulation_report import run_simulation, write_simulation
+    from keydyn.studies.truths import true_model
+
+    began, folder = time.perf_counter(), out or Path("out/simulation")
+    truths = list(dict.fromkeys(truth or ["keystrokes"]))
+    for name in truths:
+        true_model(name)
+    lengths = [n for n in N_VALUES if n <= longest]
+    with using(engine), share_bar() as tell:
+        found = run_simulation(
+            truths, lengths, samples, seed, Parts(folder / "parts", fresh), jobs or -1, tell
+        )
+        tell("tables and figures", 1.0)
+        facts = {"study": "simulation", **environment(), "seed": seed, "truths": truths, "samples": samples}
+        outputs = Outputs(folder)
+        tables = write_simulation(outputs, found, {**facts, "lengths": lengths})
+        outputs.finish({**facts, "lengths": lengths}, began)
+    show_results(tables, folder, began)
+
+
+@fail_clearly
+def goodness_of_fit(
+    dataset: TextOption = None,
+    surrogates: SurrogatesOption = 100,
+    data: DataOption = None,
+    out: OutOption = None,
+    jobs: JobsOption = -1,
+    engine: EngineOption = "",
+    seed: SeedOption = 0,
+    fresh: FreshOption = False,
+) -> None:
+    """Does the model fit what people type? HMM and POHMM, user by user (Section 5.1).
+
+    Example: `keydyn study goodness-of-fit --dataset fable --data recordings/`
+    """
+    from keydyn.studies.goodness_report import goodness_tests, write_goodness
+
+    def work(texts: Sequence[Text], parts: Parts, tell: Tell) -> pd.DataFrame:
+        return goodness_tests(texts, surrogates, seed, parts, jobs or -1, tell)
+
+    settings = {"seed": seed, "surrogates": surrogates}
+    _study("goodness-of-fit", work, write_goodness, dataset, data, out, engine, fresh, settings)
+
+
+@fail_clearly
+def calibration(
+    dataset: TextOption = None,
+    surrogates: SurrogatesOption = 99,
+    data: DataOption = None,
+    out: OutOption = None,
+    jobs: JobsOption = -1,
+    engine: EngineOption = "",
+    seed: SeedOption = 0,
+    fresh: FreshOption = False,
+) -> None:
+    """How far can the goodness-of-fit test be trusted? Its size and power where the truth is known.
+
+    Example: `keydyn study calibration --dataset fable --data recordings/`
+    """
+    from keydyn.studies.goodness_report import calibrate, write_calibration
+
+    def work(texts: Sequence[Text], parts: Parts, tell: Tell) -> pd.DataFrame:
+        return calibrate(texts, surrogates, seed, parts, jobs or -1, tell)
+
+    settings = {"seed": seed, "surrogates": surrogates}
+    _study("calibration", work, write_calibration, dataset, data, out, engine, fresh, settings)
+
+
+@fail_clearly
+def model_choice(
+    dataset: TextOption = None,
+    data: DataOption = None,
+    out: OutOption = None,
+    jobs: JobsOption = -1,
+    engine: EngineOption = "",
+    fresh: FreshOption = False,
+) -> None:
+    """How many states, which family, smoothed or not? By BIC and by held-out likelihood.
+
+    Example: `keydyn study model-choice --dataset fable --data recordings/`
+    """
+    from keydyn.studies.goodness_report import choose_models, write_choice
+
+    def work(texts: Sequence[Text], parts: Parts, tell: Tell) -> pd.DataFrame:
+        return choose_models(texts, parts, jobs or -1, tell)
+
+    _study("model-choice", work, write_choice, dataset, data, out, engine, fresh, {})
+
+
+def _study(
+    name: str,
+    work: Callable[[Sequence[Text], Parts, Tell], pd.DataFrame],
+    write: Callable[[Outputs, pd.DataFrame, dict[str, Any]], list[Table]],
+    dataset: Sequence[str] | None,
+    data: Path | None,
+    out: Path | None,
+    engine: str,
+    fresh: bool,
+    settings: dict[str, Any],
+) -> None:
+    """A study on texts, from data to report."""
+    from keydyn.engine import using
+    from keydyn.studies.outputs import Outputs, environment
+    from keydyn.studies.parts import Parts
+    from keydyn.studies.texts import texts_here
+
+    began, folder = time.perf_counter(), out or Path("out") / name
+    texts, told = texts_here(dataset or (), data)
+    for line in told:
+        typer.secho(f"keydyn: {line}", err=True, fg="yellow")
+    with using(engine), share_bar() as tell:
+        found = work(texts, Parts(folder / "parts", fresh), tell)
+        tell("tables and figures", 1.0)
+        sums = {text.name: text.checksums for text in texts}
+        facts = {"study": name, **environment(), "data": sums, **settings}
+        outputs = Outputs(folder)
+        tables = write(outputs, found, facts)
+        outputs.finish(facts, began)
+    show_results(tables, folder, began)

@@ -1,0 +1,161 @@
+"""The simulation study from start to report, piece by piece, so that a stopped one goes on where it was."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+
+from keydyn.evaluation.tables import Table, plain_table
+from keydyn.figures.simulation import draw_accuracy, draw_errors, draw_residuals
+from keydyn.studies import work
+from keydyn.studies.consistency import errors, slopes, verdicts
+from keydyn.studies.outputs import Outputs
+from keydyn.studies.parts import Parts
+from keydyn.studies.report import Picture, Section
+from keydyn.studies.scoring import Tell
+from keydyn.studies.simulation import SCENARIOS, Piece, Simulation, fit_piece, merged, pieces
+
+LEAD = (
+    "Data are drawn from a known model, a model is fitted to them, and what it finds is compared with the "
+    "truth, for ever longer samples (Section 4 of the paper). Everything here was measured by this run."
+)
+PARAGRAPHS = (
+    "1 and 2: a POHMM, without and with smoothing, on data from a POHMM. 3: a POHMM on data from an HMM "
+    "with random event types, judged by its marginals. 4: an HMM on the POHMM's data, against the marginal "
+    "model of the truth. An HMM cannot see event types, so that 4 is expected to be biased and 1 to 3 are "
+    "not.",
+    "States have no names: fitted ones are matched with the true ones, type by type, by how often they agree "
+    "with the states that were drawn.",
+)
+ACCURACY_NOTE = (
+    "Share of hidden states found by the fitted model, mean over samples, and by the true parameters, "
+    "which is the best that can be had."
+)
+TITLES = {scenario.number: scenario.title for scenario in SCENARIOS}
+
+
+def run_simulation(
+    truths: Sequence[str],
+    n_values: Sequence[int],
+    n_samples: int,
+    seed: int,
+    parts: Parts,
+    n_jobs: int | None = None,
+    tell: Tell | None = None,
+) -> dict[str, Simulation]:
+    """Every true model's study; finished pieces are read, not fitted again."""
+    todo = [piece for truth in truths for piece in pieces(truth, n_values, n_samples, (1, 2, 3, 4), seed)]
+    # The longest first, so that no process is left alone with them.
+    todo.sort(key=lambda piece: -piece.work)
+    open_pieces = [piece for piece in todo if not parts.has(_name(piece), _inputs(piece))]
+    total, done = sum(piece.work for piece in open_pieces), 0
+    fitted = work.results(fit_piece, [{"piece": piece} for piece in open_pieces], n_jobs)
+    for piece, found in zip(open_pieces, fitted, strict=True):
+        parts.get(_name(piece), _inputs(piece), partial(_table, found))
+        done += piece.work
+        if tell is not None:
+            tell(f"{piece.truth} · N = {piece.n:,}", done / total)
+    read = {piece: _read(parts.get(_name(piece), _inputs(piece), _missing)) for piece in todo}
+    return {truth: merged([read[piece] for piece in todo if piece.truth == truth]) for truth in truths}
+
+
+def write_simulation(
+    outputs: Outputs, found: Mapping[str, Simulation], facts: Mapping[str, Any]
+) -> list[Table]:
+    """All tables, figures and the report; the verdicts, for the terminal."""
+    estimates = pd.concat([one.estimates for one in found.values()], ignore_index=True)
+    found_errors, verdict = errors(estimates), verdicts(estimates)
+    verdict.insert(2, "what", [TITLES[number] for number in verdict["scenario"]])
+    shown = verdict[["truth", "what", "part", "slope", "bias_share", "verdict"]]
+    tables = [
+        plain_table(
+            "simulation",
+            "Are the parameters found again?",
+            "Slope: of ln root mean square error over ln N, −½ for a consistent estimate. Bias share: how "
+            "much of the mean squared error at the largest N is bias and not scatter; one half or more "
+            "counts as biased, and the verdict names the parameter with the largest bias.",
+            shown,
+            digits=2,
+            labels=3,
+        ),
+        plain_table("errors", "Bias and error of every parameter", "", found_errors, labels=5),
+        plain_table("slopes", "How every parameter's error falls with N", "", slopes(found_errors)),
+        plain_table("accuracy", "Hidden states found", ACCURACY_NOTE, accuracy_frame(found), labels=3),
+    ]
+    # The file has all columns, the page those that a person reads.
+    tables[0] = replace(tables[0], frame=verdict)
+    for table in tables:
+        outputs.table(table)
+    sections = [Section("Verdicts", PARAGRAPHS, [tables[0]])]
+    for truth, one in found.items():
+        sections.append(
+            Section(f"True model: {truth}", (), (), _figures(outputs, truth, one, len(found) > 1))
+        )
+    sections.append(Section("Hidden states", (), [tables[3]]))
+    outputs.report("Simulation study", [LEAD], sections, facts)
+    return tables[:1]
+
+
+def accuracy_frame(found: Mapping[str, Simulation]) -> pd.DataFrame:
+    """Hidden states found, by the fitted and the true model, for each scenario and length."""
+    accuracies = pd.concat([one.accuracies for one in found.values()], ignore_index=True)
+    keys = ["truth", "scenario", "n"]
+    return accuracies.groupby(keys, sort=True)[["accuracy", "best"]].mean().reset_index()
+
+
+def _figures(outputs: Outputs, truth: str, found: Simulation, several: bool) -> list[Picture]:
+    suffix, table = f"_{truth}" if several else "", errors(found.estimates)
+    return [
+        outputs.drawn(
+            partial(draw_residuals, table),
+            f"simulation{suffix}",
+            "Residuals of every parameter over the number of events: mean error as a share of its largest, "
+            "and a band of one standard deviation.",
+            "Panels for four scenarios; lines go to zero in the first three and not in the last.",
+        ),
+        outputs.drawn(
+            partial(draw_errors, table),
+            f"errors{suffix}",
+            "Root mean square error over the number of events, with the slope of −½ that consistency asks "
+            "for.",
+            "Falling lines on logarithmic axes, a line for each scenario.",
+        ),
+        outputs.drawn(
+            partial(draw_accuracy, found.accuracies),
+            f"states{suffix}",
+            "Hidden states found by the fitted models, and by the true one.",
+            "Lines of accuracy over the number of events, a line for each scenario and its best.",
+        ),
+    ]
+
+
+def _name(piece: Piece) -> str:
+    return f"{piece.truth}-{piece.source}-{piece.n}-{piece.first_sample}"
+
+
+def _inputs(piece: Piece) -> dict[str, Any]:
+    return {**vars(piece), "scenarios": list(piece.scenarios)}
+
+
+def _table(found: Simulation) -> pa.Table:
+    """Both tables as one; a row belongs to the second where it has an accuracy."""
+    return pa.Table.from_pandas(pd.concat([found.estimates, found.accuracies]), preserve_index=False)
+
+
+def _read(table: pa.Table) -> Simulation:
+    frame = table.to_pandas()
+    second = frame["accuracy"].notna()
+    shared = ["truth", "scenario", "n", "sample"]
+    return Simulation(
+        frame.loc[~second, [*shared, "part", "parameter", "estimate", "true"]].reset_index(drop=True),
+        frame.loc[second, [*shared, "accuracy", "best"]].reset_index(drop=True),
+    )
+
+
+def _missing() -> pa.Table:
+    raise ValueError("a part that was just written is gone: is another study running in the same folder?")
