@@ -40,6 +40,7 @@ STUDIES: dict[str, Callable[..., None]] = {
     "goodness-of-fit": fit_studies.goodness_of_fit,
     "calibration": fit_studies.calibration,
     "model-choice": fit_studies.model_choice,
+    "all": fit_studies.everything,
 }
 for name, one in STUDIES.items():
     study.app.command(name)(one)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from keydyn.commands import study
 from keydyn.commands.shown import fail_clearly, share_bar
 from keydyn.commands.study import (
     DataOption,
@@ -148,6 +149,28 @@ def model_choice(
         return choose_models(texts, parts, jobs or -1, tell)
 
     _study("model-choice", work, write_choice, dataset, data, out, engine, fresh, {})
+
+
+@fail_clearly
+def everything(
+    data: DataOption = None,
+    out: Annotated[
+        Path, typer.Option("--out", help="Folder for results, one below it for each study.")
+    ] = Path("out"),
+    jobs: JobsOption = -1,
+    engine: EngineOption = "",
+    seed: SeedOption = 0,
+    fresh: FreshOption = False,
+) -> None:
+    """All of the paper's studies, one after the other: recognition, continuous, simulation, goodness-of-fit.
+
+    Example: `keydyn study all --data recordings/`
+    """
+    shared: dict[str, Any] = {"jobs": jobs, "engine": engine, "seed": seed, "fresh": fresh}
+    for name, command in {"recognition": study.recognition, "continuous": study.continuous}.items():
+        command(data=data, out=out / name, **shared)
+    simulation(out=out / "simulation", **shared)
+    goodness_of_fit(data=data, out=out / "goodness-of-fit", **shared)
 
 
 def _study(
