@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
+import shutil
 from collections.abc import Callable
-from typing import TypeVar, cast
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
+from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
@@ -15,6 +21,37 @@ Integers = NDArray[np.int64]
 Function = TypeVar("Function", bound=Callable[..., object])
 
 
-def compiled(function: Function) -> Function:
+def compiled(function: Function, **options: Any) -> Function:
     """Compile for this machine, keep the result on disk, and let other threads run meanwhile."""
-    return cast(Function, numba.njit(cache=True, nogil=True, error_model="numpy")(function))
+    config: Any = numba.config
+    usual = config.CACHE_DIR
+    config.CACHE_DIR = usual or _cache_folder()
+    try:
+        return cast(Function, numba.njit(cache=True, nogil=True, error_model="numpy", **options)(function))
+    finally:
+        config.CACHE_DIR = usual
+
+
+def on_both_sides(function: Function) -> Function:
+    """Plain Python when called from Python, compiled where compiled functions call it."""
+    usable: Function = register_jitable(function)
+    return usable
+
+
+@cache
+def _cache_folder() -> str:
+    """Where results are kept, a folder of its own for every state of the sources.
+
+    Numba looks only at the file of a function to see whether its result still holds, not at those of the
+    functions that it calls. Empty, for Numba's own choice, where the package's folder cannot be written.
+    """
+    package = Path(__file__).parent
+    if not os.access(package, os.W_OK):
+        return ""
+    stamps = [(path.name, path.stat().st_mtime_ns) for path in sorted(package.rglob("*.py"))]
+    stamp = hashlib.sha256(repr(stamps).encode()).hexdigest()[:16]
+    folder = package / "__pycache__" / f"compiled-{stamp}"
+    if not folder.exists():
+        for outdated in folder.parent.glob("compiled-*"):
+            shutil.rmtree(outdated, ignore_errors=True)
+    return str(folder)

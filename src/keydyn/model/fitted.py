@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -23,6 +25,12 @@ from keydyn.model.settings import Settings, check_settings
 from keydyn.model.smoothing import normalised
 from keydyn.model.statistics import Counts, Statistics
 from keydyn.model.vocabulary import Types
+
+
+@cache
+def parameter_names(kind: Any) -> tuple[str, ...]:
+    """The parameters of a class's constructor."""
+    return tuple(signature(kind).parameters)
 
 
 class Fitted:
@@ -112,7 +120,8 @@ class Fitted:
         return hasattr(self, "_parameters")
 
     def _settings(self, n_features: int) -> Settings:
-        return check_settings(self.get_params(deep=False), n_features)
+        kind: Any = type(self)
+        return check_settings({name: getattr(self, name) for name in parameter_names(kind)}, n_features)
 
     def _as_sequences(self, X: Any, events: Any, lengths: ArrayLike | None) -> Sequences:
         return as_sequences(X, events, lengths)
@@ -132,6 +141,18 @@ class Fitted:
 
     def _compare_features(self, sequences: Sequences, *, reset: bool) -> None:
         """scikit-learn's check of the features' number and names, or, with `reset`, their being noted."""
+        names = sequences.feature_names
+        if reset and names is None and not hasattr(self, "feature_names_in_"):
+            # The same as below, without its checks of what there is nothing to check of.
+            self.n_features_in_ = sequences.n_features
+            return
+        known = getattr(self, "feature_names_in_", None)
+        if (
+            not reset
+            and self.n_features_in_ == sequences.n_features
+            and (names is None if known is None else names == tuple(known))
+        ):
+            return
         nothing: Any = sequences.X[:0]
         if sequences.feature_names is not None:
             nothing = pd.DataFrame(nothing, columns=list(sequences.feature_names))

@@ -14,12 +14,12 @@ from keydyn.model.emissions import Emission
 from keydyn.model.estimation import exchange
 from keydyn.model.estimation.algorithm import ROUNDING
 from keydyn.model.estimation.formulas import update_start, update_transitions
-from keydyn.model.estimation.smoothing import blend_transitions
+from keydyn.model.estimation.smoothing import blend_transitions, kept_shares, transition_weights
 from keydyn.model.marginals import event_chain, exact_marginal, printed_marginal
 from keydyn.model.parameters import Parameters
 from keydyn.model.result import FitResult
 from keydyn.model.settings import Settings
-from keydyn.model.smoothing import kept_share, normalised, transition_weights
+from keydyn.model.smoothing import as_number, normalised
 from keydyn.model.statistics import Counts, Data, Statistics, expectation
 
 
@@ -35,7 +35,7 @@ class Iteration:
 
 def fit(data: Data, settings: Settings, start: Parameters, number: int = 0) -> FitResult:
     """A fit from these parameters: compiled where all of it can be, else by the loop below."""
-    if exchange.is_covered(settings, start):
+    if start.marginal is not None and exchange.is_covered(settings, data.families):
         result = exchange.fit(data, settings, start)
         if result is not None:
             return result
@@ -108,15 +108,23 @@ def smooth(parameters: Parameters, counts: Counts, settings: Settings) -> Parame
         return parameters
     startprob, transmat, emission = parameters.startprob, parameters.transmat, parameters.emission
     if "start" not in settings.fixed:
-        keep = kept_share(smoothing.start, counts.behind_start(settings.start_estimate))
+        keep = kept_shares(as_number(smoothing.start), counts.behind_start(settings.start_estimate))[:, None]
         startprob = keep * startprob + (1.0 - keep) * marginal.startprob
-    if "transitions" not in settings.fixed:
+    if "transitions" not in settings.fixed and smoothing.transitions is not None:
         before, after = np.ascontiguousarray(counts.pairs.T)
-        weights = transition_weights(smoothing, counts.pair, counts.leaving[before], counts.entering[after])
+        weights = transition_weights(
+            as_number(smoothing.transitions),
+            smoothing.published,
+            before,
+            after,
+            counts.pair,
+            counts.leaving,
+            counts.entering,
+        )
         transmat = transmat.copy()
         blend_transitions(*weights, before, after, marginal.transmat_from, marginal.transmat_to, transmat)
     if "emission" not in settings.fixed:
-        keep = kept_share(smoothing.emission, counts.types)
+        keep = kept_shares(as_number(smoothing.emission), counts.types)[:, None]
         emission = [
             e.replace(e.distribution.interpolate(e.params, of_all.params, keep))
             for e, of_all in zip(emission, marginal.emission, strict=True)
@@ -130,7 +138,7 @@ def _emission_update(
     """b[j | ω] (Eq. 15; for the log-normal Eqs. 17–18, corrected), feature by feature."""
     emission, floored = [], []
     for e, stats, overall in zip(current.emission, statistics.emission, statistics.overall, strict=True):
-        floor = initialize.scale_floor(e.distribution, overall, settings.min_scale)
+        floor = initialize.least_scale(e.distribution, overall, settings.min_scale)
         params, acted = e.distribution.update(stats, e.params, floor, settings.count_floor)
         emission.append(e.replace(params))
         floored.append(acted)

@@ -8,6 +8,7 @@ import numpy as np
 
 from keydyn.model.arrays import Floats
 from keydyn.model.emissions import Emission, Family, Stats
+from keydyn.model.estimation.starting import scale_floor, start_moments
 from keydyn.model.marginals import event_chain, printed_marginal
 from keydyn.model.parameters import Parameters
 from keydyn.model.settings import Settings
@@ -41,20 +42,17 @@ def _start_emission(
     count, mean, square = weighted_moments(
         data.index.codes, len(data.event_types), data.event_weights, values
     )
-    total = overall["count"][0, 0]
-    spread_of_all = math.sqrt(overall["square"][0, 0] / total)
-    # A type without any value of this feature starts where all events are.
-    seen = count > 0
-    mean = np.where(seen, mean, overall["mean"])
-    deviation = np.sqrt(np.where(seen, square, overall["square"]) / np.where(seen, count, total))
+    of_all = (overall["count"][0, 0], overall["mean"][0, 0], overall["square"][0, 0])
     shift = displacements(settings.n_states, settings.spread)
     if feature != settings.leading_feature and settings.spread_features == "leading":
         shift = np.zeros_like(shift)
     if jitter is not None:
         shift = shift + jitter.standard_normal(settings.n_states)
-    unit = deviation if settings.spread_scale == "type" else np.full_like(deviation, spread_of_all)
-    scale = np.maximum(deviation, scale_floor(family, overall, settings.min_scale))
-    return Emission(family, family.start(mean, scale, shift * unit))
+    floor = least_scale(family, overall, settings.min_scale)
+    moments = (count, mean, square, of_all)
+    return Emission(
+        family, family.start(*start_moments(*moments, floor, shift, settings.spread_scale == "type"))
+    )
 
 
 def displacements(n_states: int, spread: float) -> Floats:
@@ -62,16 +60,15 @@ def displacements(n_states: int, spread: float) -> Floats:
     return np.linspace(-spread, spread, n_states) if n_states > 1 else np.zeros(1)
 
 
-def scale_floor(family: Family, overall: Stats, min_scale: float | None) -> float:
-    """The least scale of a feature: as given, or a thousandth of the data's own spread.
-
-    Where the data have no spread it is absolute: 1e-3 on the log scale, 1e-6·max(1, |x|) on the linear one.
-    """
-    if min_scale is not None:
-        return min_scale
-    spread = math.sqrt(overall["square"][0, 0] / overall["count"][0, 0])
-    centre = abs(overall["mean"][0, 0])
-    # Equal values leave a spread of rounding errors.
-    if spread > 1e-12 * max(centre, 1.0 if family.on_log_scale else 0.0):
-        return 1e-3 * spread
-    return 1e-3 if family.on_log_scale else 1e-6 * max(1.0, float(overall["largest"]))
+def least_scale(family: Family, overall: Stats, min_scale: float | None) -> float:
+    """The scale floor of a feature (docs/decisions/0008); `min_scale` None is "auto"."""
+    return float(
+        scale_floor(
+            math.nan if min_scale is None else min_scale,
+            family.on_log_scale,
+            overall["count"][0, 0],
+            overall["mean"][0, 0],
+            overall["square"][0, 0],
+            float(overall["largest"]),
+        )
+    )

@@ -10,6 +10,7 @@ import numpy as np
 from keydyn.model import kernels
 from keydyn.model.arrays import Floats, Integers
 from keydyn.model.emissions import Emission
+from keydyn.model.estimation.indexing import index_steps
 from keydyn.model.parameters import Parameters
 
 
@@ -23,6 +24,7 @@ class EventIndex:
     offsets : (S + 1,)
     before, after : (U,) the distinct pairs of types that follow each other, m where unknown
     trans_index : (N,) which of these pairs leads to each event; 0 at the start of a sequence
+    n_known : how many of the pairs, the first ones, are of two known types
     """
 
     codes: Integers
@@ -30,18 +32,12 @@ class EventIndex:
     before: Integers
     after: Integers
     trans_index: Integers
+    n_known: int
 
     @classmethod
     def of(cls, codes: Integers, offsets: Integers, n_types: int) -> EventIndex:
-        later = np.ones(len(codes), dtype=bool)
-        later[offsets[:-1]] = False
-        steps = np.flatnonzero(later)
-        pair = codes[steps - 1] * (n_types + 1) + codes[steps]
-        distinct, inverse = np.unique(pair, return_inverse=True)
-        trans_index = np.zeros(len(codes), dtype=np.int64)
-        trans_index[steps] = inverse
-        before, after = np.divmod(distinct, n_types + 1)
-        return cls(codes, offsets, before, after, trans_index)
+        pairs, trans_index, n_known = index_steps(codes, offsets, n_types)
+        return cls(codes, offsets, pairs[0], pairs[1], trans_index, n_known)
 
     @property
     def start_index(self) -> Integers:

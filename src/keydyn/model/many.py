@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Any, TypeVar
 
 from joblib import Parallel, delayed
 from sklearn.base import clone
 
+from keydyn.model.emissions import Family
 from keydyn.model.pohmm import POHMM
 from keydyn.model.sequences import Sequences
 
@@ -29,13 +31,26 @@ def fit_many(
     weights = [None] * len(data) if sample_weight is None else list(sample_weight)
     if len(weights) != len(data):
         raise ValueError(f"sample_weight has {len(weights)} items, data has {len(data)}")
-    work = (delayed(_fit_one)(model, item, weights[k], k) for k, item in enumerate(data))
+    pattern = clone(model)
+    work = (delayed(_fit_one)(unfitted(pattern), item, weights[k], k) for k, item in enumerate(data))
     fitted: list[Model] = Parallel(n_jobs=n_jobs, prefer="threads")(work)
     return fitted
 
 
-def _fit_one(model: Model, item: Any, weights: Any, number: int) -> Model:
-    fresh: Model = clone(model)
+def unfitted(pattern: Model) -> Model:
+    """A clone of an unfitted model; where its parameters cannot be changed in place, they are shared."""
+    plain = all(_is_plain(value) for value in vars(pattern).values())
+    fresh: Model = copy(pattern) if plain else clone(pattern)
+    return fresh
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return all(_is_plain(item) for item in value)
+    return value is None or isinstance(value, (bool, int, float, str, Family))
+
+
+def _fit_one(fresh: Model, item: Any, weights: Any, number: int) -> Model:
     try:
         return fresh.fit(item, sample_weight=weights)
     except (ValueError, TypeError) as error:

@@ -7,25 +7,17 @@ from scipy.sparse.csgraph import connected_components
 
 from keydyn.model.arrays import Floats, Integers
 from keydyn.model.emissions import Emission
+from keydyn.model.estimation.indexing import chain_of_counts
 from keydyn.model.estimation.marginals import any_after_dead_ends, normalise_marginals, sum_by_type
 from keydyn.model.parameters import EventChain, Marginal
 from keydyn.model.smoothing import normalised
 from keydyn.model.statistics import Counts
 
-# Divides a count of zero without a warning.
-SMALLEST = np.finfo(float).tiny
-
 
 def event_chain(counts: Counts) -> EventChain:
     """π[ω], a[ψ, ω] and Π[ω] (Eq. 30) as observed."""
-    leaving = counts.leaving
-    return EventChain(
-        prob=normalised(counts.types),
-        leaving=leaving,
-        entering=counts.entering,
-        startprob=normalised(counts.starts),
-        pair_prob=counts.pair / np.maximum(leaving[counts.pairs[:, 0]], SMALLEST),
-    )
+    before, after = np.ascontiguousarray(counts.pairs.T)
+    return EventChain(*chain_of_counts(before, after, counts.types, counts.starts, counts.pair))
 
 
 def printed_marginal(

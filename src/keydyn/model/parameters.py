@@ -15,8 +15,8 @@ import numpy as np
 from keydyn.model import vocabulary
 from keydyn.model.arrays import Floats, Integers
 from keydyn.model.emissions import Emission
-from keydyn.model.estimation.smoothing import blend_transitions
-from keydyn.model.smoothing import Smoothing, transition_weights
+from keydyn.model.estimation.smoothing import blend_transitions, transition_weights
+from keydyn.model.smoothing import Smoothing, as_number
 from keydyn.model.vocabulary import Types
 
 
@@ -130,7 +130,13 @@ class Parameters:
         if self.smoothing.transitions is None or self.marginal is None:
             return uniform
         weights = transition_weights(
-            self.smoothing, np.zeros(len(before)), self.chain.leaving[before], self.chain.entering[after]
+            as_number(self.smoothing.transitions),
+            self.smoothing.published,
+            before,
+            after,
+            np.zeros(len(before)),
+            self.chain.leaving,
+            self.chain.entering,
         )
         blend_transitions(
             *weights, before, after, self.marginal.transmat_from, self.marginal.transmat_to, uniform

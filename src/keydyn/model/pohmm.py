@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from keydyn.model import fitting, given, sampling, storage, training
+from keydyn.model.arrays import Floats
 from keydyn.model.criteria import Criterion
 from keydyn.model.diagnostics import Diagnostics
 from keydyn.model.emissions import Family, families_of
@@ -21,7 +22,10 @@ from keydyn.model.generative import Generative
 from keydyn.model.incremental import Incremental
 from keydyn.model.inference import Inference
 from keydyn.model.online import OnlineFilter, OnlineFilters
+from keydyn.model.parameters import Parameters
+from keydyn.model.result import FitResult
 from keydyn.model.sequences import Sequences
+from keydyn.model.settings import Settings
 from keydyn.model.vocabulary import SINGLE_TYPE
 
 
@@ -200,19 +204,15 @@ class POHMM(Diagnostics, Incremental, Generative, Inference, DensityMixin, BaseE
         settings = self._settings(sequences.n_features)
         if current is not None:
             training.check_unchanged(current, settings, families_of(self.emission, sequences.n_features))
-        known = None if current is None else current.event_types
-        data = training.training_data(sequences, families, sample_weight, known)
-        if current is None:
-            generator = sampling.generator_of(self.random_state)
-            results = list(fitting.fit_from_starts(data, settings, generator))
-        else:
-            start = current.extended(data.event_types, data.counts.pairs)
-            results = [fitting.fit(data, settings, start)]
-        results = [training.ordered(result, settings) for result in results]
-        best = max(results, key=lambda result: result.log_likelihood)
+        found = None
+        if current is None and settings.n_init == 1:
+            found = training.fit_at_once(sequences, families, sample_weight, settings)
+        if found is None:
+            found = self._fit_in_steps(sequences, families, sample_weight, settings, current)
+        results, best, stationary = found
         if current is None:
             self._compare_features(sequences, reset=True)
-        self._take_result(best, training.stationary(best.parameters, data), settings)
+        self._take_result(best, stationary, settings)
         self.init_results_ = results
         if best.stop_reason == "max_iter":
             gain = best.log_likelihood - best.history[-1]
@@ -224,6 +224,27 @@ class POHMM(Diagnostics, Incremental, Generative, Inference, DensityMixin, BaseE
                 stacklevel=2,
             )
         return self
+
+    def _fit_in_steps(
+        self,
+        sequences: Sequences,
+        families: list[Family],
+        sample_weight: ArrayLike | None,
+        settings: Settings,
+        current: Parameters | None,
+    ) -> tuple[list[FitResult], FitResult, Floats]:
+        """The results of all starts, or of going on from the current parameters; the best; its Π[j | ω]."""
+        known = None if current is None else current.event_types
+        data = training.training_data(sequences, families, sample_weight, known)
+        if current is None:
+            generator = sampling.generator_of(self.random_state)
+            results = list(fitting.fit_from_starts(data, settings, generator))
+        else:
+            start = current.extended(data.event_types, data.counts.pairs)
+            results = [fitting.fit(data, settings, start)]
+        results = [training.ordered(result, settings) for result in results]
+        best = max(results, key=lambda result: result.log_likelihood)
+        return results, best, training.stationary(best.parameters, data)
 
     def aic(self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None) -> Criterion:
         """Akaike's information criterion, lower is better."""

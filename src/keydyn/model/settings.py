@@ -123,7 +123,7 @@ def _one_of(given: dict[str, Any], name: str, choices: tuple[str, ...]) -> None:
 
 
 def _is_seed(value: Any) -> bool:
-    if isinstance(value, np.random.RandomState):
+    if value is None or isinstance(value, (np.random.RandomState, np.random.Generator)):
         return True
     try:
         np.random.default_rng(value)

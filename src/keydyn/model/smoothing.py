@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from keydyn.model.arrays import Floats
+from keydyn.model.estimation.smoothing import FREQUENCY, NO_RULE
 
 Rule = str | float | None
 PARTS = ("start", "transitions", "emission")
@@ -44,6 +45,10 @@ class Smoothing:
         return cls(**rules, weights=weights)
 
     @property
+    def published(self) -> bool:
+        return self.weights == "published"
+
+    @property
     def acts(self) -> bool:
         return any(rule is not None for rule in (self.start, self.transitions, self.emission))
 
@@ -58,36 +63,11 @@ def _rule(value: Any) -> Rule:
     return float(value) or None
 
 
-def kept_share(rule: Rule, counts: Floats) -> Floats:
-    """w_ω (Eq. 32), the weight of the estimate itself; (m, 1)."""
+def as_number(rule: Rule) -> float:
+    """A rule as the compiled formulas know it."""
     if rule is None:
-        keep = np.ones_like(counts)
-    elif isinstance(rule, str):
-        keep = 1.0 - 1.0 / (1.0 + counts)
-    else:
-        keep = np.full_like(counts, 1.0 - rule)
-    return keep[:, None]
-
-
-def transition_weights(
-    smoothing: Smoothing, pair_count: Floats, leaving: Floats, entering: Floats
-) -> tuple[Floats, Floats]:
-    """What a[i, j | ψ] and a[i, j | ω] weigh in ã[i, j | ψ, ω] (Eq. 35, corrected), one entry a pair.
-
-    `leaving` is f(ψ,·), `entering` f(·,ω).
-    """
-    rule = smoothing.transitions
-    if rule is None:
-        return np.zeros_like(pair_count), np.zeros_like(pair_count)
-    if isinstance(rule, str):
-        weight_before = 1.0 / (1.0 + pair_count + entering)
-        weight_after = 1.0 / (1.0 + pair_count + leaving)
-    else:
-        weight_before = weight_after = np.full_like(pair_count, 0.5 * rule)
-    if smoothing.weights == "proper":
-        excess = np.maximum(weight_before + weight_after, 1.0)
-        weight_before, weight_after = weight_before / excess, weight_after / excess
-    return weight_before, weight_after
+        return NO_RULE
+    return FREQUENCY if isinstance(rule, str) else float(rule)
 
 
 def normalised(rows: Floats) -> Floats:

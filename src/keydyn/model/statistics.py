@@ -10,6 +10,7 @@ import numpy as np
 from keydyn.model import lattice as lattices
 from keydyn.model.arrays import Floats, Integers
 from keydyn.model.emissions import Family, Stats
+from keydyn.model.estimation.indexing import count_events
 from keydyn.model.lattice import EventIndex
 from keydyn.model.moments import merge_moments
 from keydyn.model.parameters import Parameters
@@ -39,28 +40,14 @@ class Data:
         return np.repeat(self.weights, np.diff(self.index.offsets))[:, None]
 
     @cached_property
-    def known_pairs(self) -> Integers:
-        """Which of the index's pairs are of two known types."""
-        m = len(self.event_types)
-        return np.flatnonzero((self.index.before < m) & (self.index.after < m))
-
-    @cached_property
     def counts(self) -> Counts:
         """How often types, pairs and first types occur, weighted."""
-        m, index, known = len(self.event_types), self.index, self.known_pairs
-        later = np.ones(len(index.codes), dtype=bool)
-        later[index.offsets[:-1]] = False
-        steps = np.bincount(
-            index.trans_index[later], self.event_weights[later, 0], minlength=len(index.before)
+        m, index, known = len(self.event_types), self.index, slice(self.index.n_known)
+        types, starts, taken = count_events(
+            index.codes, index.offsets, index.trans_index, self.weights, m, len(index.before)
         )
-        return Counts(
-            self.event_types,
-            np.stack([index.before[known], index.after[known]], axis=1),
-            float(self.weights.sum()),
-            weighted_sums(index.codes, m, self.event_weights)[:, 0],
-            weighted_sums(index.start_index, m, self.weights[:, None])[:, 0],
-            steps[known].astype(np.float64),
-        )
+        pairs = np.stack([index.before[known], index.after[known]], axis=1)
+        return Counts(self.event_types, pairs, float(self.weights.sum()), types, starts, taken[known])
 
     @cached_property
     def overall(self) -> list[Stats]:
@@ -223,7 +210,7 @@ def expectation(parameters: Parameters, data: Data, density_floor: float | None)
     occurrences = data.first_occurrences
     counts, rows = data.counts.aligned(parameters.event_types, parameters.pairs)
     transitions = np.zeros_like(parameters.transmat)
-    transitions[rows] = posterior.transitions[data.known_pairs]
+    transitions[rows] = posterior.transitions[: index.n_known]
     return Statistics(
         counts,
         float(data.weights @ lattices.per_sequence(posterior.increments, index.offsets)),

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from keydyn.model import vocabulary, walks
-from keydyn.model.arrays import Floats
+from keydyn.model.arrays import Floats, Integers
 from keydyn.model.emissions import Family
+from keydyn.model.estimation import exchange
 from keydyn.model.lattice import EventIndex
 from keydyn.model.parameters import Parameters
 from keydyn.model.result import FitResult
@@ -17,7 +18,7 @@ from keydyn.model.sequences import Sequences, check_weights
 from keydyn.model.settings import Settings
 from keydyn.model.smoothing import normalised
 from keydyn.model.statistics import Counts, Data
-from keydyn.model.sums import weighted_sums
+from keydyn.model.sums import first_outside, weighted_sums
 from keydyn.model.vocabulary import SINGLE_TYPE, Types
 
 
@@ -33,9 +34,7 @@ def training_data(
     Sequences of weight zero are left out: they count as if they were not there. Data without any event
     type have a single one.
     """
-    weights = check_weights(sample_weight, len(sequences))
-    if (weights == 0).any():
-        sequences, weights = sequences[weights > 0], weights[weights > 0]
+    sequences, weights = weighted(sequences, sample_weight)
     seen = sequences.event_types[np.unique(sequences.codes[sequences.codes >= 0])]
     if known is not None and vocabulary.is_single(known) and len(seen):
         raise ValueError("the model was fitted without event types and cannot learn them now: fit it anew")
@@ -49,6 +48,33 @@ def training_data(
     check_values_present(sequences)
     index = EventIndex.of(codes, sequences.offsets, len(types))
     return Data(sequences.X, index, weights, types, families)
+
+
+def weighted(sequences: Sequences, sample_weight: ArrayLike | None) -> tuple[Sequences, Floats]:
+    """Sequences and their weights, those of weight zero left out."""
+    weights = check_weights(sample_weight, len(sequences))
+    if (weights == 0).any():
+        return sequences[weights > 0], weights[weights > 0]
+    return sequences, weights
+
+
+def fit_at_once(
+    sequences: Sequences, families: list[Family], sample_weight: ArrayLike | None, settings: Settings
+) -> tuple[list[FitResult], FitResult, Floats] | None:
+    """A fit from data alone in compiled code: a list of its result, the result and Π[j | ω].
+
+    None where that is not possible, or where something is wrong that the other way names.
+    """
+    if not exchange.is_covered(settings, families):
+        return None
+    found = exchange.fit_sequences(*weighted(sequences, sample_weight), families, settings)
+    if found is None:
+        return None
+    result, stationary = found
+    order = state_order(result.parameters, settings)
+    if order is not None:
+        result, stationary = reordered(result, order), stationary[:, order]
+    return [result], result, stationary
 
 
 def check_unchanged(current: Parameters, settings: Settings, families: list[Family]) -> None:
@@ -66,15 +92,18 @@ def check_unchanged(current: Parameters, settings: Settings, families: list[Fami
 
 def check_domain(sequences: Sequences, families: list[Family]) -> None:
     """`ValueError` naming the first value that its feature's family cannot emit."""
-    for k, family in enumerate(families):
-        column = sequences.X[:, k]
-        bad = family.outside(column)
-        if bad.any():
-            row = int(np.argmax(bad))
-            raise ValueError(
-                f"{sequences.place(row, k)}: {column[row]} is no value of a {family.name} emission, "
-                f"which is {family.domain}"
-            )
+    lowest, highest = [family.lowest for family in families], [family.highest for family in families]
+    row, k = first_outside(sequences.X, np.array(lowest), np.array(highest))
+    for place, family in enumerate(families):
+        # A family with a rule of its own, such as whole numbers.
+        if row < 0 and type(family).outside is not Family.outside:
+            bad = np.flatnonzero(family.outside(sequences.X[:, place]))
+            row, k = (int(bad[0]), place) if len(bad) else (row, k)
+    if row >= 0:
+        raise ValueError(
+            f"{sequences.place(row, k)}: {sequences.X[row, k]} is no value of a {families[k].name} emission, "
+            f"which is {families[k].domain}"
+        )
 
 
 def check_values_present(sequences: Sequences) -> None:
@@ -88,11 +117,21 @@ def check_values_present(sequences: Sequences) -> None:
 
 def ordered(result: FitResult, settings: Settings) -> FitResult:
     """States numbered by the marginal location of the leading feature, smallest first."""
-    marginal = result.parameters.marginal
-    if not settings.order_states or marginal is None:
-        return result
-    leading = marginal.emission[settings.leading_feature]
+    order = state_order(result.parameters, settings)
+    return result if order is None else reordered(result, order)
+
+
+def state_order(parameters: Parameters, settings: Settings) -> Integers | None:
+    """The order that the states are to have; None if they have it."""
+    if not settings.order_states or parameters.marginal is None:
+        return None
+    leading = parameters.marginal.emission[settings.leading_feature]
     order = np.argsort(leading.distribution.location(leading.params), kind="stable")
+    return None if (order[1:] > order[:-1]).all() else order
+
+
+def reordered(result: FitResult, order: Integers) -> FitResult:
+    """The same with states renumbered."""
     return replace(
         result,
         parameters=result.parameters.reordered(order),

@@ -17,8 +17,8 @@ from keydyn.model.estimation.formulas import (
 )
 from keydyn.model.estimation.gathering import sum_first_occurrences
 from keydyn.model.estimation.marginals import any_after_dead_ends, normalise_marginals, sum_by_type
-from keydyn.model.estimation.smoothing import blend, blend_transitions
-from keydyn.model.estimation.tables import Chain, Events, Rules, Scratch, Sums, Tables
+from keydyn.model.estimation.smoothing import NO_RULE, blend, blend_transitions
+from keydyn.model.estimation.tables import Basis, Events, Rules, Scratch, Sums, Tables
 from keydyn.model.moments import mixture_moments
 
 # A fall of the log-likelihood by less than this share of it is rounding.
@@ -31,7 +31,7 @@ GOES_ON, IMPOSSIBLE = -1, -2
 
 @compiled
 def run(
-    events: Events, chain: Chain, rules: Rules, tables: Tables, sums: Sums, scratch: Scratch
+    events: Events, basis: Basis, rules: Rules, tables: Tables, sums: Sums, scratch: Scratch
 ) -> tuple[int, float, Floats]:
     """A fit from the parameters in `tables`, which then hold the result.
 
@@ -52,8 +52,8 @@ def run(
                 sum_first_occurrences(events, sums, scratch.states)
             return reason, log_likelihood, history[: iteration + 1]
         last = log_likelihood
-        maximisation(chain, rules, sums, tables)
-        smooth(chain, rules, tables)
+        maximisation(basis, rules, sums, tables)
+        smooth(basis, rules, tables)
     sum_first_occurrences(events, sums, scratch.states)
     scores(events, rules, tables, scratch)
     return 2, float(events.weights @ scratch.scores), history[: rules.max_iter]
@@ -70,7 +70,7 @@ def why_stop(log_likelihood: float, gain: float, tol: float) -> int:
 
 
 @compiled
-def maximisation(chain: Chain, rules: Rules, sums: Sums, tables: Tables) -> None:
+def maximisation(basis: Basis, rules: Rules, sums: Sums, tables: Tables) -> None:
     """The M-step (Eqs. 12, 14, 15) and the marginals of what it finds, nothing smoothed yet."""
     n_types, n_states = sums.occupancy.shape
     start_all = tables.startprob[n_types]
@@ -80,42 +80,35 @@ def maximisation(chain: Chain, rules: Rules, sums: Sums, tables: Tables) -> None
     if not rules.fixed_start:
         expected = sums.first_occurrence if rules.first_occurrence else sums.start
         update_start(expected, start_all, rules.count_floor, tables.startprob)
-    joint = sums.transitions[: len(chain.pair_prob)]
+    joint = sums.transitions[: len(basis.pair_prob)]
     if not rules.fixed_transitions:
         update_transitions(joint, rules.count_floor, tables.transmat)
     if not rules.fixed_emission:
-        update_emission(rules, sums, tables)
+        update_emission(basis, rules, sums, tables)
     if rules.exact:
-        sum_by_type(
-            chain.before,
-            chain.after,
-            joint,
-            np.ones(len(joint)),
-            tables.from_type,
-            tables.to_type,
-        )
+        sum_by_type(basis.before, basis.after, joint, np.ones(len(joint)), tables.from_type, tables.to_type)
+        normalise_marginals(tables.from_type, tables.to_type, tables.of_all)
     else:
-        sum_by_type(
-            chain.before,
-            chain.after,
-            tables.transmat,
-            chain.pair_prob,
-            tables.from_type,
-            tables.to_type,
-        )
-        any_after_dead_ends(chain.leaving, tables.from_type, tables.to_type)
-    normalise_marginals(tables.from_type, tables.to_type, tables.of_all)
-    marginal_emission(chain, rules, sums, tables)
-    marginal_steps(chain, tables)
+        printed_transitions(basis, tables)
+    marginal_emission(basis, rules.exact, sums.mass, tables)
+    marginal_steps(basis, tables)
 
 
 @compiled
-def update_emission(rules: Rules, sums: Sums, tables: Tables) -> None:
+def printed_transitions(basis: Basis, tables: Tables) -> None:
+    """Eqs. 26–28 as printed: every earlier type counts alike, whatever its share of the events."""
+    sum_by_type(basis.before, basis.after, tables.transmat, basis.pair_prob, tables.from_type, tables.to_type)
+    any_after_dead_ends(basis.leaving, tables.from_type, tables.to_type)
+    normalise_marginals(tables.from_type, tables.to_type, tables.of_all)
+
+
+@compiled
+def update_emission(basis: Basis, rules: Rules, sums: Sums, tables: Tables) -> None:
     """b[j | ω], feature by feature."""
     for k in range(len(tables.loc)):
         loc, scale, floored = tables.loc[k], tables.scale[k], tables.floored[k]
         count, mean, square = sums.mass[k], sums.mean[k], sums.square[k]
-        floor = rules.min_scale[k]
+        floor = basis.min_scale[k]
         if math.isinf(rules.df[k]):
             update_normal(count, mean, square, floor, rules.count_floor, loc, scale, floored)
         else:
@@ -124,15 +117,15 @@ def update_emission(rules: Rules, sums: Sums, tables: Tables) -> None:
 
 
 @compiled
-def marginal_emission(chain: Chain, rules: Rules, sums: Sums, tables: Tables) -> None:
+def marginal_emission(basis: Basis, exact: bool, mass: Floats, tables: Tables) -> None:
     """b[j] into the last row of each feature's table; types weigh Π[ω], or as often as they occur in j."""
-    n_types, n_states = sums.occupancy.shape
+    n_types, n_states = len(basis.prob), tables.loc.shape[2]
     weights = np.empty((n_types, n_states))
     for k in range(len(tables.loc)):
         for j in range(n_states):
             for row in range(n_types):
-                weights[row, j] = sums.mass[k, row, j] if rules.exact else chain.prob[row]
-            if rules.exact:
+                weights[row, j] = mass[k, row, j] if exact else basis.prob[row]
+            if exact:
                 normalise(weights[:, j])
         own = tables.scale[k, :n_types]
         mean, variance = mixture_moments(tables.loc[k, :n_types], own * own, weights)
@@ -141,11 +134,11 @@ def marginal_emission(chain: Chain, rules: Rules, sums: Sums, tables: Tables) ->
 
 
 @compiled
-def marginal_steps(chain: Chain, tables: Tables) -> None:
+def marginal_steps(basis: Basis, tables: Tables) -> None:
     """The rows of the transition table in which the earlier type, the later, or both are unknown."""
     n_types = len(tables.from_type)
-    for step in range(len(chain.pair_prob), len(chain.before)):
-        before, after = chain.before[step], chain.after[step]
+    for step in range(len(basis.pair_prob), len(basis.before)):
+        before, after = basis.before[step], basis.after[step]
         if before < n_types:
             tables.transmat[step] = tables.from_type[before]
         elif after < n_types:
@@ -155,23 +148,25 @@ def marginal_steps(chain: Chain, tables: Tables) -> None:
 
 
 @compiled
-def smooth(chain: Chain, rules: Rules, tables: Tables) -> None:
+def smooth(basis: Basis, rules: Rules, tables: Tables) -> None:
     """Regularisation (Eqs. 32–36): all parameters towards the same, unsmoothed marginals."""
     n_types = len(tables.from_type)
-    if rules.smooth_start:
-        blend(chain.keep_start, tables.startprob[n_types], tables.startprob, False)
-    if rules.smooth_transitions:
+    if n_types == 1:
+        return
+    if rules.smooth_start != NO_RULE and not rules.fixed_start:
+        blend(basis.keep_start, tables.startprob[n_types], tables.startprob, False)
+    if rules.smooth_transitions != NO_RULE and not rules.fixed_transitions:
         blend_transitions(
-            chain.weight_before,
-            chain.weight_after,
-            chain.before,
-            chain.after,
+            basis.weight_before,
+            basis.weight_after,
+            basis.before,
+            basis.after,
             tables.from_type,
             tables.to_type,
             tables.transmat,
         )
-    if rules.smooth_emission:
+    if rules.smooth_emission != NO_RULE and not rules.fixed_emission:
         for k in range(len(tables.loc)):
             student = not math.isinf(rules.df[k])
-            blend(chain.keep_emission, tables.loc[k, n_types], tables.loc[k], False)
-            blend(chain.keep_emission, tables.scale[k, n_types], tables.scale[k], student)
+            blend(basis.keep_emission, tables.loc[k, n_types], tables.loc[k], False)
+            blend(basis.keep_emission, tables.scale[k, n_types], tables.scale[k], student)

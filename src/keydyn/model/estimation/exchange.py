@@ -1,138 +1,181 @@
-"""From a model and its training data to the arrays of a compiled fit, and back."""
+"""From sequences, settings and parameters to the arrays of a compiled fit, and back."""
 
 from __future__ import annotations
 
 import math
+from functools import lru_cache
+from typing import TypeVar
 
 import numpy as np
 from scipy import special
 
-from keydyn.model import initialize
+from keydyn.model import initialize, vocabulary
 from keydyn.model.arrays import Floats, Integers
-from keydyn.model.emissions import Emission, Stats
+from keydyn.model.emissions import Emission, Family, Params, Stats
 from keydyn.model.estimation import algorithm
+from keydyn.model.estimation.cold_start import Outcome, fit_cold
+from keydyn.model.estimation.smoothing import kept_shares, transition_weights
 from keydyn.model.estimation.tables import (
-    Chain,
+    Basis,
     Events,
     Rules,
     Sums,
     Tables,
+    carve,
+    carve_sums,
     new_scratch,
-    new_sums,
+    room,
 )
 from keydyn.model.families import LogNormal, LogStudent, Normal, Student
 from keydyn.model.marginals import event_chain
 from keydyn.model.parameters import EventChain, Marginal, Parameters
 from keydyn.model.result import FitResult
+from keydyn.model.sequences import Sequences
 from keydyn.model.settings import Settings
-from keydyn.model.smoothing import kept_share, transition_weights
+from keydyn.model.smoothing import as_number
 from keydyn.model.statistics import Counts, Data, Statistics
+from keydyn.model.vocabulary import SINGLE_TYPE
+
+Array = TypeVar("Array", Floats, Integers)
 
 COMPILED_FAMILIES = (Normal, LogNormal, Student, LogStudent)
 
 
-def is_covered(settings: Settings, start: Parameters) -> bool:
-    """Whether a fit from here needs nothing but compiled steps."""
-    families = [e.distribution for e in start.emission]
+def is_covered(settings: Settings, families: list[Family]) -> bool:
+    """Whether a fit with these needs nothing but compiled steps."""
     return (
         settings.callback is None
         and not settings.verbose
-        and start.marginal is not None
         # A family derived from these may differ in anything.
         and all(type(family) in COMPILED_FAMILIES for family in families)
         and not any(isinstance(family, Student) and family.estimate_df for family in families)
     )
 
 
+def fit_sequences(
+    sequences: Sequences, weights: Floats, families: list[Family], settings: Settings
+) -> tuple[FitResult, Floats] | None:
+    """A fit from data alone, and Π[j | ω]; None if it is for the open loop to say what is wrong.
+
+    No weight is zero.
+    """
+    rules = rules_of(settings, tuple(families))
+    arrays = (_own(sequences.X), _own(sequences.codes), _own(sequences.offsets), weights)
+    outcome = fit_cold(*arrays, len(sequences.event_types), rules)
+    if outcome.reason < 0:
+        return None
+    types = sequences.event_types[outcome.seen] if len(outcome.seen) else np.array([SINGLE_TYPE])
+    if len(outcome.seen) == 1 and vocabulary.is_single(types):
+        return None
+    return result_of_outcome(outcome, types, weights, families, settings, rules)
+
+
 def fit(data: Data, settings: Settings, start: Parameters) -> FitResult | None:
     """Algorithm 1 from `start`; None if some sequence has no probability at all under the parameters."""
+    families = [e.distribution for e in start.emission]
+    rules = rules_of(settings, tuple(families))
+    # Parameters that were given may have other degrees of freedom than the family.
+    degrees = [e.params["df"][0, 0] if "df" in e.params else np.inf for e in start.emission]
+    rules = rules._replace(df=np.array(degrees))
     counts, _ = data.counts.aligned(start.event_types, start.pairs)
     chain = event_chain(counts)
     events, before, after = events_of(data, start)
-    rules = rules_of(data, settings, start)
     tables = tables_of(start, before, after)
-    n_types, n_states = start.n_types, start.n_states
-    sums = new_sums(len(start.emission), n_types, n_states, len(before))
-    scratch = new_scratch(len(events.weights), len(events.codes), len(start.emission), n_types, n_states)
-    reason, log_likelihood, history = algorithm.run(
-        events, chain_of(counts, chain, settings, before, after), rules, tables, sums, scratch
-    )
-    if reason == algorithm.IMPOSSIBLE:
+    n_features, n_types, n_states = len(families), start.n_types, start.n_states
+    shape = (n_features, n_types, n_states, len(start.pairs), len(before))
+    sums, _ = carve_sums(np.zeros(room(shape)), shape, 0)
+    scratch = new_scratch(len(events.weights), len(events.codes), n_features, n_types, n_states)
+    basis = basis_of(data, counts, chain, settings, rules, before, after)
+    reason, log_likelihood, history = algorithm.run(events, basis, rules, tables, sums, scratch)
+    if reason < 0:
         return None
-    moved = len(history) > 1 or reason == algorithm.REASONS.index("max_iter")
-    return FitResult(
-        parameters_of(tables, start, chain, settings) if moved else start,
-        statistics_of(sums, counts, data, history[-1], rules.df),
-        log_likelihood,
-        history,
-        algorithm.REASONS[reason],
-        list(tables.floored),
-    )
+    parameters = start
+    if len(history) > 1 or algorithm.REASONS[reason] == "max_iter":
+        parameters = parameters_of(
+            tables, start.event_types, start.pairs, chain, families, rules.df, settings
+        )
+    statistics = statistics_of(sums, counts, data.overall, history[-1], rules.df)
+    floored = list(tables.floored)
+    return FitResult(parameters, statistics, log_likelihood, history, algorithm.REASONS[reason], floored)
 
 
-def events_of(data: Data, start: Parameters) -> tuple[Events, Integers, Integers]:
-    """The training data, and the types of each row of the transition table: the pairs, then unknown ones."""
-    index, m = data.index, start.n_types
-    known = (index.before < m) & (index.after < m)
-    rows = np.empty(len(known), dtype=np.int64)
-    rows[known] = start.find_pairs(index.before[known] * m + index.after[known])
-    rows[~known] = len(start.pairs) + np.arange(np.count_nonzero(~known))
-    before = np.concatenate([start.pairs[:, 0], index.before[~known]])
-    after = np.concatenate([start.pairs[:, 1], index.after[~known]])
-    steps = rows[index.trans_index] if len(rows) else np.zeros_like(index.codes)
-    x = np.empty(data.X.shape)
-    for k, family in enumerate(data.families):
-        x[:, k] = family.working(data.X[:, k])
-    copies = (np.array(index.codes), np.array(index.offsets), steps, np.array(data.weights))
-    return Events(*copies, x, data.first_occurrences), before, after
-
-
-def rules_of(data: Data, settings: Settings, start: Parameters) -> Rules:
+@lru_cache(maxsize=64)
+def rules_of(settings: Settings, families: tuple[Family, ...]) -> Rules:
     """Settings as numbers."""
-    families = data.families
-
-    def smoothed(part: str) -> bool:
-        rule = getattr(settings.smoothing, part)
-        return rule is not None and part not in settings.fixed and start.n_types > 1
-
+    smoothing = settings.smoothing
+    displacements = np.tile(initialize.displacements(settings.n_states, settings.spread), (len(families), 1))
+    if settings.spread_features == "leading":
+        displacements[np.arange(len(families)) != settings.leading_feature] = 0.0
     return Rules(
-        np.array([e.params["df"][0, 0] if "df" in e.params else np.inf for e in start.emission]),
+        np.array([family.df if isinstance(family, Student) else np.inf for family in families]),
         np.array([1.0 if family.on_log_scale else 0.0 for family in families]),
         -math.inf if settings.density_floor is None else math.log(settings.density_floor),
-        np.array(
-            [
-                initialize.scale_floor(family, overall, settings.min_scale)
-                for family, overall in zip(families, data.overall, strict=True)
-            ]
-        ),
+        math.nan if settings.min_scale is None else settings.min_scale,
         settings.count_floor,
         "start" in settings.fixed,
         "transitions" in settings.fixed,
         "emission" in settings.fixed,
         settings.marginals == "exact",
         settings.start_estimate == "first_occurrence",
-        smoothed("start"),
-        smoothed("transitions"),
-        smoothed("emission"),
+        as_number(smoothing.start),
+        as_number(smoothing.transitions),
+        as_number(smoothing.emission),
+        smoothing.published,
+        displacements,
+        settings.spread_scale == "type",
         settings.tol,
         settings.max_iter,
     )
 
 
-def chain_of(
-    counts: Counts, chain: EventChain, settings: Settings, before: Integers, after: Integers
-) -> Chain:
-    """The event chain with the smoothing weights."""
-    smoothing, earlier, later = settings.smoothing, counts.pairs[:, 0], counts.pairs[:, 1]
-    return Chain(
+def events_of(data: Data, start: Parameters) -> tuple[Events, Integers, Integers]:
+    """The training data, and the types of each row of the transition table: the pairs, then unknown ones."""
+    index, m, known = data.index, start.n_types, slice(data.index.n_known)
+    unknown = slice(index.n_known, None)
+    n_unknown = len(index.before) - index.n_known
+    rows = np.concatenate(
+        [
+            start.find_pairs(index.before[known] * m + index.after[known]),
+            len(start.pairs) + np.arange(n_unknown),
+        ]
+    )
+    before = np.concatenate([start.pairs[:, 0], index.before[unknown]])
+    after = np.concatenate([start.pairs[:, 1], index.after[unknown]])
+    steps = rows[index.trans_index] if len(rows) else np.zeros_like(index.codes)
+    x = np.empty(data.X.shape)
+    for k, family in enumerate(data.families):
+        x[:, k] = family.working(data.X[:, k])
+    own = (_own(index.codes), _own(index.offsets), steps, _own(data.weights))
+    return Events(*own, x, data.first_occurrences), before, after
+
+
+def basis_of(
+    data: Data,
+    counts: Counts,
+    chain: EventChain,
+    settings: Settings,
+    rules: Rules,
+    before: Integers,
+    after: Integers,
+) -> Basis:
+    """The event chain, the smoothing weights and the scale floors."""
+    starts = counts.behind_start(settings.start_estimate)
+    frequencies = (counts.pair, chain.leaving, chain.entering)
+    return Basis(
         before,
         after,
         chain.known()[1],
         chain.leaving,
         chain.prob,
-        kept_share(smoothing.start, counts.behind_start(settings.start_estimate))[:, 0],
-        kept_share(smoothing.emission, counts.types)[:, 0],
-        *transition_weights(smoothing, counts.pair, chain.leaving[earlier], chain.entering[later]),
+        kept_shares(rules.smooth_start, starts),
+        kept_shares(rules.smooth_emission, counts.types),
+        *transition_weights(rules.smooth_transitions, rules.published, before, after, *frequencies),
+        np.array(
+            [
+                initialize.least_scale(family, overall, settings.min_scale)
+                for family, overall in zip(data.families, data.overall, strict=True)
+            ]
+        ),
     )
 
 
@@ -152,21 +195,61 @@ def tables_of(start: Parameters, before: Integers, after: Integers) -> Tables:
     )
 
 
-def parameters_of(tables: Tables, start: Parameters, chain: EventChain, settings: Settings) -> Parameters:
-    """The result as parameters."""
-    m = start.n_types
+def result_of_outcome(
+    outcome: Outcome,
+    types: vocabulary.Types,
+    weights: Floats,
+    families: list[Family],
+    settings: Settings,
+    rules: Rules,
+) -> tuple[FitResult, Floats]:
+    """A compiled fit from data alone as a result, and Π[j | ω]."""
+    shape = (len(families), len(types), settings.n_states, outcome.n_pairs, outcome.pairs.shape[1])
+    fit = carve(outcome.memory, shape, outcome.pairs[0], outcome.pairs[1], outcome.floored)
+    tables, sums, basis, counted, of_all, stationary = fit
+    pairs = np.ascontiguousarray(outcome.pairs[:, : outcome.n_pairs].T)
+    chain = EventChain(basis.prob, basis.leaving, counted.entering, counted.startprob, basis.pair_prob)
+    counts = Counts(types, pairs, float(weights.sum()), counted.types, counted.starts, counted.pair)
+    overall: list[Stats] = [
+        {"count": row[0:1, None], "mean": row[1:2, None], "square": row[2:3, None], "largest": row[3]}
+        for row in of_all
+    ]
+    result = FitResult(
+        parameters_of(tables, types, pairs, chain, families, rules.df, settings),
+        statistics_of(sums, counts, overall, outcome.history[-1], rules.df),
+        outcome.log_likelihood,
+        outcome.history,
+        algorithm.REASONS[outcome.reason],
+        list(tables.floored),
+    )
+    return result, stationary
+
+
+def parameters_of(
+    tables: Tables,
+    types: vocabulary.Types,
+    pairs: Integers,
+    chain: EventChain,
+    families: list[Family],
+    df: Floats,
+    settings: Settings,
+) -> Parameters:
+    """The tables as parameters."""
+    m = len(types)
     emission, of_all = [], []
-    for e, loc, scale in zip(start.emission, tables.loc, tables.scale, strict=True):
-        own, everywhere = {"loc": loc[:m], "scale": scale[:m]}, {"loc": loc[m], "scale": scale[m]}
-        if "df" in e.params:
-            own["df"], everywhere["df"] = e.params["df"], e.params["df"][0].copy()
-        emission.append(e.replace(own))
-        of_all.append(Emission(e.distribution, everywhere))
+    for k, family in enumerate(families):
+        loc, scale = tables.loc[k], tables.scale[k]
+        own: Params = {"loc": loc[:m], "scale": scale[:m]}
+        everywhere: Params = {"loc": loc[m], "scale": scale[m]}
+        if "df" in family.parameters:
+            own["df"], everywhere["df"] = np.full(own["loc"].shape, df[k]), np.full(loc.shape[1], df[k])
+        emission.append(Emission(family, own))
+        of_all.append(Emission(family, everywhere))
     return Parameters(
-        start.event_types,
+        types,
         tables.startprob[:m],
-        start.pairs,
-        tables.transmat[: len(start.pairs)],
+        pairs,
+        tables.transmat[: len(pairs)],
         emission,
         chain,
         Marginal(tables.startprob[m], tables.of_all, tables.from_type, tables.to_type, of_all),
@@ -174,7 +257,9 @@ def parameters_of(tables: Tables, start: Parameters, chain: EventChain, settings
     )
 
 
-def statistics_of(sums: Sums, counts: Counts, data: Data, log_likelihood: float, df: Floats) -> Statistics:
+def statistics_of(
+    sums: Sums, counts: Counts, overall: list[Stats], log_likelihood: float, df: Floats
+) -> Statistics:
     """The sums of the last expectation step as statistics."""
     emission: list[Stats] = []
     for k, degrees in enumerate(df):
@@ -195,5 +280,12 @@ def statistics_of(sums: Sums, counts: Counts, data: Data, log_likelihood: float,
         sums.occupancy,
         sums.transitions[: len(counts.pair)],
         emission,
-        data.overall,
+        overall,
     )
+
+
+def _own(array: Array) -> Array:
+    """In the one form that the compiled functions take: together in memory and not read-only."""
+    if array.flags.c_contiguous and array.flags.writeable:
+        return array
+    return np.array(array, order="C")

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
+
+from keydyn.model.arrays import compiled
 
 # y = k ln 2 + r. ln 2 is in two parts, the first with zeros at its end, so that k times it is exact.
 LOG2_E = 1.4426950408889634
@@ -24,9 +25,7 @@ LEAST = -708.0
 C2, C3, C4, C5, C6, C7, C8, C9, C10, C11, C12, C13 = (1.0 / math.factorial(k) for k in range(2, 14))
 
 
-# "contract": a product and a sum may be rounded once instead of twice; no NaN or infinity depends on that.
-@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
-def exponential(y: float) -> float:
+def _exponential(y: float) -> float:
     """e^y for y ≤ 0, to the last bit or the one before; e^LEAST for all y below LEAST."""
     value = max(y, LEAST)
     shifted = value * LOG2_E + ROUNDS
@@ -47,3 +46,7 @@ def exponential(y: float) -> float:
     series = series * rest * rest + rest + 1.0
     exponent = np.float64(shifted).view(np.int64) << MANTISSA_BITS
     return np.int64(np.float64(series).view(np.int64) + exponent).view(np.float64)
+
+
+# A product and a sum may be rounded once instead of twice; no NaN or infinity depends on that.
+exponential = compiled(_exponential, fastmath={"contract"})

@@ -50,8 +50,9 @@ def update_transitions(expected: Floats, floor: float, transmat: Floats) -> None
             for j in range(n_states):
                 total += max(expected[pair, i, j], floor)
             if total > NO_MASS:
+                scale = 1.0 / total
                 for j in range(n_states):
-                    transmat[pair, i, j] = max(expected[pair, i, j], floor) / total
+                    transmat[pair, i, j] = max(expected[pair, i, j], floor) * scale
 
 
 @compiled

@@ -1,11 +1,53 @@
-"""The formulas of smoothing (Eqs. 33–36, corrected), compiled; `keydyn.model.smoothing` has the weights."""
+"""The formulas of smoothing (Eqs. 32–36, corrected), compiled."""
 
 from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from keydyn.model.arrays import Floats, Integers, compiled
-from keydyn.model.estimation.formulas import normalise
+
+# A smoothing rule as a number; any other is a fixed share of the marginal.
+NO_RULE, FREQUENCY = 0.0, -1.0
+
+
+@compiled
+def kept_shares(rule: float, counts: Floats) -> Floats:
+    """w_ω (Eq. 32), the weight of an estimate that rests on so many events."""
+    keep = np.empty(len(counts))
+    for row in range(len(counts)):
+        keep[row] = 1.0 - 1.0 / (1.0 + counts[row]) if rule == FREQUENCY else 1.0 - rule
+    return keep
+
+
+@compiled
+def transition_weights(
+    rule: float,
+    published: bool,
+    before: Integers,
+    after: Integers,
+    pair_count: Floats,
+    leaving: Floats,
+    entering: Floats,
+) -> tuple[Floats, Floats]:
+    """What a[i, j | ψ] and a[i, j | ω] weigh in ã[i, j | ψ, ω] (Eq. 35, corrected), by pair.
+
+    `leaving` is f(ψ,·) and `entering` f(·,ω), by type. Weights above one together are scaled to one, or,
+    `published`, left as they are.
+    """
+    weight_before, weight_after = np.empty(len(pair_count)), np.empty(len(pair_count))
+    for row in range(len(pair_count)):
+        if rule == FREQUENCY:
+            weight_before[row] = 1.0 / (1.0 + pair_count[row] + entering[after[row]])
+            weight_after[row] = 1.0 / (1.0 + pair_count[row] + leaving[before[row]])
+        else:
+            weight_before[row] = weight_after[row] = 0.5 * rule
+        if not published:
+            excess = max(weight_before[row] + weight_after[row], 1.0)
+            weight_before[row] /= excess
+            weight_after[row] /= excess
+    return weight_before, weight_after
 
 
 @compiled
@@ -41,13 +83,16 @@ def blend_transitions(
     n_states = transmat.shape[1]
     for pair in range(len(weight_before)):
         earlier, later = before[pair], after[pair]
-        own = 1.0 - weight_before[pair] - weight_after[pair]
+        of_earlier, of_later = weight_before[pair], weight_after[pair]
+        own = 1.0 - of_earlier - of_later
         for i in range(n_states):
+            total = 0.0
             for j in range(n_states):
-                mixed = (
-                    own * transmat[pair, i, j]
-                    + weight_before[pair] * from_type[earlier, i, j]
-                    + weight_after[pair] * to_type[later, i, j]
-                )
-                transmat[pair, i, j] = max(mixed, 0.0)
-            normalise(transmat[pair, i])
+                mixed = own * transmat[pair, i, j] + of_earlier * from_type[earlier, i, j]
+                mixed = max(mixed + of_later * to_type[later, i, j], 0.0)
+                transmat[pair, i, j] = mixed
+                total += mixed
+            # A row is indexed, not taken out: a view costs more than its two sums.
+            scale = 1.0 / total if total > 0.0 else 0.0
+            for j in range(n_states):
+                transmat[pair, i, j] = transmat[pair, i, j] * scale if total > 0.0 else 1.0 / n_states

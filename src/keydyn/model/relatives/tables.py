@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from keydyn.model.arrays import Floats, Integers
 from keydyn.model.emissions import Emission, Family, Stats
-from keydyn.model.initialize import displacements, scale_floor
+from keydyn.model.initialize import displacements, least_scale
 from keydyn.model.lattice import Lattice, Posterior, log_densities
 from keydyn.model.settings import Settings
 from keydyn.model.smoothing import normalised
@@ -66,7 +66,7 @@ class Evidence:
 
     def least_scale(self, feature: int, settings: Settings) -> float:
         """The least scale of a feature's emission."""
-        return scale_floor(self.families[feature], self.overall[feature], settings.min_scale)
+        return least_scale(self.families[feature], self.overall[feature], settings.min_scale)
 
 
 @dataclass(frozen=True)
