@@ -7,6 +7,7 @@ its own peak memory and its own compilation.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import json
 import statistics
 import sys
@@ -30,10 +31,7 @@ def measured(run: Run, count: float | Callable[[Any], float], repeats: int = 5) 
     first = time.perf_counter() - began
     divisor = count(result) if callable(count) else count
     del result
-    before = memory("VmRSS")
-    # The peak counts from here, without what the compiler took; systems that cannot forget it count that too.
-    with contextlib.suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5")
+    before = forget_peak()
     times, walls = [], []
     for _ in range(repeats):
         wall, began = time.perf_counter(), time.process_time()
@@ -55,6 +53,17 @@ def speed_up(run: Callable[[int], Any], repeats: int = 5) -> float:
         run(n_jobs)
         walls[n_jobs].append(time.perf_counter() - began)
     return statistics.median(walls[1][1:]) / statistics.median(walls[2][1:])
+
+
+def forget_peak() -> float:
+    """Memory now, in MB, from which the peak counts again: what was freed is given back to the system first.
+
+    So the compiler's memory is not counted. Where the system cannot do this, it is.
+    """
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
+        Path("/proc/self/clear_refs").write_text("5")
+    return memory("VmRSS")
 
 
 def memory(name: str) -> float:

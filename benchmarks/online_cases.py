@@ -9,7 +9,7 @@ from keydyn.model import OnlineBatch
 
 
 def online() -> dict[str, float]:
-    """20,000 calls of `update`, values as a row of an array, types as text."""
+    """20,000 calls of `update`, values as a row of an array, types as whole numbers."""
     data = workloads.simulated([20_000])
     model = workloads.run_a(data)
     rows, codes = list(data.X), data.codes.tolist()

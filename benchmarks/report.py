@@ -6,10 +6,11 @@ import csv
 from pathlib import Path
 from typing import Any
 
+from matplotlib.ticker import StrMethodFormatter
 from rich.console import Console
 from rich.table import Table
 
-from keydyn.figures.style import COLOURS, GREY, drawing, label_log_axis
+from keydyn.figures.style import COLOURS, GREY, drawing
 
 COLUMNS = {
     "workload": "workload",
@@ -114,7 +115,7 @@ def _draw(rows: Rows, path: Path) -> None:
                 zorder=3,
             )
         axes.set_xscale("log")
-        label_log_axis(axes.xaxis)
+        axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
         axes.set_yticks(range(len(workloads)), workloads)
         axes.grid(axis="y", color=GREY, alpha=0.2, linewidth=0.6)
         axes.set(title="Processor time of one thread", xlabel="ns an observation (fits: and iteration)")

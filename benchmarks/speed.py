@@ -74,7 +74,11 @@ def main() -> None:
         others = libraries if name in "abcd" else []
         rows += [{"workload": TITLES[name], **case(f"peer {name}", library)} for library in others]
     rows += [
-        {"workload": f"1,000,000 events, {n_types} types", "library": "keydyn", **case("growth", n_types)}
+        {
+            "workload": f"1,000,000 events, {int(n_types):,} types",
+            "library": "keydyn",
+            **case("growth", n_types),
+        }
         for n_types in ([] if options.cases else ["50", "20000"])
     ]
     stream = {} if options.cases else case("population stream", str(options.users))
