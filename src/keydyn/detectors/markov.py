@@ -8,6 +8,7 @@ from keydyn.detectors.detector import Detector, register
 from keydyn.keystrokes.samples import Samples
 from keydyn.model import HMM, POHMM
 from keydyn.model.arrays import Floats
+from keydyn.model.fitted import parameter_names
 
 
 class Markov(Detector):
@@ -24,8 +25,10 @@ class Markov(Detector):
 
     def fit(self, samples: Samples) -> Self:
         pattern = self.pattern() if self.model is None else self.model
-        parameters = pattern.get_params(deep=False) | {"emission": list(samples.emission)}
-        self.model_ = type(pattern)(**parameters).fit(samples.sequences)
+        parameters = {name: getattr(pattern, name) for name in parameter_names(type(pattern))}
+        self.model_ = type(pattern)(**parameters | {"emission": list(samples.emission)}).fit(
+            samples.sequences
+        )
         return self
 
     def score(self, samples: Samples) -> Floats:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from joblib import Parallel, delayed
 from keydyn.detectors.detector import Detector, make_detector
 from keydyn.keystrokes.samples import Samples
 from keydyn.model.arrays import Floats
+from keydyn.model.many import parts
 from keydyn.model.vocabulary import Types
 
 Progress = Callable[[int], object]
@@ -33,15 +34,19 @@ class Population:
 
     def score(self, samples: Samples, n_jobs: int | None = None, progress: Progress | None = None) -> Floats:
         """Every sample against every template, (n, U); `progress` is called with the number of users done."""
-        work = (delayed(d.score)(samples) for d in self.detectors)
-        return np.stack(_done(work, n_jobs, progress), axis=1)
+        return self._each(lambda detector: detector.score(samples), n_jobs, progress)
 
     def score_events(
         self, samples: Samples, n_jobs: int | None = None, progress: Progress | None = None
     ) -> Floats:
         """Every event of every sample against every template, (N, U)."""
-        work = (delayed(d.score_events)(samples) for d in self.detectors)
-        return np.stack(_done(work, n_jobs, progress), axis=1)
+        return self._each(lambda detector: detector.score_events(samples), n_jobs, progress)
+
+    def _each(
+        self, scores: Callable[[Detector], Floats], n_jobs: int | None, progress: Progress | None
+    ) -> Floats:
+        """The scores of every template, one a column."""
+        return np.stack(_done(scores, self.detectors, n_jobs, progress), axis=1)
 
     def of(self, users: Types) -> Population:
         """The templates of these users in this order; a `ValueError` names one who has none.
@@ -68,18 +73,28 @@ def fit_population(
     """
     pattern = make_detector(detector)
     codes, users = pd.factorize(samples.users)
-    work = (delayed(_fit_one)(pattern, samples[codes == u], users[u]) for u in range(len(users)))
-    return Population(users, _done(work, n_jobs, progress))
+
+    def fitted(u: int) -> Detector:
+        return _fit_one(pattern, samples[codes == u], users[u])
+
+    return Population(users, _done(fitted, range(len(users)), n_jobs, progress))
 
 
-def _done(work: Iterable[Any], n_jobs: int | None, progress: Progress | None) -> list[Any]:
-    """The results in the order of the work, which runs in threads."""
-    results = []
-    for result in Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(work):
-        results.append(result)
+def _done(
+    work: Callable[[Any], Any], items: Sequence[Any], n_jobs: int | None, progress: Progress | None
+) -> list[Any]:
+    """What `work` makes of each item, in order; threads take some items at a time."""
+    results: list[Any] = []
+    tasks = (delayed(_some)(work, [items[k] for k in some]) for some in parts(len(items), n_jobs))
+    for done in Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(tasks):
+        results.extend(done)
         if progress is not None:
             progress(len(results))
     return results
+
+
+def _some(work: Callable[[Any], Any], items: list[Any]) -> list[Any]:
+    return [work(item) for item in items]
 
 
 def _fit_one(pattern: Detector, samples: Samples, user: object) -> Detector:
