@@ -48,7 +48,7 @@ def mapped(
     tasks and results must then be picklable, and a task must give the same result when it is run twice.
 
     `progress` is called with the number of tasks done. An error names its task: its number, or its entry in
-    `names`.
+    `names`, nothing where that is empty.
     """
     results: list[Result] = []
     for result in each(function, tasks, n_jobs=n_jobs, engine=engine, threads=threads, names=names):
@@ -87,6 +87,8 @@ def _run(item: tuple[Callable[[Any], Any], Any, str]) -> Any:
     try:
         return function(task)
     except ValueError as error:
+        if not name:
+            raise
         raise ValueError(f"{name}: {error}") from error
     except Exception as error:
         error.add_note(name)

@@ -15,6 +15,8 @@ from keydyn import HMM, POHMM, Sequences
 from keydyn.model import fitting, initialize, training
 from keydyn.model.emissions import families_of
 from keydyn.model.estimation import exchange
+from keydyn.model.estimation.tables import carve, room
+from keydyn.model.inference import Inference
 from tests.model.enumeration import Truth, random_values
 
 FAMILIES = ("normal", "lognormal", "student", "logstudent")
@@ -191,3 +193,31 @@ def test_impossible_data_are_told_the_same_way():
         model.fit(
             [np.full((2, 1), truth.emission[0][1]["loc"][0, 0]), np.ones((2, 1))], events=[["k0"] * 2] * 2
         )
+
+
+@pytest.mark.parametrize("smoothing", [None, "frequency", 0.3])
+@pytest.mark.parametrize("n_states", [1, 2, 3])
+def test_compiled_scores_are_those_of_the_lattice(n_states, smoothing):
+    """Known, unknown and missing types, pairs never seen, missing values, a floor; sequence by sequence."""
+    rng = np.random.default_rng(7)
+    families = ["lognormal", "student"]
+    X = random_values(rng, families, 60, missing=0.1)
+    kind = {"smoothing": smoothing, "n_states": n_states, "emission": families}
+    for changes in ({}, {"density_floor": 1e-2}, {"transition_weights": "published"}):
+        model = POHMM(**kind, **changes).fit(X, events=rng.choice(list("abcd"), 60), lengths=[20, 40])
+        # Far from everything: densities that underflow, and the careful way.
+        X[5, 1] = 1e8
+        query = Sequences.from_arrays(X, rng.choice([*"abcdefg", None], 60), [1, 9, 50])
+        for ask in ("score_sequences", "score_samples"):
+            found, expected = getattr(model, ask)(query), getattr(Inference, ask)(model, query)
+            np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-11)
+
+
+def test_the_memory_of_a_fit_is_carved_without_gap_or_overlap():
+    """Every number of it belongs to exactly one array."""
+    for shape in itertools.product((1, 3), (1, 4), (1, 2, 3), (0, 5), (5, 7)):
+        memory = np.arange(room(shape), dtype=float)
+        pairs = np.zeros((2, shape[4]), dtype=np.int64)
+        fit = carve(memory, shape, pairs[0], pairs[1], np.zeros(0, dtype=bool))
+        parts = [*fit.tables[:7], *fit.sums, *fit.basis[2:], *fit.counted, fit.overall, fit.stationary]
+        assert np.concatenate([part.ravel() for part in parts]).tolist() == memory.tolist()

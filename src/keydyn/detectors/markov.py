@@ -10,6 +10,7 @@ from keydyn.model import HMM, POHMM
 from keydyn.model.arrays import Floats
 from keydyn.model.emissions import Family
 from keydyn.model.families.student import LogStudent, Student
+from keydyn.model.fitted import parameter_names
 
 
 class Markov(Detector):
@@ -30,7 +31,8 @@ class Markov(Detector):
 
     def fit(self, samples: Samples) -> Self:
         pattern = self.pattern() if self.model is None else self.model
-        parameters = pattern.get_params(deep=False) | {"emission": self.families(samples)}
+        parameters = {name: getattr(pattern, name) for name in parameter_names(type(pattern))}
+        parameters["emission"] = self.families(samples)
         self.model_ = type(pattern)(**parameters).fit(samples.sequences)
         return self
 

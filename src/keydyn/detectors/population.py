@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,9 +11,10 @@ import pandas as pd
 from joblib import Parallel, delayed
 
 from keydyn.detectors.detector import Detector, make_detector
-from keydyn.engine import Progress, mapped
+from keydyn.engine import Progress, each
 from keydyn.keystrokes.samples import Samples
 from keydyn.model.arrays import Floats
+from keydyn.model.many import parts
 from keydyn.model.vocabulary import Types
 
 
@@ -32,15 +33,19 @@ class Population:
 
     def score(self, samples: Samples, n_jobs: int | None = None, progress: Progress | None = None) -> Floats:
         """Every sample against every template, (n, U); `progress` is called with the number of users done."""
-        work = (delayed(d.score)(samples) for d in self.detectors)
-        return np.stack(_done(work, n_jobs, progress), axis=1)
+        return self._each(lambda detector: detector.score(samples), n_jobs, progress)
 
     def score_events(
         self, samples: Samples, n_jobs: int | None = None, progress: Progress | None = None
     ) -> Floats:
         """Every event of every sample against every template, (N, U)."""
-        work = (delayed(d.score_events)(samples) for d in self.detectors)
-        return np.stack(_done(work, n_jobs, progress), axis=1)
+        return self._each(lambda detector: detector.score_events(samples), n_jobs, progress)
+
+    def _each(
+        self, scores: Callable[[Detector], Floats], n_jobs: int | None, progress: Progress | None
+    ) -> Floats:
+        """The scores of every template, one a column."""
+        return np.stack(_done(scores, self.detectors, n_jobs, progress), axis=1)
 
     def of(self, users: Types) -> Population:
         """The templates of these users in this order; a `ValueError` names one who has none.
@@ -77,21 +82,38 @@ def fit_templates(
 
     On a cluster where `keydyn.engine.using` names one.
     """
-    names = [f"user {samples.users[0]}" for samples in groups]
-    tasks = [(pattern, samples) for samples in groups]
-    return mapped(_fit_one, tasks, n_jobs=n_jobs, progress=progress, names=names)
+    tasks = [(pattern, [groups[k] for k in some]) for some in parts(len(groups), n_jobs)]
+    fitted: list[Detector] = []
+    for done in each(_fit_some, tasks, n_jobs=n_jobs, names=[""] * len(tasks)):
+        fitted.extend(done)
+        if progress is not None:
+            progress(len(fitted))
+    return fitted
 
 
-def _done(work: Iterable[Any], n_jobs: int | None, progress: Progress | None) -> list[Any]:
-    """The results in the order of the work, which runs in threads."""
-    results = []
-    for result in Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(work):
-        results.append(result)
+def _done(
+    work: Callable[[Any], Any], items: Sequence[Any], n_jobs: int | None, progress: Progress | None
+) -> list[Any]:
+    """What `work` makes of each item, in order; threads take some items at a time."""
+    results: list[Any] = []
+    tasks = (delayed(_some)(work, [items[k] for k in some]) for some in parts(len(items), n_jobs))
+    for done in Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(tasks):
+        results.extend(done)
         if progress is not None:
             progress(len(results))
     return results
 
 
-def _fit_one(task: tuple[Detector, Samples]) -> Detector:
-    pattern, samples = task
-    return pattern.fresh().fit(samples)
+def _some(work: Callable[[Any], Any], items: list[Any]) -> list[Any]:
+    return [work(item) for item in items]
+
+
+def _fit_some(task: tuple[Detector, list[Samples]]) -> list[Detector]:
+    pattern, groups = task
+    fitted = []
+    for samples in groups:
+        try:
+            fitted.append(pattern.fresh().fit(samples))
+        except ValueError as error:
+            raise ValueError(f"user {samples.users[0]}: {error}") from error
+    return fitted

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
+Array = TypeVar("Array", Floats, Integers)
 Function = TypeVar("Function", bound=Callable[..., object])
 
 
@@ -36,6 +37,13 @@ def on_both_sides(function: Function) -> Function:
     """Plain Python when called from Python, compiled where compiled functions call it."""
     usable: Function = register_jitable(function)
     return usable
+
+
+def plain(array: Array) -> Array:
+    """In the one form that compiled functions take, together in memory and not read-only."""
+    if array.flags.c_contiguous and array.flags.writeable:
+        return array
+    return np.array(array, order="C")
 
 
 @cache

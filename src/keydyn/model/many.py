@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from copy import copy
 from typing import Any, TypeVar
 
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import clone
 
 from keydyn.model.emissions import Family
@@ -32,9 +32,15 @@ def fit_many(
     if len(weights) != len(data):
         raise ValueError(f"sample_weight has {len(weights)} items, data has {len(data)}")
     pattern = clone(model)
-    work = (delayed(_fit_one)(unfitted(pattern), item, weights[k], k) for k, item in enumerate(data))
-    fitted: list[Model] = Parallel(n_jobs=n_jobs, prefer="threads")(work)
-    return fitted
+    # Some models at a time: handing one over to a thread can cost more than fitting it.
+    work = (delayed(_fit_some)(pattern, data, weights, some) for some in parts(len(data), n_jobs))
+    return [fitted for some in Parallel(n_jobs=n_jobs, prefer="threads")(work) for fitted in some]
+
+
+def parts(n_items: int, n_jobs: int | None) -> list[range]:
+    """Runs of item numbers, eight for each thread so that none waits long for another."""
+    size = max(1, n_items // (8 * effective_n_jobs(n_jobs)))
+    return [range(first, min(first + size, n_items)) for first in range(0, n_items, size)]
 
 
 def unfitted(pattern: Model) -> Model:
@@ -48,6 +54,10 @@ def _is_plain(value: Any) -> bool:
     if isinstance(value, tuple):
         return all(_is_plain(item) for item in value)
     return value is None or isinstance(value, (bool, int, float, str, Family))
+
+
+def _fit_some(pattern: Model, data: Sequence[Any], weights: list[Any], some: range) -> list[Model]:
+    return [_fit_one(unfitted(pattern), data[k], weights[k], k) for k in some]
 
 
 def _fit_one(fresh: Model, item: Any, weights: Any, number: int) -> Model:

@@ -13,9 +13,12 @@ from typing import Any
 import numpy as np
 
 from keydyn.model import vocabulary
-from keydyn.model.arrays import Floats, Integers
+from keydyn.model.arrays import Floats, Integers, plain
 from keydyn.model.emissions import Emission
+from keydyn.model.estimation.scoring import Finished
 from keydyn.model.estimation.smoothing import blend_transitions, transition_weights
+from keydyn.model.estimation.tables import Tables
+from keydyn.model.families import COMPILED
 from keydyn.model.smoothing import Smoothing, as_number
 from keydyn.model.vocabulary import Types
 
@@ -182,6 +185,37 @@ class Parameters:
     def type_places(self) -> dict[Any, int]:
         """The code of each event type."""
         return vocabulary.places_of(self.event_types)
+
+    def tables(self) -> Tables:
+        """Copies of the parameters for compiled functions, of location-scale families only."""
+        marginal = self.known_marginal()
+        params = [e.params for e in self.emission_tables]
+        return Tables(
+            np.array(self.start_table, order="C"),
+            np.array(self.transmat, order="C"),
+            np.stack([p["loc"] for p in params]),
+            np.stack([p["scale"] for p in params]),
+            np.array(marginal.transmat_from, order="C"),
+            np.array(marginal.transmat_to, order="C"),
+            np.array(marginal.transmat, order="C"),
+            np.zeros((len(params), *self.startprob.shape), dtype=np.bool_),
+        )
+
+    @cached_property
+    def finished(self) -> Finished | None:
+        """What compiled scoring needs; None where there are no marginals or a family is not compiled."""
+        if self.marginal is None or not all(type(e.distribution) in COMPILED for e in self.emission):
+            return None
+        return Finished(
+            self.tables(),
+            self.pair_codes,
+            plain(self.chain.leaving),
+            plain(self.chain.entering),
+            np.array([e.params["df"][0, 0] if "df" in e.params else np.inf for e in self.emission]),
+            np.array([1.0 if e.distribution.on_log_scale else 0.0 for e in self.emission]),
+            as_number(self.smoothing.transitions),
+            self.smoothing.published,
+        )
 
     def dense_transmat(self) -> Floats:
         """(m, m, M, M), unseen pairs included."""

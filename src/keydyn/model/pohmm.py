@@ -20,16 +20,16 @@ from keydyn.model.diagnostics import Diagnostics
 from keydyn.model.emissions import Family, families_of
 from keydyn.model.generative import Generative
 from keydyn.model.incremental import Incremental
-from keydyn.model.inference import Inference
 from keydyn.model.online import OnlineFilter, OnlineFilters
 from keydyn.model.parameters import Parameters
 from keydyn.model.result import FitResult
+from keydyn.model.scoring import Scoring
 from keydyn.model.sequences import Sequences
 from keydyn.model.settings import Settings
 from keydyn.model.vocabulary import SINGLE_TYPE
 
 
-class POHMM(Diagnostics, Incremental, Generative, Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
+class POHMM(Diagnostics, Incremental, Generative, Scoring, DensityMixin, BaseEstimator):  # type: ignore[misc]
     """Partially observable hidden Markov model (Monaco and Tappert, 2018).
 
     A hidden Markov model whose start, transition and emission parameters depend on an observed event type.

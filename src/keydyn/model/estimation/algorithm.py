@@ -55,7 +55,7 @@ def run(
         maximisation(basis, rules, sums, tables)
         smooth(basis, rules, tables)
     sum_first_occurrences(events, sums, scratch.states)
-    scores(events, rules, tables, scratch)
+    scores(events, rules.density, tables, scratch)
     return 2, float(events.weights @ scratch.scores), history[: rules.max_iter]
 
 
@@ -109,7 +109,7 @@ def update_emission(basis: Basis, rules: Rules, sums: Sums, tables: Tables) -> N
         loc, scale, floored = tables.loc[k], tables.scale[k], tables.floored[k]
         count, mean, square = sums.mass[k], sums.mean[k], sums.square[k]
         floor = basis.min_scale[k]
-        if math.isinf(rules.df[k]):
+        if math.isinf(rules.density.df[k]):
             update_normal(count, mean, square, floor, rules.count_floor, loc, scale, floored)
         else:
             precision = sums.precision[k]
@@ -167,6 +167,6 @@ def smooth(basis: Basis, rules: Rules, tables: Tables) -> None:
         )
     if rules.smooth_emission != NO_RULE and not rules.fixed_emission:
         for k in range(len(tables.loc)):
-            student = not math.isinf(rules.df[k])
+            student = not math.isinf(rules.density.df[k])
             blend(basis.keep_emission, tables.loc[k, n_types], tables.loc[k], False)
             blend(basis.keep_emission, tables.scale[k, n_types], tables.scale[k], student)

@@ -76,7 +76,7 @@ def fit_cold(
     codes = places_among(source, seen, n_source)
     pairs, steps, n_pairs = index_steps(codes, offsets, n_types)
     first_seen = first_occurrences(codes, offsets, n_types)
-    events = Events(codes, offsets, steps, weights, working(X, rules.log_scale), first_seen)
+    events = Events(codes, offsets, steps, weights, working(X, rules.density.log_scale), first_seen)
     shape = (n_features, n_types, n_states, n_pairs, pairs.shape[1])
     memory = np.zeros(room(shape))
     floored = np.zeros((n_features, n_types, n_states), dtype=np.bool_)
@@ -141,7 +141,7 @@ def start(X: Floats, events: Events, rules: Rules, basis: Basis, overall: Floats
             return False
         of_all = (count[0, 0], mean[0, 0], square[0, 0])
         overall[k] = np.array([of_all[0], of_all[1], of_all[2], largest])
-        on_log_scale = rules.log_scale[k] > 0.0
+        on_log_scale = rules.density.log_scale[k] > 0.0
         basis.min_scale[k] = scale_floor(
             rules.min_scale, on_log_scale, of_all[0], of_all[1], of_all[2], largest
         )

@@ -9,7 +9,7 @@ import math
 
 from keydyn.model.arrays import Floats, Integers, compiled
 from keydyn.model.estimation.exponential import exponential
-from keydyn.model.estimation.tables import Rules
+from keydyn.model.estimation.tables import Density
 
 HALF_LOG_TAU = 0.5 * math.log(2.0 * math.pi)
 # Places in a row of `cells`: location, 1 / scale, ln f at the location.
@@ -44,7 +44,7 @@ def log_density(value: float, df: float, loc: float, inverse: float, height: flo
 
 @compiled
 def log_densities(
-    first: int, last: int, codes: Integers, x: Floats, rules: Rules, cells: Floats, rows: Floats
+    first: int, last: int, codes: Integers, x: Floats, family: Density, cells: Floats, rows: Floats
 ) -> None:
     """ln f(x_n; b[j | Ω_n]) of events `first` … `last` − 1 into `rows`, features multiplied.
 
@@ -59,18 +59,18 @@ def log_densities(
                 value = x[n, k]
                 if value == value:
                     loc, inverse = cells[k, code, LOC, j], cells[k, code, INVERSE, j]
-                    of_feature = log_density(value, rules.df[k], loc, inverse, cells[k, code, HEIGHT, j])
-                    total += max(of_feature - rules.log_scale[k] * value, rules.log_floor)
+                    of_feature = log_density(value, family.df[k], loc, inverse, cells[k, code, HEIGHT, j])
+                    total += max(of_feature - family.log_scale[k] * value, family.log_floor)
             rows[n - first, j] = total
 
 
 @compiled
 def relative_densities(
-    codes: Integers, x: Floats, rules: Rules, cells: Floats, density: Floats, largest: Floats
+    codes: Integers, x: Floats, family: Density, cells: Floats, density: Floats, largest: Floats
 ) -> None:
     """Densities of all events divided by each event's largest, and the logarithm of that."""
     n_events, n_states = density.shape
-    log_densities(0, n_events, codes, x, rules, cells, density)
+    log_densities(0, n_events, codes, x, family, cells, density)
     for n in range(n_events):
         top = density[n, 0]
         for j in range(1, n_states):
@@ -82,7 +82,7 @@ def relative_densities(
 
 @compiled
 def relative_densities_two(
-    codes: Integers, x: Floats, rules: Rules, cells: Floats, ratio: Floats, largest: Floats
+    codes: Integers, x: Floats, family: Density, cells: Floats, ratio: Floats, largest: Floats
 ) -> None:
     """The same for two states: the smaller density divided by the larger, negative if state 0's is larger."""
     n_events, n_features = x.shape
@@ -95,11 +95,11 @@ def relative_densities_two(
                 loc0, loc1 = cells[k, code, LOC, 0], cells[k, code, LOC, 1]
                 inverse0, inverse1 = cells[k, code, INVERSE, 0], cells[k, code, INVERSE, 1]
                 height0, height1 = cells[k, code, HEIGHT, 0], cells[k, code, HEIGHT, 1]
-                log_x = rules.log_scale[k] * value
-                of_feature0 = log_density(value, rules.df[k], loc0, inverse0, height0) - log_x
-                of_feature1 = log_density(value, rules.df[k], loc1, inverse1, height1) - log_x
-                total0 += max(of_feature0, rules.log_floor)
-                total1 += max(of_feature1, rules.log_floor)
+                log_x = family.log_scale[k] * value
+                of_feature0 = log_density(value, family.df[k], loc0, inverse0, height0) - log_x
+                of_feature1 = log_density(value, family.df[k], loc1, inverse1, height1) - log_x
+                total0 += max(of_feature0, family.log_floor)
+                total1 += max(of_feature1, family.log_floor)
         largest[n] = max(total0, total1)
         ratio[n] = total1 - total0
     for n in range(n_events):

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import TypeVar
 
 import numpy as np
 from scipy import special
 
 from keydyn.model import initialize, vocabulary
-from keydyn.model.arrays import Floats, Integers
+from keydyn.model.arrays import Floats, Integers, plain
 from keydyn.model.emissions import Emission, Family, Params, Stats
 from keydyn.model.estimation import algorithm
 from keydyn.model.estimation.cold_start import Outcome, fit_cold
 from keydyn.model.estimation.smoothing import kept_shares, transition_weights
 from keydyn.model.estimation.tables import (
     Basis,
+    Density,
     Events,
     Rules,
     Sums,
@@ -26,7 +26,7 @@ from keydyn.model.estimation.tables import (
     new_scratch,
     room,
 )
-from keydyn.model.families import LogNormal, LogStudent, Normal, Student
+from keydyn.model.families import COMPILED, Student
 from keydyn.model.marginals import event_chain
 from keydyn.model.parameters import EventChain, Marginal, Parameters
 from keydyn.model.result import FitResult
@@ -36,18 +36,13 @@ from keydyn.model.smoothing import as_number
 from keydyn.model.statistics import Counts, Data, Statistics
 from keydyn.model.vocabulary import SINGLE_TYPE
 
-Array = TypeVar("Array", Floats, Integers)
-
-COMPILED_FAMILIES = (Normal, LogNormal, Student, LogStudent)
-
 
 def is_covered(settings: Settings, families: list[Family]) -> bool:
     """Whether a fit with these needs nothing but compiled steps."""
     return (
         settings.callback is None
         and not settings.verbose
-        # A family derived from these may differ in anything.
-        and all(type(family) in COMPILED_FAMILIES for family in families)
+        and all(type(family) in COMPILED for family in families)
         and not any(isinstance(family, Student) and family.estimate_df for family in families)
     )
 
@@ -60,7 +55,7 @@ def fit_sequences(
     No weight is zero.
     """
     rules = rules_of(settings, tuple(families))
-    arrays = (_own(sequences.X), _own(sequences.codes), _own(sequences.offsets), weights)
+    arrays = (plain(sequences.X), plain(sequences.codes), plain(sequences.offsets), weights)
     outcome = fit_cold(*arrays, len(sequences.event_types), rules)
     if outcome.reason < 0:
         return None
@@ -76,11 +71,11 @@ def fit(data: Data, settings: Settings, start: Parameters) -> FitResult | None:
     rules = rules_of(settings, tuple(families))
     # Parameters that were given may have other degrees of freedom than the family.
     degrees = [e.params["df"][0, 0] if "df" in e.params else np.inf for e in start.emission]
-    rules = rules._replace(df=np.array(degrees))
+    rules = rules._replace(density=rules.density._replace(df=np.array(degrees)))
     counts, _ = data.counts.aligned(start.event_types, start.pairs)
     chain = event_chain(counts)
     events, before, after = events_of(data, start)
-    tables = tables_of(start, before, after)
+    tables = start.tables()._replace(transmat=start.transmat_of(before, after))
     n_features, n_types, n_states = len(families), start.n_types, start.n_states
     shape = (n_features, n_types, n_states, len(start.pairs), len(before))
     sums, _ = carve_sums(np.zeros(room(shape)), shape, 0)
@@ -92,9 +87,9 @@ def fit(data: Data, settings: Settings, start: Parameters) -> FitResult | None:
     parameters = start
     if len(history) > 1 or algorithm.REASONS[reason] == "max_iter":
         parameters = parameters_of(
-            tables, start.event_types, start.pairs, chain, families, rules.df, settings
+            tables, start.event_types, start.pairs, chain, families, rules.density.df, settings
         )
-    statistics = statistics_of(sums, counts, data.overall, history[-1], rules.df)
+    statistics = statistics_of(sums, counts, data.overall, history[-1], rules.density.df)
     floored = list(tables.floored)
     return FitResult(parameters, statistics, log_likelihood, history, algorithm.REASONS[reason], floored)
 
@@ -107,9 +102,11 @@ def rules_of(settings: Settings, families: tuple[Family, ...]) -> Rules:
     if settings.spread_features == "leading":
         displacements[np.arange(len(families)) != settings.leading_feature] = 0.0
     return Rules(
-        np.array([family.df if isinstance(family, Student) else np.inf for family in families]),
-        np.array([1.0 if family.on_log_scale else 0.0 for family in families]),
-        -math.inf if settings.density_floor is None else math.log(settings.density_floor),
+        Density(
+            np.array([family.df if isinstance(family, Student) else np.inf for family in families]),
+            np.array([1.0 if family.on_log_scale else 0.0 for family in families]),
+            -math.inf if settings.density_floor is None else math.log(settings.density_floor),
+        ),
         math.nan if settings.min_scale is None else settings.min_scale,
         settings.count_floor,
         "start" in settings.fixed,
@@ -145,7 +142,7 @@ def events_of(data: Data, start: Parameters) -> tuple[Events, Integers, Integers
     x = np.empty(data.X.shape)
     for k, family in enumerate(data.families):
         x[:, k] = family.working(data.X[:, k])
-    own = (_own(index.codes), _own(index.offsets), steps, _own(data.weights))
+    own = (plain(index.codes), plain(index.offsets), steps, plain(data.weights))
     return Events(*own, x, data.first_occurrences), before, after
 
 
@@ -179,22 +176,6 @@ def basis_of(
     )
 
 
-def tables_of(start: Parameters, before: Integers, after: Integers) -> Tables:
-    """Copies of the parameters."""
-    marginal = start.known_marginal()
-    params = [e.params for e in start.emission_tables]
-    return Tables(
-        np.array(start.start_table, order="C"),
-        start.transmat_of(before, after),
-        np.stack([p["loc"] for p in params]),
-        np.stack([p["scale"] for p in params]),
-        np.array(marginal.transmat_from, order="C"),
-        np.array(marginal.transmat_to, order="C"),
-        np.array(marginal.transmat, order="C"),
-        np.zeros((len(params), *start.startprob.shape), dtype=np.bool_),
-    )
-
-
 def result_of_outcome(
     outcome: Outcome,
     types: vocabulary.Types,
@@ -215,8 +196,8 @@ def result_of_outcome(
         for row in of_all
     ]
     result = FitResult(
-        parameters_of(tables, types, pairs, chain, families, rules.df, settings),
-        statistics_of(sums, counts, overall, outcome.history[-1], rules.df),
+        parameters_of(tables, types, pairs, chain, families, rules.density.df, settings),
+        statistics_of(sums, counts, overall, outcome.history[-1], rules.density.df),
         outcome.log_likelihood,
         outcome.history,
         algorithm.REASONS[outcome.reason],
@@ -282,10 +263,3 @@ def statistics_of(
         emission,
         overall,
     )
-
-
-def _own(array: Array) -> Array:
-    """In the one form that the compiled functions take: together in memory and not read-only."""
-    if array.flags.c_contiguous and array.flags.writeable:
-        return array
-    return np.array(array, order="C")

@@ -16,38 +16,38 @@ from keydyn.model.estimation.densities import (
 )
 from keydyn.model.estimation.gathering import sum_first_occurrences, sum_moments, sum_states
 from keydyn.model.estimation.recursions import backward, forward
-from keydyn.model.estimation.tables import Events, Rules, Scratch, Sums, Tables
+from keydyn.model.estimation.tables import Density, Events, Rules, Scratch, Sums, Tables
 from keydyn.model.estimation.two_states import backward_two, forward_two
 
 
 @compiled
 def expectation(events: Events, rules: Rules, tables: Tables, sums: Sums, scratch: Scratch) -> float:
     """Weighted ln P(x | Ω); −inf, and the sums undefined, if the model cannot produce some sequence."""
-    log_likelihood = posteriors(events, rules, tables, sums.transitions, scratch)
+    log_likelihood = posteriors(events, rules.density, tables, sums.transitions, scratch)
     if log_likelihood > -math.inf:
         sum_states(events, sums, scratch.states)
         if rules.first_occurrence:
             sum_first_occurrences(events, sums, scratch.states)
-        sum_moments(events, rules.df, scratch.states, scratch.cells, sums)
+        sum_moments(events, rules.density.df, scratch.states, scratch.cells, sums)
     return log_likelihood
 
 
 @compiled
-def densities(events: Events, rules: Rules, tables: Tables, scratch: Scratch) -> None:
+def densities(events: Events, family: Density, tables: Tables, scratch: Scratch) -> None:
     """Densities of all events relative to the largest of each."""
     cells, largest = scratch.cells, scratch.largest
-    prepare_cells(tables.loc, tables.scale, rules.df, cells)
+    prepare_cells(tables.loc, tables.scale, family.df, cells)
     if cells.shape[3] == 2:
         ratio = scratch.density.reshape(-1)
-        relative_densities_two(events.codes, events.x, rules, cells, ratio, largest)
+        relative_densities_two(events.codes, events.x, family, cells, ratio, largest)
     else:
-        relative_densities(events.codes, events.x, rules, cells, scratch.density, largest)
+        relative_densities(events.codes, events.x, family, cells, scratch.density, largest)
 
 
 @compiled
-def filtered(events: Events, rules: Rules, tables: Tables, scratch: Scratch) -> None:
+def filtered(events: Events, family: Density, tables: Tables, scratch: Scratch) -> None:
     """α of every event, ln P(x | Ω) of every sequence, NaN or −inf where the careful way is needed."""
-    densities(events, rules, tables, scratch)
+    densities(events, family, tables, scratch)
     arguments = (
         events.offsets,
         events.codes,
@@ -66,9 +66,11 @@ def filtered(events: Events, rules: Rules, tables: Tables, scratch: Scratch) -> 
 
 
 @compiled
-def posteriors(events: Events, rules: Rules, tables: Tables, transitions: Floats, scratch: Scratch) -> float:
+def posteriors(
+    events: Events, family: Density, tables: Tables, transitions: Floats, scratch: Scratch
+) -> float:
     """Weighted γ of every event into `scratch.states`, Σ ξ into `transitions`; weighted ln P(x | Ω)."""
-    filtered(events, rules, tables, scratch)
+    filtered(events, family, tables, scratch)
     transitions[:] = 0.0
     arguments = (
         events.offsets,
@@ -86,18 +88,18 @@ def posteriors(events: Events, rules: Rules, tables: Tables, transitions: Floats
     log_likelihood = 0.0
     for s in range(len(scratch.scores)):
         if not scratch.scores[s] > -math.inf:
-            scratch.scores[s] = careful_posterior(s, events, rules, tables, transitions, scratch)
+            scratch.scores[s] = careful_posterior(s, events, family, tables, transitions, scratch)
         log_likelihood += events.weights[s] * scratch.scores[s]
     return log_likelihood
 
 
 @compiled
 def careful_posterior(
-    s: int, events: Events, rules: Rules, tables: Tables, transitions: Floats, scratch: Scratch
+    s: int, events: Events, family: Density, tables: Tables, transitions: Floats, scratch: Scratch
 ) -> float:
     """The same for one sequence by the loops that watch for underflow at every step; ln P(x | Ω)."""
     first, last = events.offsets[s], events.offsets[s + 1]
-    rows = careful_densities(first, last, events, rules, tables, scratch)
+    rows = careful_densities(first, last, events, family, tables, scratch)
     posterior, increments = np.empty_like(rows), np.empty(last - first)
     kernels.forward_backward(
         rows,
@@ -118,12 +120,11 @@ def careful_posterior(
 
 
 @compiled
-def careful_score(
-    first: int, last: int, events: Events, rules: Rules, tables: Tables, scratch: Scratch
-) -> float:
-    """ln P(x | Ω) of a sequence by the loops that watch for underflow at every step."""
-    rows = careful_densities(first, last, events, rules, tables, scratch)
-    filtered, increments = np.empty_like(rows), np.empty(last - first)
+def careful_score(s: int, events: Events, family: Density, tables: Tables, scratch: Scratch) -> None:
+    """Score of a sequence, and its increments in place of `largest`, by the careful loops."""
+    first, last = events.offsets[s], events.offsets[s + 1]
+    rows = careful_densities(first, last, events, family, tables, scratch)
+    states, increments = np.empty_like(rows), np.empty(last - first)
     kernels.forward(
         rows,
         np.array([0, last - first]),
@@ -131,27 +132,27 @@ def careful_score(
         tables.startprob,
         events.steps[first:last],
         tables.transmat,
-        filtered,
+        states,
         increments,
     )
-    return float(increments.sum())
+    scratch.scores[s] = increments.sum()
+    scratch.largest[first:last] = increments
 
 
 @compiled
 def careful_densities(
-    first: int, last: int, events: Events, rules: Rules, tables: Tables, scratch: Scratch
+    first: int, last: int, events: Events, family: Density, tables: Tables, scratch: Scratch
 ) -> Floats:
     """Log-densities of a sequence, (n, M)."""
     rows = np.empty((last - first, tables.loc.shape[2]))
-    log_densities(first, last, events.codes, events.x, rules, scratch.cells, rows)
+    log_densities(first, last, events.codes, events.x, family, scratch.cells, rows)
     return rows
 
 
 @compiled
-def scores(events: Events, rules: Rules, tables: Tables, scratch: Scratch) -> None:
+def scores(events: Events, family: Density, tables: Tables, scratch: Scratch) -> None:
     """ln P(x | Ω) of every sequence into `scratch.scores`."""
-    filtered(events, rules, tables, scratch)
+    filtered(events, family, tables, scratch)
     for s in range(len(scratch.scores)):
         if not scratch.scores[s] > -math.inf:
-            first, last = events.offsets[s], events.offsets[s + 1]
-            scratch.scores[s] = careful_score(first, last, events, rules, tables, scratch)
+            careful_score(s, events, family, tables, scratch)

@@ -76,13 +76,26 @@ class Counted(NamedTuple):
     startprob: Floats
 
 
-class Rules(NamedTuple):
-    """The settings of a fit as numbers.
+class Density(NamedTuple):
+    """How densities are computed.
 
     Attributes
     ----------
     df : (K,) degrees of freedom of each feature, inf for the normal; log_scale : (K,) 1 where x is ln x
     log_floor : ln of the least density, −inf for none
+    """
+
+    df: Floats
+    log_scale: Floats
+    log_floor: float
+
+
+class Rules(NamedTuple):
+    """The settings of a fit as numbers.
+
+    Attributes
+    ----------
+    density : how densities are computed
     min_scale : least scale, NaN for "auto"; count_floor : least divisor
     fixed_start, fixed_transitions, fixed_emission : what is not estimated
     exact : exact marginals; first_occurrence : how π is estimated
@@ -90,9 +103,7 @@ class Rules(NamedTuple):
     displacements : (K, M) of the states at the start, in deviations; own_spread : of each type's own
     """
 
-    df: Floats
-    log_scale: Floats
-    log_floor: float
+    density: Density
     min_scale: float
     count_floor: float
     fixed_start: bool

@@ -1,0 +1,131 @@
+"""Likelihood of sequences under a finished model, compiled: encode, look up, filter."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from keydyn.model.arrays import Floats, Integers, compiled
+from keydyn.model.estimation.cold_start import working
+from keydyn.model.estimation.expectation import careful_score, filtered
+from keydyn.model.estimation.indexing import index_steps
+from keydyn.model.estimation.recursions import SMALL
+from keydyn.model.estimation.smoothing import NO_RULE, blend_transitions, transition_weights
+from keydyn.model.estimation.tables import Density, Events, Scratch, Tables, new_scratch
+
+
+class Finished(NamedTuple):
+    """A model as scoring needs it; see `Parameters`, `Marginal` and `EventChain`.
+
+    Attributes
+    ----------
+    tables : the parameters, with the transition matrices of the listed pairs only
+    pair_codes : (P,) ψ·m + ω of these pairs, ascending
+    leaving, entering : (m,)
+    df, log_scale : (K,) as in `Rules`; smooth_transitions, published : how unseen pairs are smoothed
+    """
+
+    tables: Tables
+    pair_codes: Integers
+    leaving: Floats
+    entering: Floats
+    df: Floats
+    log_scale: Floats
+    smooth_transitions: float
+    published: bool
+
+
+@compiled
+def score(
+    X: Floats,
+    source: Integers,
+    offsets: Integers,
+    place: Integers,
+    model: Finished,
+    log_floor: float,
+    of_events: bool,
+) -> Floats:
+    """ln P(x | Ω) of each sequence, or, with `of_events`, ln P(x_n | x_1..n−1, Ω) of each event.
+
+    `place` is the model's code of each type in the source, m for one that it does not know, and m last, for
+    events without a type.
+    """
+    n_types, n_states, _ = model.tables.from_type.shape
+    codes = np.empty(len(source), dtype=np.int64)
+    for n in range(len(source)):
+        codes[n] = place[source[n]]
+    pairs, steps, _ = index_steps(codes, offsets, n_types)
+    transmat = step_tables(pairs[0], pairs[1], model)
+    own = model.tables
+    tables = Tables(
+        own.startprob, transmat, own.loc, own.scale, own.from_type, own.to_type, own.of_all, own.floored
+    )
+    nothing = np.empty(0)
+    events = Events(codes, offsets, steps, nothing, working(X, model.log_scale), offsets)
+    scratch = new_scratch(len(offsets) - 1, len(codes), X.shape[1], n_types, n_states)
+    density = Density(model.df, model.log_scale, log_floor)
+    filtered(events, density, tables, scratch)
+    if of_events:
+        increments_of(events, scratch)
+    for s in range(len(scratch.scores)):
+        if not scratch.scores[s] > -math.inf:
+            careful_score(s, events, density, tables, scratch)
+    return scratch.largest if of_events else scratch.scores
+
+
+@compiled
+def step_tables(before: Integers, after: Integers, model: Finished) -> Floats:
+    """a[i, j | ψ, ω] of any pairs: as listed, smoothed if never seen, marginal where a type is unknown."""
+    tables = model.tables
+    n_types, n_states, _ = tables.from_type.shape
+    found = np.full((len(before), n_states, n_states), 1.0 / n_states)
+    unseen = np.zeros(len(before), dtype=np.bool_)
+    for step in range(len(before)):
+        if before[step] < n_types and after[step] < n_types:
+            code = before[step] * n_types + after[step]
+            row = np.searchsorted(model.pair_codes, code)
+            if row < len(model.pair_codes) and model.pair_codes[row] == code:
+                found[step] = tables.transmat[row]
+            else:
+                unseen[step] = True
+        elif before[step] < n_types:
+            found[step] = tables.from_type[before[step]]
+        elif after[step] < n_types:
+            found[step] = tables.to_type[after[step]]
+        else:
+            found[step] = tables.of_all
+    if model.smooth_transitions != NO_RULE and unseen.any():
+        earlier, later = before[unseen], after[unseen]
+        uniform = np.full((len(earlier), n_states, n_states), 1.0 / n_states)
+        weight_before, weight_after = transition_weights(
+            model.smooth_transitions,
+            model.published,
+            earlier,
+            later,
+            np.zeros(len(earlier)),
+            model.leaving,
+            model.entering,
+        )
+        blend_transitions(
+            weight_before, weight_after, earlier, later, tables.from_type, tables.to_type, uniform
+        )
+        found[unseen] = uniform
+    return found
+
+
+@compiled
+def increments_of(events: Events, scratch: Scratch) -> None:
+    """ln P(x_n | x_1..n−1, Ω) in place of the logarithms of the largest densities, from α and its scale."""
+    n_states = scratch.states.shape[1]
+    for s in range(len(scratch.scores)):
+        before = 1.0
+        if scratch.scores[s] > -math.inf:
+            for n in range(events.offsets[s], events.offsets[s + 1]):
+                total = 0.0
+                for j in range(n_states):
+                    total += scratch.states[n, j]
+                # Where the sum had become small, α was divided by it.
+                scratch.largest[n] += math.log(total / before if before >= SMALL else total)
+                before = total
