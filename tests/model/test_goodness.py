@@ -310,3 +310,33 @@ def test_areas_over_x_or_over_ln_x():
     )
     with pytest.raises(ValueError, match="log-deviation of 40 has a mean too large"):
         areas.area(np.ones(1), partly)
+
+
+def test_three_ways_to_make_the_marginal():
+    """Weights and components by their formulas; for an HMM the three are one."""
+    truth = Truth.random(np.random.default_rng(6), m=3, n_states=2, families=("normal",))
+    model = POHMM.from_parameters(*truth.arguments())
+    X, events, _ = model.sample(90, random_state=2)
+    data = Sequences.from_arrays(X, events)
+    theta = model._parameters
+    index = surrogates.index_of(theta, data)
+    exact, printed, states = (
+        areas.feature_mixture(theta, index, np.ones(90), 0, False, marginal)
+        for marginal in ("exact", "printed", "states")
+    )
+    shares = exact.weights.reshape(3, 2)
+    np.testing.assert_allclose(
+        printed.weights.reshape(3, 2), np.outer(shares.sum(axis=1), shares.sum(axis=0))
+    )
+    np.testing.assert_array_equal(printed.params["loc"], exact.params["loc"])
+    np.testing.assert_allclose(states.weights, shares.sum(axis=0))
+    np.testing.assert_array_equal(states.params["loc"], model.marginal_.emission[0].loc)
+    with pytest.raises(ValueError, match="'exact' or 'printed' or 'states'"):
+        model.goodness_of_fit(data, marginal="x")
+    hmm = HMM(emission="normal", tol=1e-2)
+    found = [
+        hmm.goodness_of_fit(X, n_surrogates=3, marginal=marginal, random_state=0).surrogates
+        for marginal in areas.MARGINALS
+    ]
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-9)
+    np.testing.assert_allclose(found[2], found[0], rtol=1e-9)

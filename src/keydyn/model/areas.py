@@ -20,6 +20,7 @@ from keydyn.model.parameters import Parameters
 from keydyn.model.sums import weighted_sums
 
 SCALES = ("auto", "linear", "log")
+MARGINALS = ("exact", "printed", "states")
 # The area is wrong by the square of the crossing's error.
 CROSSING_TOLERANCE = 1e-10
 
@@ -127,12 +128,25 @@ def over_log(emission: Emission, scale: str) -> bool:
     return scale == "log" or (without_mean and distribution.lowest > 0.0)
 
 
-def feature_mixture(
-    parameters: Parameters, index: EventIndex, present: Floats, feature: int, over_log: bool
-) -> Mixture:
-    """g (Eq. 41, corrected) of one feature: Σ Π[ω] Π[j | ω] f(x; b[j | ω]), as a mixture.
+def check_marginal(marginal: str) -> None:
+    """`ValueError` if this is no way to make the model's distribution."""
+    if marginal not in MARGINALS:
+        raise ValueError(f"marginal must be {' or '.join(map(repr, MARGINALS))}, not {marginal!r}")
 
-    Π is taken along these event sequences; `present` (N,) is 1 where the feature has a value, else 0.
+
+def feature_mixture(
+    parameters: Parameters,
+    index: EventIndex,
+    present: Floats,
+    feature: int,
+    over_log: bool,
+    marginal: str = "exact",
+) -> Mixture:
+    """g (Eq. 41) of one feature as a mixture.
+
+    "exact" is the corrected equation, Σ Π[ω] Π[j | ω] f(x; b[j | ω]); "printed" has Π[j] for Π[j | ω];
+    "states" has one distribution a state, Σ Π[j] f(x; b[j]). Π is taken along these event sequences;
+    `present` (N,) is 1 where the feature has a value, else 0.
     """
     occupancy = np.empty((len(index.codes), parameters.n_states))
     walks.propagate(
@@ -146,14 +160,26 @@ def feature_mixture(
     emission = parameters.emission_tables[feature]
     n_rows = len(next(iter(emission.params.values())))
     shares = weighted_sums(index.codes, n_rows, occupancy * present[:, None])
+    if marginal == "states":
+        emission = parameters.known_marginal().emission[feature]
+        shares = shares.sum(axis=0)
+    elif marginal == "printed":
+        shares = shares.sum(axis=1, keepdims=True) * shares.sum(axis=0) / shares.sum()
     used = shares > 0.0
     return Mixture(emission.distribution, emission.at(used), shares[used] / shares.sum(), over_log)
 
 
-def feature_area(parameters: Parameters, index: EventIndex, x: Floats, feature: int, over_log: bool) -> float:
+def feature_area(
+    parameters: Parameters,
+    index: EventIndex,
+    x: Floats,
+    feature: int,
+    over_log: bool,
+    marginal: str = "exact",
+) -> float:
     """The area between the values (N,) of a feature, NaN where missing, and the model's marginal."""
     present = ~np.isnan(x)
     if not present.any():
         raise ValueError(f"there is no value of feature {feature}: no area can be taken")
-    mixture = feature_mixture(parameters, index, present.astype(np.float64), feature, over_log)
+    mixture = feature_mixture(parameters, index, present.astype(np.float64), feature, over_log, marginal)
     return area(mixture.points(x[present]), mixture)

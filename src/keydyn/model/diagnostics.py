@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from numpy.typing import ArrayLike
 
-from keydyn.model import bootstrap, goodness, residuals, sampling, surrogates
+from keydyn.model import areas, bootstrap, goodness, residuals, sampling, surrogates
 from keydyn.model.arrays import Floats
 from keydyn.model.bootstrap import Bootstrap
 from keydyn.model.fitted import Fitted
@@ -33,6 +33,7 @@ class Diagnostics(Fitted):
         refit: bool = True,
         feature: int | None = None,
         scale: str = "auto",
+        marginal: str = "exact",
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> GoodnessOfFit:
@@ -44,11 +45,15 @@ class Diagnostics(Fitted):
 
         `feature` is the one whose marginal is compared, the leading one by default. Areas are taken over x
         (`scale="linear"`) or over ln x ("log"); "auto" is over x as in the paper, unless x has no finite
-        mean. `n_second` surrogates of each surrogate give a double-bootstrap p-value as well, `p_double`; 1
-        is enough, and takes twice the time. The result does not depend on `n_jobs`.
+        mean. `marginal` is how the model's distribution is made: "exact", Σ Π[ω] Π[j | ω] f(x; b[j | ω]);
+        "printed", with Π[j] for Π[j | ω]; "states", Σ Π[j] f(x; b[j]), one distribution a state.
+
+        `n_second` surrogates of each surrogate give a double-bootstrap p-value as well, `p_double`; 1 is
+        enough, and takes twice the time. The result does not depend on `n_jobs`.
         """
         n_surrogates = surrogates.check_number("n_surrogates", n_surrogates, 1)
         n_second = surrogates.check_number("n_second", n_second, 0)
+        areas.check_marginal(marginal)
         if refit:
             sequences, _ = self._take(X, events, lengths, new=True)
         else:
@@ -63,6 +68,7 @@ class Diagnostics(Fitted):
             refit,
             goodness.check_feature(wanted, sequences.n_features),
             scale,
+            marginal,
             n_jobs,
         )
 

@@ -101,6 +101,7 @@ def monte_carlo_test(
     refit: bool = True,
     feature: int = 0,
     scale: str = "auto",
+    marginal: str = "exact",
     n_jobs: int | None = None,
 ) -> GoodnessOfFit:
     """The test of a model's settings on these data, or, without `refit`, of the model as it is."""
@@ -111,7 +112,7 @@ def monte_carlo_test(
     data = [surrogate.sequences for surrogate in drawn]
     models = surrogates.refit(model, data, n_jobs) if refit else [fitted] * n_surrogates
     every_fit = [fitted, *models] if refit else []
-    first = [areas_of(m._parameters, s, over_log) for m, s in zip(models, data, strict=True)]
+    first = [areas_of(m._parameters, s, over_log, marginal) for m, s in zip(models, data, strict=True)]
     second: list[Floats] = []
     for level in range(n_second):
         own = streams[(level + 1) * n_surrogates : (level + 2) * n_surrogates]
@@ -120,9 +121,9 @@ def monte_carlo_test(
         ]
         again = surrogates.refit(model, data, n_jobs) if refit else models
         every_fit += again if refit else []
-        second += [areas_of(m._parameters, s, over_log) for m, s in zip(again, data, strict=True)]
+        second += [areas_of(m._parameters, s, over_log, marginal) for m, s in zip(again, data, strict=True)]
     return GoodnessOfFit(
-        areas_of(fitted._parameters, sequences, over_log),
+        areas_of(fitted._parameters, sequences, over_log, marginal),
         np.stack(first),
         np.stack(second) if second else np.empty((0, sequences.n_features)),
         ["log" if log else "linear" for log in over_log],
@@ -131,11 +132,14 @@ def monte_carlo_test(
     )
 
 
-def areas_of(parameters: Parameters, sequences: Sequences, over_log: Sequence[bool]) -> Floats:
+def areas_of(
+    parameters: Parameters, sequences: Sequences, over_log: Sequence[bool], marginal: str = "exact"
+) -> Floats:
     """The area statistic of each feature, (K,), over ln x where `over_log` says so."""
     index = surrogates.index_of(parameters, sequences)
     found = [
-        areas.feature_area(parameters, index, sequences.X[:, k], k, log) for k, log in enumerate(over_log)
+        areas.feature_area(parameters, index, sequences.X[:, k], k, log, marginal)
+        for k, log in enumerate(over_log)
     ]
     return np.array(found)
 

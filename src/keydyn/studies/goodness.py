@@ -34,6 +34,7 @@ def user_goodness(
     n_surrogates: int = 100,
     n_second: int = 0,
     scale: str = "auto",
+    marginal: str = "exact",
     seed: int = 0,
     n_jobs: int | None = None,
 ) -> dict[str, Any]:
@@ -43,6 +44,7 @@ def user_goodness(
         n_surrogates=n_surrogates,
         n_second=n_second,
         scale=scale,
+        marginal=marginal,
         random_state=stream(seed, "goodness of fit", dataset, user, model, settings),
         n_jobs=n_jobs,
     )
@@ -70,12 +72,14 @@ def goodness_rows(
     n_surrogates: int = 100,
     n_second: int = 0,
     scale: str = "auto",
+    marginal: str = "exact",
     seed: int = 0,
     n_jobs: int | None = None,
     skip: Collection[tuple[Any, str, str]] = (),
 ) -> Iterator[dict[str, Any]]:
     """Every user's tests, one row each as they are done; `skip` names (user, model, settings) done before."""
-    shared = {"n_surrogates": n_surrogates, "n_second": n_second, "scale": scale, "seed": seed}
+    shared: dict[str, Any] = {"n_surrogates": n_surrogates, "n_second": n_second, "seed": seed}
+    shared |= {"scale": scale, "marginal": marginal}
     pieces = [
         {"sequences": sequences, "dataset": dataset, "user": user, "model": model, "settings": chosen}
         | shared
