@@ -15,6 +15,7 @@ help:
 	@echo "make test-all  the slow ones too"
 	@echo "make bench     speed, side by side with other libraries; results in out/bench/"
 	@echo "make lint      ruff and mypy only"
+	@echo "make results   all studies, about a quarter of an hour; writes docs/results.md"
 	@echo "make docs      build the documentation in docs/_build/html"
 	@echo "make clean     remove everything that was made, the environment too"
 
@@ -65,6 +66,13 @@ $(BENCH)/.peers: pyproject.toml
 	    || echo "$$peer cannot be installed here: it is left out of the benchmark"; \
 	done
 	touch $@
+
+# Needs the paper's datasets: KEYDYN_DATA names a folder that has them, or keydyn data fetch downloads them.
+.PHONY: results
+results: $(VENV)/.run
+	$(BIN)/keydyn study all
+	for study in recommended relatives calibration model-choice; do $(BIN)/keydyn study $$study || exit 1; done
+	$(BIN)/python docs/results_page.py out
 
 .PHONY: docs
 docs: $(VENV)/.docs

@@ -38,8 +38,30 @@ SHOWN: dict[str, tuple[str, list[str], dict[str, str]]] = {
         {"penalty": "The rank penalty, key by key", "rejection": "Rejection times"},
     ),
     "recommended": ("What is recommended, and how it was chosen", ["choices", "candidates"], {}),
-    "simulation": ("Simulation study", ["simulation"], {}),
-    "goodness-of-fit": ("Goodness of fit", ["goodness_of_fit"], {}),
+    "simulation": (
+        "Simulation study",
+        ["simulation", "accuracy"],
+        {
+            "simulation": "Residuals of every parameter over the number of events",
+            "errors": "Root mean square errors",
+            "states": "Hidden states found",
+        },
+    ),
+    "goodness-of-fit": (
+        "Goodness of fit",
+        ["goodness_of_fit", "p_values"],
+        {"p_values": "p-values of all users"},
+    ),
+    "calibration": (
+        "How far the test can be trusted",
+        ["calibration", "power"],
+        {"calibration": "p-values where the hypothesis is true", "power": "Wrong hypotheses rejected"},
+    ),
+    "model-choice": (
+        "Model choice",
+        ["model_choice"],
+        {"model_choice": "BIC and held-out likelihood by states, family and smoothing"},
+    ),
     "relatives": ("The relatives", ["relatives"], {}),
 }
 

@@ -86,6 +86,9 @@ def simulation(
 def goodness_of_fit(
     dataset: TextOption = None,
     surrogates: SurrogatesOption = 100,
+    marginal: Annotated[
+        str, typer.Option(help="The model's marginal distribution: exact, printed (the paper's) or states.")
+    ] = "exact",
     data: DataOption = None,
     out: OutOption = None,
     jobs: JobsOption = -1,
@@ -97,12 +100,16 @@ def goodness_of_fit(
 
     Example: `keydyn study goodness-of-fit --dataset fable --data recordings/`
     """
+    from keydyn.model.areas import MARGINALS
     from keydyn.studies.goodness_report import goodness_tests, write_goodness
 
-    def work(texts: Sequence[Text], parts: Parts, tell: Tell) -> pd.DataFrame:
-        return goodness_tests(texts, surrogates, seed, parts, jobs or -1, tell)
+    if marginal not in MARGINALS:
+        raise ValueError(f"--marginal must be one of {', '.join(MARGINALS)}, not {marginal!r}")
 
-    settings = {"seed": seed, "surrogates": surrogates}
+    def work(texts: Sequence[Text], parts: Parts, tell: Tell) -> pd.DataFrame:
+        return goodness_tests(texts, surrogates, marginal, seed, parts, jobs or -1, tell)
+
+    settings = {"seed": seed, "surrogates": surrogates, "marginal": marginal}
     _study("goodness-of-fit", work, write_goodness, dataset, data, out, engine, fresh, settings)
 
 
