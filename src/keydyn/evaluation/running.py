@@ -15,7 +15,7 @@ from keydyn.detectors.population import fit_templates
 from keydyn.engine import Progress
 from keydyn.evaluation.event_ranks import EventRanks
 from keydyn.evaluation.protocols import Protocol, Split
-from keydyn.evaluation.scores import Scores
+from keydyn.evaluation.scores import Mask, Scores
 from keydyn.keystrokes.samples import Samples
 from keydyn.model.arrays import Integers
 from keydyn.model.vocabulary import Types
@@ -108,9 +108,7 @@ def scores_of(
         asked = samples[query]
         raw = np.full((len(asked), len(users)), np.nan)
         raw[:, one.columns] = one.population.score(asked, n_jobs)
-        own = asked.users[:, None] == users[None, :]
-        trials = np.where(own, one.split.genuine[query, None], one.split.impostor[query, None])
-        trials[:, np.setdiff1d(np.arange(len(users)), one.columns)] = False
+        trials = _trials(one, asked.users, users)
         sessions = asked.index.get_level_values("session").to_numpy()
         blocks.append((asked.users, sessions, np.full(len(asked), fold), raw, trials))
     owners, sessions, folds, raw, trials = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
@@ -127,8 +125,18 @@ def ranks_of(enrolled: list[Enrolled], samples: Samples, n_jobs: int | None = No
         scores[:, one.columns] = one.population.score_events(asked, n_jobs)
         sessions = asked.index.get_level_values("session").to_numpy()
         offsets = asked.sequences.offsets
-        blocks.append(EventRanks.of_scores(asked.users, sessions, fold, users, offsets, scores))
+        trials = _trials(one, asked.users, users)
+        blocks.append(EventRanks.of_scores(asked.users, sessions, fold, users, offsets, scores, trials))
     return EventRanks.joined(blocks)
+
+
+def _trials(one: Enrolled, owners: Types, users: Types) -> Mask:
+    """Which comparisons of a split's queries are trials, (Q, U): as genuine or impostor, with a template."""
+    split, query = one.split, one.split.query
+    own = owners[:, None] == users[None, :]
+    trials = np.where(own, split.genuine[query, None], split.impostor[query, None])
+    trials[:, np.setdiff1d(np.arange(len(users)), one.columns)] = False
+    return trials
 
 
 def _keys(protocol: Protocol, pattern: Detector, splits: list[Split], samples: Samples) -> list[list[Key]]:

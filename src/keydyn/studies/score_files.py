@@ -12,15 +12,16 @@ from keydyn.evaluation.scores import Scores
 from keydyn.model.arrays import Integers
 from keydyn.model.vocabulary import Types
 
+COLUMNS = (
+    *("dataset", "detector", "protocol", "normalisation"),
+    *("fold", "user", "session", "reference", "score", "trial"),
+)
 # (dataset, detector) → its scores
 Scored = dict[tuple[str, str], Scores]
 
 
 def score_table(scores: Scores, dataset: str, detector: str, protocol: str) -> pa.Table:
-    """dataset, detector, protocol, normalisation, fold, user, session, reference, score, trial.
-
-    Users and sessions become text, whatever they were.
-    """
+    """A table of `COLUMNS`. Users and sessions become text, whatever they were."""
     q, u = np.nonzero(~np.isnan(scores.raw))
     return pa.table(
         {
