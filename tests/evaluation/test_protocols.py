@@ -182,6 +182,17 @@ def test_templates_that_splits_share_are_fitted_once(typists):
     assert told == list(range(1, 13))
 
 
+@pytest.mark.parametrize("detector", ["manhattan-scaled", "hmm"])
+def test_templates_fitted_a_few_at_a_time_are_the_same(typists, detector, monkeypatch):
+    samples, protocol = Samples.of(typists), OpenSet(LeaveOneOut(), groups=3)
+    whole = score_protocol(protocol, detector, samples)
+    monkeypatch.setattr("keydyn.evaluation.running.EVENTS_AT_A_TIME", 100)
+    told = []
+    few = score_protocol(protocol, detector, samples, progress=told.append)
+    np.testing.assert_array_equal(few.raw, whole.raw)
+    assert told == list(range(1, n_templates(protocol, detector, samples) + 1))
+
+
 def test_a_protocol_says_what_it_is():
     for protocol in (
         LeaveOneOut(),

@@ -114,10 +114,10 @@ class Scores:
         """What `to_frame` made, in the same order of queries; users in the order in which they appear."""
         query = frame.groupby(["fold", "user", "session"], sort=False, observed=True).ngroup().to_numpy()
         # An open set's first fold lacks some templates, so that references alone would be out of order.
-        reference = np.asarray(frame["reference"])
-        seen = pd.unique(np.concatenate([np.asarray(frame["user"]), reference]))
-        users = seen[np.isin(seen, reference)]
-        template = pd.Index(users).get_indexer(pd.Index(reference))
+        owners, references = pd.unique(frame["user"]), pd.unique(frame["reference"])
+        seen = pd.unique(np.concatenate([np.asarray(owners), np.asarray(references)]))
+        users = seen[np.isin(seen, np.asarray(references))]
+        template = pd.Categorical(frame["reference"], categories=users).codes
         first = np.unique(query, return_index=True)[1]
         raw = np.full((len(first), len(users)), np.nan)
         trials = np.zeros(raw.shape, dtype=bool)

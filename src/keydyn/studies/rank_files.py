@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from keydyn.evaluation.event_ranks import EventRanks
-from keydyn.studies.score_files import constant, words
+from keydyn.studies.score_files import constant, frames_of, words
 
 COLUMNS = ("dataset", "detector", "protocol", "fold", "user", "session", "reference", "trial", "ranks")
 # (dataset, detector) → its ranks
@@ -37,8 +37,4 @@ def rank_table(ranks: EventRanks, dataset: str, detector: str, protocol: str) ->
 
 def ranked_of(table: pa.Table) -> Ranked:
     """What `rank_table` made of each dataset and detector, in the table's order."""
-    frame = table.to_pandas()
-    return {
-        (str(dataset), str(detector)): EventRanks.from_frame(part)
-        for (dataset, detector), part in frame.groupby(["dataset", "detector"], sort=False, observed=True)
-    }
+    return {key: EventRanks.from_frame(frame) for key, frame in frames_of(table)}
