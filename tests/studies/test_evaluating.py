@@ -144,6 +144,15 @@ def test_impostors_of_an_open_set_are_never_enrolled(opened):
         assert not set(map(str, users)) & references[fold]
 
 
+def test_many_fits_are_told_before_they_begin(typing, tmp_path, monkeypatch):
+    monkeypatch.setattr("keydyn.commands.evaluate.MANY", 15)
+    result = evaluate(typing, tmp_path / "out", "--detector", "manhattan")
+    assert "leave-one-out fits 16 templates for each detector" in result.stderr
+    result = evaluate(typing, tmp_path / "out", "--detector", "manhattan", "--protocol", "chronological")
+    assert "templates for each" not in result.stderr
+    assert (tmp_path / "out" / "figures" / "marginal_density.pdf").exists()
+
+
 def test_two_users(typing, tmp_path):
     """No open set can be made of two; what is left is there."""
     frame = pd.read_csv(typing)

@@ -35,6 +35,9 @@ from keydyn.commands.study import (
 if TYPE_CHECKING:
     from keydyn.evaluation.tables import Table
 
+# Templates to fit beyond which a protocol with fewer is pointed at.
+MANY = 10_000
+
 
 @fail_clearly
 def evaluate(
@@ -75,10 +78,11 @@ def evaluate(
     """
     from keydyn.detectors import make_detector
     from keydyn.engine import using
+    from keydyn.evaluation.running import n_templates
     from keydyn.studies.evaluating import failures_facts, own_rows, protocol_of, write_evaluation
     from keydyn.studies.outputs import Outputs
     from keydyn.studies.parts import Parts
-    from keydyn.studies.recognition import DETECTORS
+    from keydyn.studies.recognition import DETECTORS, draw_densities
     from keydyn.studies.scoring import rank_rows, score_rows
 
     began = time.perf_counter()
@@ -91,6 +95,14 @@ def evaluate(
     if len(failures.to_acquire) or len(failures.to_enrol):
         typer.secho(f"keydyn: {failures.text()}; the report names them", err=True, fg="yellow")
     folder = out or Path("out/evaluate")
+    n_fits = n_templates(chosen, detectors[0], rows[0].samples)
+    if n_fits > MANY:
+        typer.secho(
+            f"keydyn: {chosen.name} fits {n_fits:,} templates for each detector; --protocol chronological or "
+            "enrolment fits one a user",
+            err=True,
+            fg="yellow",
+        )
     watched = [name for name in detectors if make_detector(name).scores_events]
     n_jobs, parts, ranks = jobs or -1, folder / "parts", None
     outputs = Outputs(folder)
@@ -107,6 +119,7 @@ def evaluate(
             "failures": failures_facts(failures),
         }
         outputs.begin()
+        draw_densities(outputs, rows[:1])
         tables = write_evaluation(outputs, scores, ranks, facts, seed)
         outputs.finish(facts, began)
     show_results(tables, folder, began)
