@@ -13,6 +13,7 @@ from keydyn.evaluation.continuous import (
     Actions,
     Times,
     continuous,
+    has_published_thresholds,
     published_thresholds,
     shared_thresholds,
     transferable_thresholds,
@@ -107,6 +108,7 @@ def test_thresholds_leave_out_what_a_system_cannot_know():
         np.arange(2),
         np.arange(5),
         ranks,
+        np.ones((4, 2), dtype=bool),
     )
     peaks = np.array([[5.0, 20.0], [7.0, 21.0], [22.0, 2.0], [23.0, 3.0]])
     np.testing.assert_array_equal(published_thresholds(queries, peaks)[:, 0], [5, 7, 2, 3])
@@ -140,6 +142,30 @@ def test_users_who_are_not_enrolled_take_no_part():
     assert continuous(last, thresholds=TRANSFERABLE).ania.actions > 0
 
 
+def test_only_trials_count():
+    """The first sample of each user is tried by others alone, the second by its owner alone."""
+    queries, scores = made_up(4, 2)
+    first = queries.sessions == 0
+    trials = np.where(queries.own, ~first[:, None], first[:, None])
+    some = EventRanks.of_scores(
+        queries.owners, queries.sessions, 0, queries.users, queries.offsets, scores, trials
+    )
+    np.testing.assert_array_equal(some.ranks, queries.ranks)
+    found = continuous(some, thresholds=SHARED)
+    events = queries.lengths
+    assert found.anga is not None
+    assert found.anga.actions == events[~first].sum()
+    assert found.ania.actions == 3 * events[first].sum()
+    assert found.left_out == 4
+    # the only genuine level of user u is that of the second sample
+    peaks = np.maximum.reduceat(RankPenalty().levels(some), some.offsets[:-1], axis=0)
+    limits = transferable_thresholds(some, peaks)
+    np.testing.assert_array_equal(limits[first][1:, 0], [peaks[1, 0]] * 3)
+    assert has_published_thresholds(queries)
+    assert not has_published_thresholds(some)
+    assert np.isnan(published_thresholds(some, peaks)[first]).all()
+
+
 def test_one_user_has_no_impostors():
     single = EventRanks(
         np.array([0, 0]),
@@ -148,6 +174,7 @@ def test_one_user_has_no_impostors():
         np.array([0]),
         np.array([0, 2, 4]),
         np.zeros((4, 1), dtype=np.float32),
+        np.ones((2, 1), dtype=bool),
     )
     for kind in (PUBLISHED, TRANSFERABLE, SHARED):
         with pytest.raises(ValueError, match="two users or more"):
@@ -199,7 +226,7 @@ def test_frames_keep_everything(tmp_path):
     whole = EventRanks.joined([other, lacking])
     whole.to_frame().to_parquet(tmp_path / "ranks.parquet")
     back = EventRanks.from_frame(pd.read_parquet(tmp_path / "ranks.parquet"))
-    for name in ("owners", "sessions", "folds", "users", "offsets", "ranks"):
+    for name in ("owners", "sessions", "folds", "users", "offsets", "ranks", "trials"):
         np.testing.assert_array_equal(getattr(back, name), getattr(whole, name))
     assert back.ranks.dtype == np.float32
     assert len(whole.to_frame()) == 12 * 5 + 12 * 4
@@ -214,6 +241,7 @@ def test_ranks_that_do_not_fit_together():
         "users": queries.users,
         "offsets": queries.offsets,
         "ranks": queries.ranks,
+        "trials": queries.trials,
     }
     holed = queries.ranks.copy()
     holed[queries.offsets[1] + 2, 3] = np.nan
@@ -224,6 +252,7 @@ def test_ranks_that_do_not_fit_together():
         ({"owners": queries.owners[:-1]}, "an owner, a session and a fold"),
         ({"ranks": holed}, "user 0, session 1, event 2: the rank of the template of user 3 is NaN"),
         ({"offsets": empty}, "user 0, session 0 has no events"),
+        ({"trials": queries.trials[:-1]}, "trials must have the shape"),
     ):
         with pytest.raises(ValueError, match=message):
             EventRanks(**(given | wrong))

@@ -19,6 +19,7 @@ from keydyn.evaluation.protocols import (
 from keydyn.evaluation.recognition import recognition
 from keydyn.evaluation.running import enrolments, n_templates, score_protocol
 from keydyn.evaluation.scores import Scores, min_max
+from keydyn.evaluation.verification import verification
 from keydyn.keystrokes import Samples
 
 
@@ -136,6 +137,41 @@ def test_an_open_set_knows_nothing_of_its_impostors(typists, detector):
         assert not (scores.trials & ~scores.own)[(scores.folds == group) & ~asked].any()
 
 
+@pytest.mark.parametrize("groups", [2, 3, 10])
+def test_in_an_open_set_each_sample_is_genuine_once_and_an_impostor_once(typists, groups):
+    """Otherwise the rule of three would count a trial again and again. One user has a sample less."""
+    samples = Samples.of(typists[(typists["user"] != 1) | (typists["session"] < 3)])
+    splits = OpenSet(LeaveOneOut(), groups).splits(samples)
+    for kind in ("genuine", "impostor"):
+        assert (sum(getattr(split, kind).astype(int) for split in splits) == 1).all(), kind
+    assert all(split.query.any() for split in splits)
+    scores = score_protocol(OpenSet(LeaveOneOut(), groups), "manhattan", samples)
+    assert (scores.trials & scores.own).sum() == len(samples)
+
+
+def test_an_open_set_needs_a_cohort(typists):
+    with pytest.raises(ValueError, match="3 users in 2 groups leaves 1 enrolled"):
+        OpenSet(LeaveOneOut(), 2).splits(Samples.of(typists[typists["user"] < 3]))
+
+
+def test_two_users_have_no_cohort_without_the_impostor(typists):
+    """One template is left; scaled over itself it would be 0 for every impostor."""
+    scores = score_protocol(LeaveOneOut(), "manhattan", Samples.of(typists[typists["user"] < 2]))
+    found = recognition(scores)
+    assert found["eer_open"].isna().all()
+    assert found[["eer", "eer_raw"]].notna().all(axis=None)
+    with pytest.raises(ValueError, match="an open set needs three users or more"):
+        verification(scores, open_set=True)
+    assert (
+        recognition(score_protocol(LeaveOneOut(), "manhattan", Samples.of(typists)))["eer_open"].notna().all()
+    )
+
+
+def test_shares_that_differ_are_told_apart():
+    """What a protocol says is what finished work is known by."""
+    assert Chronological(0.501).describe() != Chronological(0.504).describe()
+
+
 def test_templates_that_splits_share_are_fitted_once(typists):
     """Without everyone's scales, a template depends on its user's samples alone."""
     samples = Samples.of(typists)
@@ -144,6 +180,17 @@ def test_templates_that_splits_share_are_fitted_once(typists):
     told = []
     enrolments(OpenSet(Enrolment(2), groups=3), "manhattan-scaled", samples, progress=told.append)
     assert told == list(range(1, 13))
+
+
+@pytest.mark.parametrize("detector", ["manhattan-scaled", "hmm"])
+def test_templates_fitted_a_few_at_a_time_are_the_same(typists, detector, monkeypatch):
+    samples, protocol = Samples.of(typists), OpenSet(LeaveOneOut(), groups=3)
+    whole = score_protocol(protocol, detector, samples)
+    monkeypatch.setattr("keydyn.evaluation.running.EVENTS_AT_A_TIME", 100)
+    told = []
+    few = score_protocol(protocol, detector, samples, progress=told.append)
+    np.testing.assert_array_equal(few.raw, whole.raw)
+    assert told == list(range(1, n_templates(protocol, detector, samples) + 1))
 
 
 def test_a_protocol_says_what_it_is():
@@ -182,6 +229,11 @@ def test_a_score_that_is_no_number_is_named(typists):
         score_protocol(LeaveOneOut(), Broken(), Samples.of(typists))
 
 
+def test_a_score_that_is_infinitely_good_is_named():
+    with pytest.raises(ValueError, match=r"user 0, session 0 against the template of user 1 is \+∞"):
+        plain_scores([[0.0, np.inf]], owners=[0])
+
+
 def test_scores_that_are_all_equal_are_worth_nothing():
     found = recognition(plain_scores(np.zeros((2, 2))))
     assert found["eer"].tolist() == [0.5, 0.5]
@@ -216,5 +268,8 @@ def test_an_unknown_impostor_is_not_in_the_cohort():
 def test_scores_survive_the_table(typists):
     scores = score_protocol(OpenSet(Enrolment(2), groups=3), make_detector("manhattan"), Samples.of(typists))
     again = Scores.from_frame(scores.to_frame(), scores.normalisation)
-    for name in ("owners", "sessions", "folds", "users", "raw", "trials"):
+    for name in ("owners", "sessions", "folds"):
         np.testing.assert_array_equal(getattr(again, name), getattr(scores, name))
+    place = [again.users.tolist().index(user) for user in scores.users]
+    for name in ("raw", "trials"):
+        np.testing.assert_array_equal(getattr(again, name)[:, place], getattr(scores, name))

@@ -155,9 +155,14 @@ def test_a_crash_midway_leaves_what_was_finished_and_nothing_half(row, counting,
 def test_a_spoilt_part_is_made_anew(row, counting, tmp_path):
     score_rows([row], [Counting()], Parts(tmp_path))
     path = tmp_path / "typed-counting.parquet"
-    path.write_bytes(path.read_bytes()[:100])
+    whole = path.read_bytes()
+    path.write_bytes(whole[:100])
     score_rows([row], [Counting()], Parts(tmp_path))
     assert counting.fits == 24
+    # Spoilt in the middle: it still tells what it was made from.
+    path.write_bytes(whole[:4] + bytes(len(whole) // 4) + whole[4 + len(whole) // 4 :])
+    score_rows([row], [Counting()], Parts(tmp_path))
+    assert counting.fits == 36
 
 
 def test_progress_ends_at_the_whole(row, tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -33,6 +34,9 @@ from keydyn.commands.study import (
 
 if TYPE_CHECKING:
     from keydyn.evaluation.tables import Table
+
+# Templates to fit beyond which a protocol with fewer is pointed at.
+MANY = 10_000
 
 
 @fail_clearly
@@ -74,31 +78,48 @@ def evaluate(
     """
     from keydyn.detectors import make_detector
     from keydyn.engine import using
+    from keydyn.evaluation.running import n_templates
     from keydyn.studies.evaluating import failures_facts, own_rows, protocol_of, write_evaluation
     from keydyn.studies.outputs import Outputs
     from keydyn.studies.parts import Parts
-    from keydyn.studies.recognition import DETECTORS
+    from keydyn.studies.recognition import DETECTORS, draw_densities
     from keydyn.studies.scoring import rank_rows, score_rows
 
     began = time.perf_counter()
     detectors = known_detectors(detector) or list(DETECTORS)
     chosen = protocol_of(protocol, enrol, share, groups)
-    keystrokes = Reading(file, unit, columns, separator, sort, clean).keystrokes()
+    reading = Reading(file, unit, columns, separator, sort, clean)
+    keystrokes = reading.keystrokes()
     used = tuple(name.strip() for name in sensors.split(",") if name.strip())
     rows, failures = own_rows(file, keystrokes, chosen, used, groups)
     if len(failures.to_acquire) or len(failures.to_enrol):
         typer.secho(f"keydyn: {failures.text()}; the report names them", err=True, fg="yellow")
     folder = out or Path("out/evaluate")
+    n_fits = n_templates(chosen, detectors[0], rows[0].samples)
+    if n_fits > MANY:
+        typer.secho(
+            f"keydyn: {chosen.name} fits {n_fits:,} templates for each detector; --protocol chronological or "
+            "enrolment fits one a user",
+            err=True,
+            fg="yellow",
+        )
     watched = [name for name in detectors if make_detector(name).scores_events]
     n_jobs, parts, ranks = jobs or -1, folder / "parts", None
+    outputs = Outputs(folder)
     with using(engine), share_bar() as tell:
         scores = score_rows(rows, detectors, Parts(parts, fresh), n_jobs, tell)
         if watched:
             ranks = rank_rows(rows[:1], watched, Parts(parts / "ranks", fresh), n_jobs, tell)
         tell("tables and figures", 1.0)
         facts = facts_of("evaluate", rows, detectors, seed, scores)
-        facts |= {"file": file.name, "sensors": list(used), "failures": failures_facts(failures)}
-        outputs = Outputs(folder)
+        facts |= {
+            "file": file.name,
+            "reading": {**asdict(reading), "file": file.name},
+            "sensors": list(used),
+            "failures": failures_facts(failures),
+        }
+        outputs.begin()
+        draw_densities(outputs, rows[:1])
         tables = write_evaluation(outputs, scores, ranks, facts, seed)
         outputs.finish(facts, began)
     show_results(tables, folder, began)
@@ -135,14 +156,16 @@ def _rebuilt(folder: Path, facts: dict[str, Any]) -> list[Table]:
     from keydyn.studies.continuous import write_continuous
     from keydyn.studies.evaluating import write_evaluation
     from keydyn.studies.outputs import RANKS, SCORES, Outputs, read_table
+    from keydyn.studies.rank_files import COLUMNS as RANK_COLUMNS
     from keydyn.studies.recognition import write_recognition
+    from keydyn.studies.score_files import COLUMNS as SCORE_COLUMNS
 
     outputs, seed, study = Outputs(folder), int(facts.get("seed", 0)), facts["study"]
     if study == "recognition":
-        return write_recognition(outputs, read_table(folder / SCORES), facts, seed)
+        return write_recognition(outputs, read_table(folder / SCORES, SCORE_COLUMNS), facts, seed)
     if study == "continuous":
-        return write_continuous(outputs, read_table(folder / RANKS), facts, seed)
+        return write_continuous(outputs, read_table(folder / RANKS, RANK_COLUMNS), facts, seed)
     if study == "evaluate":
-        ranks = read_table(folder / RANKS) if (folder / RANKS).exists() else None
-        return write_evaluation(outputs, read_table(folder / SCORES), ranks, facts, seed)
+        ranks = read_table(folder / RANKS, RANK_COLUMNS) if (folder / RANKS).exists() else None
+        return write_evaluation(outputs, read_table(folder / SCORES, SCORE_COLUMNS), ranks, facts, seed)
     raise ValueError(f"the study {study!r} has no scores to build its report from; run it again")

@@ -132,7 +132,7 @@ def continuous(
     levels = way.levels(queries)
     peaks = np.maximum.reduceat(levels, queries.offsets[:-1], axis=0)
     limits = LIMITS[thresholds](queries, peaks)
-    counted = queries.enrolled & ~np.isnan(limits)
+    counted = queries.trials & ~np.isnan(limits)
     genuine, impostor = counted & queries.own, counted & ~queries.own
     if not impostor.any():
         raise ValueError(
@@ -169,9 +169,18 @@ def continuous(
     )
 
 
+def has_published_thresholds(queries: EventRanks) -> bool:
+    """Whether some query is tried by its owner and by others: no other has a published threshold.
+
+    In an open set, where the impostor has no template, there is none.
+    """
+    own = queries.own
+    return bool(((queries.trials & own).any(axis=1) & (queries.trials & ~own).any(axis=1)).any())
+
+
 def published_thresholds(queries: EventRanks, peaks: Floats) -> Floats:
     """The owner's largest level on the query, whoever is claimed, (S, U); NaN where there is no owner."""
-    own = queries.own & queries.enrolled
+    own = queries.own & queries.trials
     level = np.where(own.any(axis=1), peaks[np.arange(len(peaks)), np.argmax(own, axis=1)], np.nan)
     return np.repeat(level[:, None], peaks.shape[1], axis=1)
 
@@ -179,7 +188,7 @@ def published_thresholds(queries: EventRanks, peaks: Floats) -> Floats:
 def transferable_thresholds(queries: EventRanks, peaks: Floats) -> Floats:
     """The largest level of the claimed user's samples other than the query, (S, U); NaN without any."""
     limits = np.full(peaks.shape, np.nan)
-    own = queries.own & queries.enrolled
+    own = queries.own & queries.trials
     for u in range(peaks.shape[1]):
         samples = np.flatnonzero(own[:, u])
         if len(samples) == 0:
@@ -197,7 +206,7 @@ def shared_thresholds(queries: EventRanks, peaks: Floats, share: float = GENUINE
     NaN where a user is alone. What is left out is the claimed user's: nothing of theirs is known but the
     template.
     """
-    own = queries.own & queries.enrolled
+    own = queries.own & queries.trials
     levels, owner = peaks[own], np.nonzero(own)[1]
     limits = np.full(peaks.shape, np.nan)
     for u in range(peaks.shape[1]):

@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from keydyn.evaluation.penalty import ranks
+from keydyn.evaluation.scores import Mask
 from keydyn.model.arrays import Floats, Integers
 from keydyn.model.vocabulary import Types
 
@@ -27,6 +28,8 @@ class EventRanks:
     users : (U,) whose templates
     offsets : (S + 1,) where each query's events begin
     ranks : (N, U), whole numbers and halves; NaN where the user is not enrolled in that fold
+    trials : (S, U) which comparisons are trials, genuine or impostor: ranks are among all templates, but a
+        protocol need not try every query against every template
     """
 
     owners: Types
@@ -35,6 +38,7 @@ class EventRanks:
     users: Types
     offsets: Integers
     ranks: Singles
+    trials: Mask
 
     def __post_init__(self) -> None:
         shape = (int(self.offsets[-1]), len(self.users))
@@ -43,6 +47,9 @@ class EventRanks:
         parts = (self.owners, self.sessions, self.folds)
         if len(self.owners) == 0 or any(len(part) != len(self.offsets) - 1 for part in parts):
             raise ValueError("there must be a query or more, each with an owner, a session and a fold")
+        shape = (len(self.owners), len(self.users))
+        if self.trials.shape != shape:
+            raise ValueError(f"trials must have the shape {shape}, not {self.trials.shape}")
         if (self.lengths < 1).any():
             raise ValueError(f"{self._name(int(np.argmin(self.lengths)))} has no events")
         partly = np.isnan(self.ranks) != np.repeat(~self.enrolled, self.lengths, axis=0)
@@ -53,6 +60,9 @@ class EventRanks:
                 f"{self._name(s)}, event {n - int(self.offsets[s])}: the rank of the template of user "
                 f"{self.users[u]} is NaN, though others of the query are not"
             )
+        if (self.trials & ~self.enrolled).any():
+            s, u = (int(place) for place in np.argwhere(self.trials & ~self.enrolled)[0])
+            raise ValueError(f"{self._name(s)}: a trial, but user {self.users[u]} has no template")
 
     @classmethod
     def of_scores(
@@ -63,11 +73,17 @@ class EventRanks:
         users: Types,
         offsets: Integers,
         event_scores: Floats,
+        trials: Mask | None = None,
     ) -> EventRanks:
-        """From the event scores (N, U) of one fold; a column of NaN is a user without a template."""
+        """From the event scores (N, U) of one fold; a column of NaN is a user without a template.
+
+        Without `trials` (S, U) every query is tried against every template.
+        """
         enrolled = np.asarray(~np.isnan(event_scores).all(axis=0))
         ranked = ranks(event_scores, enrolled).astype(np.float32)
-        return cls(owners, sessions, np.full(len(owners), fold, dtype=np.int64), users, offsets, ranked)
+        tried = np.tile(enrolled, (len(owners), 1)) if trials is None else trials
+        folds = np.full(len(owners), fold, dtype=np.int64)
+        return cls(owners, sessions, folds, users, offsets, ranked, tried)
 
     @classmethod
     def joined(cls, parts: Sequence[EventRanks]) -> EventRanks:
@@ -84,6 +100,7 @@ class EventRanks:
             parts[0].users,
             _offsets(lengths),
             np.concatenate([part.ranks for part in parts]),
+            np.concatenate([part.trials for part in parts]),
         )
 
     @property
@@ -92,18 +109,18 @@ class EventRanks:
         return np.diff(self.offsets)
 
     @property
-    def own(self) -> NDArray[np.bool_]:
+    def own(self) -> Mask:
         """Which template is the owner's, (S, U)."""
-        own: NDArray[np.bool_] = self.owners[:, None] == self.users[None, :]
+        own: Mask = self.owners[:, None] == self.users[None, :]
         return own
 
     @property
-    def enrolled(self) -> NDArray[np.bool_]:
+    def enrolled(self) -> Mask:
         """Which users have a template in the query's fold, (S, U)."""
         return np.asarray(~np.isnan(self.ranks[self.offsets[:-1]]))
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a query and template: fold, user, session, reference, ranks (an array, one an event)."""
+        """One row a query and template: fold, user, session, reference, trial, ranks (one an event)."""
         enrolled = self.enrolled
         s, u = np.nonzero(enrolled)
         rows: list[Singles] = []
@@ -116,6 +133,7 @@ class EventRanks:
                 "user": self.owners[s],
                 "session": self.sessions[s],
                 "reference": self.users[u],
+                "trial": self.trials[s, u],
                 "ranks": pd.Series(rows, dtype=object),
             }
         )
@@ -138,6 +156,8 @@ class EventRanks:
         starts = np.cumsum(row_lengths) - row_lengths
         event = np.arange(row_lengths.sum()) + np.repeat(offsets[query] - starts, row_lengths)
         found[event, np.repeat(template, row_lengths)] = np.concatenate(column)
+        trials = np.zeros((len(first), len(users)), dtype=bool)
+        trials[query, template] = frame["trial"]
         queries = frame.iloc[first]
         return cls(
             np.asarray(queries["user"]),
@@ -146,6 +166,7 @@ class EventRanks:
             users,
             offsets,
             found,
+            trials,
         )
 
     def _name(self, s: int) -> str:

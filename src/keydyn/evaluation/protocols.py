@@ -195,7 +195,8 @@ class Chronological(Protocol):
     @property
     def split(self) -> str:
         return (
-            f"the first {self.share:.0%} of each user's samples (at least one) train, later ones are queries"
+            f"the first {100 * self.share:.12g} % of each user's samples in the order given (at least one) "
+            "train, later ones are queries"
         )
 
     def divided(self, samples: Samples) -> list[Split]:
@@ -235,7 +236,8 @@ class OpenSet(Protocol):
     """Another protocol, but every impostor is unknown to the system.
 
     Users are dealt into groups. Each group in turn is not enrolled, is in no cohort and lends no scale, and
-    its queries are the impostors. Genuine queries come from all who are enrolled.
+    its queries are the impostors. Genuine queries are those of the next group, which is enrolled: so each
+    sample is genuine once and an impostor once, and no trial is counted twice.
     """
 
     inner: Protocol = field(default_factory=LeaveOneOut)
@@ -254,8 +256,8 @@ class OpenSet(Protocol):
         object.__setattr__(
             self,
             "impostors",
-            f"open set: users in {self.groups} groups, each in turn unknown to the system: not enrolled, "
-            "in no cohort, and no scale learnt from them",
+            f"open set: users in {self.groups} groups (of one user, if they are fewer), each in turn unknown "
+            "to the system: not enrolled, in no cohort, and no scale learnt from them",
         )
 
     @property
@@ -266,12 +268,25 @@ class OpenSet(Protocol):
         codes, users = pd.factorize(samples.users)
         if len(users) < 3:
             raise ValueError(f"an open set needs 3 users or more; there are {len(users)}")
-        group = codes % min(self.groups, len(users))
-        return [
-            Split(split.train & (group != g), split.genuine & (group != g), split.impostor & (group == g))
+        n_groups = min(self.groups, len(users))
+        group = codes % n_groups
+        enrolled = len(users) - int(np.bincount(np.arange(len(users)) % n_groups).max())
+        if enrolled < 2:
+            raise ValueError(
+                f"an open set of {len(users)} users in {n_groups} groups leaves {enrolled} enrolled, who is "
+                "no cohort: more groups are needed"
+            )
+        splits = [
+            Split(
+                split.train & (group != g),
+                split.genuine & (group == (g + 1) % n_groups),
+                split.impostor & (group == g),
+            )
             for split in self.inner.divided(samples)
-            for g in range(int(group.max()) + 1)
+            for g in range(n_groups)
         ]
+        # Where users have unequally many samples, a late one may be nobody's in these groups.
+        return [split for split in splits if split.query.any()]
 
 
 def user_counts(samples: Samples) -> tuple[Integers, Integers]:

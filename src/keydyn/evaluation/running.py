@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+from hashlib import blake2b
 
 import numpy as np
 import pandas as pd
@@ -15,13 +16,17 @@ from keydyn.detectors.population import fit_templates
 from keydyn.engine import Progress
 from keydyn.evaluation.event_ranks import EventRanks
 from keydyn.evaluation.protocols import Protocol, Split
-from keydyn.evaluation.scores import Scores
+from keydyn.evaluation.scores import Mask, Scores
 from keydyn.keystrokes.samples import Samples
 from keydyn.model.arrays import Integers
 from keydyn.model.vocabulary import Types
 
-# A template is known by the split whose samples scaled it (−1: all), its user, and its training samples.
+# A template is known by the split whose samples scaled it (−1: all), its user, and a digest of which samples
+# it learns from: the list itself would be as long for each template as the user has samples.
 Key = tuple[int, int, bytes]
+# Templates whose training samples have so many events together are fitted at a time: what they learn from is
+# copied, and leaving one out of n copies nearly everything n times.
+EVENTS_AT_A_TIME = 4_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,14 +77,15 @@ def enrolments(
     templates: dict[Key, Detector] = {}
     for scaled_by in dict.fromkeys(key[0] for of_split in keys for key in of_split):
         everyone = samples if scaled_by < 0 else samples[splits[scaled_by].train]
-        wanted = list(dict.fromkeys(key for of_split in keys for key in of_split if key[0] == scaled_by))
-        groups = [samples[np.frombuffer(which, dtype=np.int64)] for _, _, which in wanted]
-        told = None if progress is None else _counting_on(progress, len(templates))
-        with warnings.catch_warnings():
-            # Published settings have a limit that some fits reach; `n_limited` counts them.
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            fitted = fit_templates(pattern.prepare(everyone), groups, n_jobs, told)
-        templates.update(zip(wanted, fitted, strict=True))
+        prepared = pattern.prepare(everyone)
+        for batch in _batches(keys, splits, samples, scaled_by):
+            groups = [samples[which] for which in batch.values()]
+            told = None if progress is None else _counting_on(progress, len(templates))
+            with warnings.catch_warnings():
+                # Published settings have a limit that some fits reach; `n_limited` counts them.
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                fitted = fit_templates(prepared, groups, n_jobs, told)
+            templates.update(zip(batch, fitted, strict=True))
     users: Types = pd.unique(samples.users)
     return [
         Enrolled(
@@ -108,9 +114,7 @@ def scores_of(
         asked = samples[query]
         raw = np.full((len(asked), len(users)), np.nan)
         raw[:, one.columns] = one.population.score(asked, n_jobs)
-        own = asked.users[:, None] == users[None, :]
-        trials = np.where(own, one.split.genuine[query, None], one.split.impostor[query, None])
-        trials[:, np.setdiff1d(np.arange(len(users)), one.columns)] = False
+        trials = _trials(one, asked.users, users)
         sessions = asked.index.get_level_values("session").to_numpy()
         blocks.append((asked.users, sessions, np.full(len(asked), fold), raw, trials))
     owners, sessions, folds, raw, trials = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
@@ -127,22 +131,61 @@ def ranks_of(enrolled: list[Enrolled], samples: Samples, n_jobs: int | None = No
         scores[:, one.columns] = one.population.score_events(asked, n_jobs)
         sessions = asked.index.get_level_values("session").to_numpy()
         offsets = asked.sequences.offsets
-        blocks.append(EventRanks.of_scores(asked.users, sessions, fold, users, offsets, scores))
+        trials = _trials(one, asked.users, users)
+        blocks.append(EventRanks.of_scores(asked.users, sessions, fold, users, offsets, scores, trials))
     return EventRanks.joined(blocks)
+
+
+def _trials(one: Enrolled, owners: Types, users: Types) -> Mask:
+    """Which comparisons of a split's queries are trials, (Q, U): as genuine or impostor, with a template."""
+    split, query = one.split, one.split.query
+    own = owners[:, None] == users[None, :]
+    trials = np.where(own, split.genuine[query, None], split.impostor[query, None])
+    trials[:, np.setdiff1d(np.arange(len(users)), one.columns)] = False
+    return trials
 
 
 def _keys(protocol: Protocol, pattern: Detector, splits: list[Split], samples: Samples) -> list[list[Key]]:
     """The templates of each split, in the order of users."""
     codes = pd.factorize(samples.users)[0]
     by_split = pattern.needs_everyone and protocol.prepared_on == "training samples"
-    return [list(_keys_of(split, codes, n if by_split else -1)) for n, split in enumerate(splits)]
+    return [
+        [
+            (n if by_split else -1, user, blake2b(which.tobytes(), digest_size=16).digest())
+            for user, which in _training(split, codes)
+        ]
+        for n, split in enumerate(splits)
+    ]
 
 
-def _keys_of(split: Split, codes: Integers, scaled_by: int) -> Iterator[Key]:
-    for user in range(int(codes.max()) + 1):
-        which = np.flatnonzero(split.train & (codes == user))
-        if len(which):
-            yield scaled_by, user, which.astype(np.int64).tobytes()
+def _training(split: Split, codes: Integers) -> Iterator[tuple[int, Integers]]:
+    """Each user who is enrolled, and which samples that user's template learns from."""
+    train = np.flatnonzero(split.train)
+    train = train[np.argsort(codes[train], kind="stable")]
+    users, begins = np.unique(codes[train], return_index=True)
+    yield from zip(users.tolist(), np.split(train, begins[1:]), strict=True)
+
+
+def _batches(
+    keys: list[list[Key]], splits: list[Split], samples: Samples, scaled_by: int
+) -> Iterator[dict[Key, Integers]]:
+    """Each template that this scales, once, with the samples that it learns from; not too many at a time."""
+    codes, lengths = pd.factorize(samples.users)[0], samples.sequences.lengths
+    seen: set[Key] = set()
+    batch: dict[Key, Integers] = {}
+    events = 0
+    for n in range(len(splits)) if scaled_by < 0 else [scaled_by]:
+        for key, (_, which) in zip(keys[n], _training(splits[n], codes), strict=True):
+            if key in seen:
+                continue
+            seen.add(key)
+            batch[key] = which
+            events += int(lengths[which].sum())
+            if events >= EVENTS_AT_A_TIME:
+                yield batch
+                batch, events = {}, 0
+    if batch:
+        yield batch
 
 
 def _counting_on(progress: Progress, before: int) -> Progress:

@@ -45,12 +45,13 @@ class Scores:
         shape = (len(self.owners), len(self.users))
         if self.raw.shape != shape or self.trials.shape != shape:
             raise ValueError(f"scores must have the shape {shape}, not {self.raw.shape}")
-        wrong = self.trials & np.isnan(self.raw)
+        wrong = self.trials & (np.isnan(self.raw) | np.isposinf(self.raw))
         if wrong.any():
             q, u = (int(place) for place in np.argwhere(wrong)[0])
+            problem = "NaN" if np.isnan(self.raw[q, u]) else "+∞"
             raise ValueError(
                 f"the score of user {self.owners[q]}, session {self.sessions[q]} "
-                f"against the template of user {self.users[u]} is NaN"
+                f"against the template of user {self.users[u]} is {problem}"
             )
 
     @property
@@ -74,6 +75,14 @@ class Scores:
             return self.raw
         own = self.own
         return np.where(own, min_max(self.raw), min_max(np.where(own, np.nan, self.raw)))
+
+    @property
+    def has_open_set(self) -> bool:
+        """Whether every impostor meets two templates or more besides their own, or nothing is normalised."""
+        own = self.own
+        cohort = (~np.isnan(self.raw) & ~own).sum(axis=1)
+        tried = (self.trials & ~own).any(axis=1)
+        return self.normalisation == "none" or bool((cohort[tried] > 1).all())
 
     @property
     def identified(self) -> Mask:
@@ -102,13 +111,13 @@ class Scores:
 
     @classmethod
     def from_frame(cls, frame: pd.DataFrame, normalisation: str = "min-max") -> Scores:
-        """What `to_frame` made, in the same order of queries and templates."""
+        """What `to_frame` made, in the same order of queries; users in the order in which they appear."""
         query = frame.groupby(["fold", "user", "session"], sort=False, observed=True).ngroup().to_numpy()
-        # An open set's first fold lacks some templates; their users come in the order of the queries.
-        reference = np.asarray(frame["reference"])
-        seen = pd.unique(np.concatenate([np.asarray(frame["user"]), reference]))
-        users = seen[np.isin(seen, reference)]
-        template = pd.Index(users).get_indexer(pd.Index(reference))
+        # An open set's first fold lacks some templates, so that references alone would be out of order.
+        owners, references = pd.unique(frame["user"]), pd.unique(frame["reference"])
+        seen = pd.unique(np.concatenate([np.asarray(owners), np.asarray(references)]))
+        users = seen[np.isin(seen, np.asarray(references))]
+        template = pd.Categorical(frame["reference"], categories=users).codes
         first = np.unique(query, return_index=True)[1]
         raw = np.full((len(first), len(users)), np.nan)
         trials = np.zeros(raw.shape, dtype=bool)

@@ -87,6 +87,11 @@ def verification(
 
     `open_set` takes the scores as they are when the impostor is unknown to the system.
     """
+    if open_set and not scores.has_open_set:
+        raise ValueError(
+            "without the impostor's own template a single one is left, and scores cannot be scaled over it: "
+            "an open set needs three users or more"
+        )
     values, own_template = scores.open_set if open_set else scores.normalised, scores.own
     is_genuine, is_impostor = scores.trials & own_template, scores.trials & ~own_template
     tried = is_genuine.any(axis=0) & is_impostor.any(axis=0)

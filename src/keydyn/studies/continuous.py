@@ -9,7 +9,14 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from keydyn.evaluation.continuous import PUBLISHED, SHARED, TRANSFERABLE, Continuous, continuous
+from keydyn.evaluation.continuous import (
+    PUBLISHED,
+    SHARED,
+    TRANSFERABLE,
+    Continuous,
+    continuous,
+    has_published_thresholds,
+)
 from keydyn.evaluation.lockout import PenaltyAndReward, RankPenalty, Watching
 from keydyn.evaluation.names import dataset_name, detector_name
 from keydyn.evaluation.penalty import WINDOW, first_above
@@ -38,7 +45,7 @@ def write_continuous(
     """All tables, figures and the report from the ranks; the paper's table, for the terminal."""
     ranked = ranked_of(table)
     outputs.ranks(table)
-    section, tables = continuous_section(outputs, ranked, seed)
+    section, tables = continuous_section(outputs, ranked, facts, seed)
     lead = [
         "Is it still the same person? After each key all templates are ranked by how well they foretold "
         f"it. The claimed one's ranks of the last {WINDOW} keys add up to a penalty; above a threshold the "
@@ -48,17 +55,35 @@ def write_continuous(
     return tables[:1]
 
 
-def continuous_section(outputs: Outputs, ranked: Ranked, seed: int) -> tuple[Section, list[Table]]:
+def continuous_section(
+    outputs: Outputs, ranked: Ranked, facts: Mapping[str, Any], seed: int
+) -> tuple[Section, list[Table]]:
     """The section on continuous verification, its files written."""
     found = {
         (key, way.name, thresholds): continuous(ranks, way, thresholds, seed=seed)
         for key, ranks in ranked.items()
         for way, thresholds in WAYS
+        if thresholds != PUBLISHED or has_published_thresholds(ranks)
     }
-    published = {key: found[key, RankPenalty.name, PUBLISHED] for key in ranked}
-    tables = [outputs.table(one) for one in (rejection_table(published), watching_table(found))]
-    figures = [_rejection(outputs, ranked, published), *_penalty(outputs, ranked)]
-    return Section("Continuous verification", (), tables, figures), tables
+    published = {key: of for (key, _, thresholds), of in found.items() if thresholds == PUBLISHED}
+    told, figures = "", _penalty(outputs, ranked)
+    tables = [watching_table(found, impostors_of(facts, ranked))]
+    if published:
+        tables = [rejection_table(published), *tables]
+        figures = [_rejection(outputs, published), *figures]
+    else:
+        told = (
+            "The published thresholds are the owner's largest level on the sample that an impostor tries. "
+            "By this protocol no sample has both, so there is no average maximum rejection time."
+        )
+    return Section("Continuous verification", [told], [outputs.table(one) for one in tables], figures), tables
+
+
+def impostors_of(facts: Mapping[str, Any], ranked: Ranked) -> str:
+    """Who the impostors of these datasets are, in sentences."""
+    protocols = facts.get("protocols", {})
+    texts = dict.fromkeys(protocols[name]["impostors"] for name, _ in ranked if name in protocols)
+    return " ".join(text[0].upper() + text[1:] + "." for text in texts)
 
 
 def rejection_table(found: Mapping[Key, Continuous]) -> Table:
@@ -81,7 +106,7 @@ def rejection_table(found: Mapping[Key, Continuous]) -> Table:
     )
 
 
-def watching_table(found: Mapping[tuple[Key, str, str], Continuous]) -> Table:
+def watching_table(found: Mapping[tuple[Key, str, str], Continuous], impostors: str = "") -> Table:
     """Both ways to watch a session, at thresholds that are known beforehand and at the published ones."""
     rows, shown = [], []
     for ((dataset, detector), way, thresholds), of in found.items():
@@ -118,14 +143,14 @@ def watching_table(found: Mapping[tuple[Key, str, str], Continuous]) -> Table:
         "maximum of that user's other samples; shared, the level that 95 % of other users' genuine samples "
         "stay below. ANIA and ANGA: average number of impostor and genuine actions between lock-outs. "
         "Penalty and reward: trust after Bours, from the share of other templates that the claimed one "
-        "beats at each key.",
+        f"beats at each key. {impostors}".strip(),
         pd.DataFrame(rows).astype(dict.fromkeys(numbers, np.float64)),
         pd.DataFrame(shown, columns=headings),
         labels=4,
     )
 
 
-def _rejection(outputs: Outputs, ranked: Ranked, found: Mapping[Key, Continuous]) -> Picture:
+def _rejection(outputs: Outputs, found: Mapping[Key, Continuous]) -> Picture:
     panels: dict[str, dict[str, Any]] = {}
     for (dataset, detector), figures in found.items():
         times = figures.per_sample["rejection_time"].dropna().to_numpy(dtype=np.float64)
@@ -139,16 +164,17 @@ def _rejection(outputs: Outputs, ranked: Ranked, found: Mapping[Key, Continuous]
 
 
 def _penalty(outputs: Outputs, ranked: Ranked) -> list[Picture]:
-    """The paper's example: the longest recordings, the POHMM, the first sample of the first user."""
+    """The paper's example: the longest recordings, the POHMM, the first sample that its owner tries."""
     keys = [key for key in ranked if key[1] == "pohmm"] or list(ranked)
     dataset, detector = max(keys, key=lambda key: int(ranked[key].lengths.max()))
     ranks = ranked[dataset, detector]
-    levels = RankPenalty().levels(ranks)[: ranks.offsets[1]]
-    own = ranks.own[0]
-    genuine, others = levels[:, own][:, 0], levels[:, ~own & ranks.enrolled[0]]
+    first = int(np.argmax((ranks.own & ranks.trials).any(axis=1)))
+    levels = RankPenalty().levels(ranks)[ranks.offsets[first] : ranks.offsets[first + 1]]
+    own = ranks.own[first]
+    genuine, others = levels[:, own][:, 0], levels[:, ~own & ranks.enrolled[first]]
     threshold = float(genuine.max())
     times = [first_above(others[:, place], threshold) for place in range(others.shape[1])]
-    title = f"{dataset_name(dataset)}, {detector_name(detector)}, user {ranks.owners[0]}"
+    title = f"{dataset_name(dataset)}, {detector_name(detector)}, user {ranks.owners[first]}"
     return [
         outputs.figure(
             penalty_figure(genuine, others, threshold, title),

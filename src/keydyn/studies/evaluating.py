@@ -25,6 +25,7 @@ from keydyn.evaluation.tables import Table, plain_table
 from keydyn.keystrokes.samples import Samples
 from keydyn.studies.continuous import continuous_section
 from keydyn.studies.outputs import Outputs
+from keydyn.studies.published import DATASETS
 from keydyn.studies.rank_files import ranked_of
 from keydyn.studies.recognition import lead_of, recognition_sections
 from keydyn.studies.report import Section
@@ -66,9 +67,11 @@ def own_rows(
             f"there {'is' if users == 1 else 'are'} {users} ({failures.text()})"
         )
     sums = {path.name: checksum(path)}
-    rows = [Row(path.stem, kept, protocol, sums, "ours")]
+    # A file of one's own that is called as one of the paper's datasets is not that dataset.
+    name = path.name if path.stem in DATASETS else path.stem
+    rows = [Row(name, kept, protocol, sums, "ours")]
     if not isinstance(protocol, OpenSet) and users > 2:
-        rows.append(Row(path.stem + OPEN, kept, OpenSet(protocol, groups), sums, "ours"))
+        rows.append(Row(name + OPEN, kept, OpenSet(protocol, groups), sums, "ours"))
     return rows, failures
 
 
@@ -79,7 +82,7 @@ def write_evaluation(
     sections, shown = recognition_sections(outputs, scores, facts, seed)
     if ranks is not None:
         outputs.ranks(ranks)
-        section, tables = continuous_section(outputs, ranked_of(ranks), seed)
+        section, tables = continuous_section(outputs, ranked_of(ranks), facts, seed)
         sections.append(section)
         shown = [*shown, tables[0]]
     sections.append(_failures(outputs, facts))

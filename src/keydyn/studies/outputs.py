@@ -23,6 +23,12 @@ from keydyn.studies.files import write_json, write_parquet
 from keydyn.studies.report import Picture, Section, write_report
 
 SCORES, RANKS, RUN, REPORT = "scores.parquet", "ranks.parquet", "run.json", "report.html"
+# What the studies of recognition can leave, by name: a folder may hold other people's files too.
+TABLES = (
+    *("identification", "verification", "recognition", "ranks", "open_set", "error_rates", "recommended"),
+    *("continuous", "watching", "failures_to_acquire", "failures_to_enrol"),
+)
+FIGURES = ("roc", "det", "cmc", "open_set", "marginal_density", "rejection", "penalty")
 LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn", "pandas")
 
 
@@ -31,6 +37,15 @@ class Outputs:
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
+        # A folder that cannot be is told now, not after an hour of work.
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    def begin(self) -> None:
+        """Take away what an earlier run left, run.json first: none of it can be taken for this run's."""
+        tables = [f"tables/{name}{ending}" for name in TABLES for ending in (".csv", ".md", ".tex")]
+        figures = [f"figures/{name}{ending}" for name in FIGURES for ending in (".pdf", ".png")]
+        for name in (RUN, REPORT, SCORES, RANKS, *tables, *figures):
+            (self.folder / name).unlink(missing_ok=True)
 
     def table(self, table: Table) -> Table:
         """Write it as CSV, Markdown and LaTeX."""
@@ -89,9 +104,13 @@ def environment() -> dict[str, Any]:
     }
 
 
-def read_table(path: Path) -> pa.Table:
+def read_table(path: Path, columns: Sequence[str]) -> pa.Table:
     """Scores or ranks of a finished study; a `ValueError` says what is wrong with the file."""
     try:
-        return pq.read_table(path)
-    except (OSError, pa.ArrowInvalid) as error:
+        table = pq.read_table(path)
+    except (OSError, pa.ArrowException) as error:
         raise ValueError(f"{path} cannot be read: {error}") from None
+    absent = [name for name in columns if name not in table.column_names]
+    if absent or len(table) == 0:
+        raise ValueError(f"{path} cannot be used: it has no {f'column {absent[0]}' if absent else 'rows'}")
+    return table

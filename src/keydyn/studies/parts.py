@@ -37,7 +37,10 @@ class Parts:
     def get(self, name: str, inputs: Mapping[str, Any], make: Callable[[], pa.Table]) -> pa.Table:
         """The part: read if it is there, otherwise made and kept."""
         if self.has(name, inputs):
-            return pq.read_table(self._path(name))
+            try:
+                return pq.read_table(self._path(name))
+            except (OSError, pa.ArrowException):
+                pass  # spoilt where it does not tell its inputs: made anew
         table = make()
         metadata = {**(table.schema.metadata or {}), INPUTS: _recorded(inputs)}
         with replacing(self._path(name)) as temporary:
@@ -50,7 +53,7 @@ class Parts:
     def _read_inputs(self, name: str) -> bytes | None:
         try:
             recorded = (pq.read_schema(self._path(name)).metadata or {}).get(INPUTS)
-        except (OSError, pa.ArrowInvalid):
+        except (OSError, pa.ArrowException):
             return None
         return None if recorded is None else bytes(recorded)
 

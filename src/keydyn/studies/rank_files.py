@@ -6,14 +6,15 @@ import numpy as np
 import pyarrow as pa
 
 from keydyn.evaluation.event_ranks import EventRanks
-from keydyn.studies.score_files import constant, words
+from keydyn.studies.score_files import constant, frames_of, words
 
+COLUMNS = ("dataset", "detector", "protocol", "fold", "user", "session", "reference", "trial", "ranks")
 # (dataset, detector) → its ranks
 Ranked = dict[tuple[str, str], EventRanks]
 
 
 def rank_table(ranks: EventRanks, dataset: str, detector: str, protocol: str) -> pa.Table:
-    """dataset, detector, protocol, fold, user, session, reference, ranks (a list, one an event)."""
+    """A table of `COLUMNS`; the ranks are a list, one an event."""
     s, u = np.nonzero(ranks.enrolled)
     lengths = ranks.lengths[s]
     event = np.arange(lengths.sum()) + np.repeat(ranks.offsets[s] - (np.cumsum(lengths) - lengths), lengths)
@@ -28,6 +29,7 @@ def rank_table(ranks: EventRanks, dataset: str, detector: str, protocol: str) ->
             "user": words(ranks.owners, s),
             "session": words(ranks.sessions, s),
             "reference": words(ranks.users, u),
+            "trial": pa.array(ranks.trials[s, u]),
             "ranks": pa.ListArray.from_arrays(pa.array(offsets), pa.array(values)),
         }
     )
@@ -35,8 +37,4 @@ def rank_table(ranks: EventRanks, dataset: str, detector: str, protocol: str) ->
 
 def ranked_of(table: pa.Table) -> Ranked:
     """What `rank_table` made of each dataset and detector, in the table's order."""
-    frame = table.to_pandas()
-    return {
-        (str(dataset), str(detector)): EventRanks.from_frame(part)
-        for (dataset, detector), part in frame.groupby(["dataset", "detector"], sort=False, observed=True)
-    }
+    return {key: EventRanks.from_frame(frame) for key, frame in frames_of(table)}

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from keydyn.evaluation.confidence import bootstrap_mean
 from keydyn.evaluation.names import dataset_name
+from keydyn.evaluation.protocols import OpenSet
 from keydyn.evaluation.tables import Table
 from keydyn.evaluation.verification import mean_curve
 from keydyn.figures.cmc import cmc_figure
@@ -31,7 +33,7 @@ from keydyn.studies.recognition_tables import (
 )
 from keydyn.studies.report import Picture, Section
 from keydyn.studies.rows import Row
-from keydyn.studies.score_files import scored_of
+from keydyn.studies.score_files import protocol_names, scored_of
 
 DETECTORS = ("manhattan", "manhattan-scaled", "svm", "hmm", "pohmm", "pohmm-recommended")
 VECTOR_DETECTORS = ("manhattan", "manhattan-scaled", "svm")
@@ -62,15 +64,21 @@ def recognition_sections(
     """The sections of a report, with their tables and figures written; and what the terminal shows."""
     found = found_of(scored_of(table), seed)
     outputs.scores(table)
+    opened = {name for name, protocol in protocol_names(table).items() if protocol == OpenSet.name}
     tables = recognition_tables(found, _marks(found, facts), notes_of(facts))
-    beyond = [ranks_table(found), open_set_table(found), error_rates_table(found)]
+    beyond = [ranks_table(found, opened), open_set_table(found, opened), error_rates_table(found)]
     for one in (*tables, *beyond):
         outputs.table(one)
     roc, det, cmc = _curve_figures(outputs, found)
     sections = [
         Section("Identification", _about("identification"), [tables[0], beyond[0]], [cmc]),
         Section("Verification", _about("verification"), [tables[1]], [roc, det]),
-        Section("Closed and open set", _about("open set"), [beyond[1]], [_open_figure(outputs, found, seed)]),
+        Section(
+            "Closed and open set",
+            _about("open set"),
+            [beyond[1]],
+            [_open_figure(outputs, found, opened, seed)],
+        ),
     ]
     recommended = recommended_table(found)
     if recommended is not None:
@@ -130,14 +138,16 @@ def _curve_figures(outputs: Outputs, found: Mapping[Key, Found]) -> tuple[Pictur
     )
 
 
-def _open_figure(outputs: Outputs, found: Mapping[Key, Found], seed: int) -> Picture:
+def _open_figure(outputs: Outputs, found: Mapping[Key, Found], opened: Collection[str], seed: int) -> Picture:
     ways = {"eer": "closed set", "eer_open": "impostor not in the cohort"}
     panels: dict[str, dict[str, dict[str, Estimate]]] = {}
     for (dataset, detector), figures in found.items():
-        low, high = bootstrap_mean(figures.users[list(ways)].to_numpy(), seed=seed)
-        for place, (way, title) in enumerate(ways.items()):
-            mean = float(figures.users[way].mean())
-            estimate = Estimate(mean, float(low[place]), float(high[place]))
+        for way, title in ways.items():
+            rates = figures.users[[way]].to_numpy()
+            if np.isnan(rates).any() or (way == "eer" and dataset in opened):
+                continue
+            low, high = bootstrap_mean(rates, seed=seed)
+            estimate = Estimate(float(rates.mean()), float(low[0]), float(high[0]))
             panels.setdefault(dataset, {}).setdefault(title, {})[detector] = estimate
     return outputs.figure(
         intervals_figure(panels, "equal error rate, mean over users"),

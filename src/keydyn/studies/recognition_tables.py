@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
 from keydyn.evaluation.identification import Identification, identification
@@ -26,6 +27,10 @@ TITLES_OF = (
 )
 BOLD_NOTE = "Bold: not significantly worse than the best (Wilcoxon signed-rank over users, Bonferroni"
 MEAN_NOTE = "Mean (standard deviation) over users."
+CANDIDATES_NOTE = (
+    "Every owner is enrolled. Candidates are all users in a closed set; in an open set those who are "
+    "enrolled at the time, who are fewer."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,12 +90,17 @@ def best_of(found: Mapping[Key, Found], metric: str, higher_is_better: bool) -> 
     return bold
 
 
-def open_set_table(found: Mapping[Key, Found]) -> Table:
-    """Equal error rates with the impostor in the cohort, not in it, and without normalisation."""
+def open_set_table(found: Mapping[Key, Found], opened: Collection[str] = ()) -> Table:
+    """Equal error rates with the impostor in the cohort, not in it, and without normalisation.
+
+    Datasets in `opened` are open sets by their protocol: they have no figure of a closed set.
+    """
     ways = {"eer": "closed set", "eer_open": "impostor not in the cohort", "eer_raw": "not normalised"}
     rows, shown = [], []
     for (dataset, detector), figures in found.items():
         mean, std = figures.users.mean(), figures.users.std()
+        if dataset in opened:
+            mean["eer"] = std["eer"] = np.nan
         rows.append((dataset, detector, *(value for way in ways for value in (mean[way], std[way]))))
         cells = (mean_and_deviation(mean[way], std[way]) for way in ways)
         shown.append((dataset_name(dataset), detector_name(detector), *cells))
@@ -100,7 +110,8 @@ def open_set_table(found: Mapping[Key, Found]) -> Table:
         "Equal error rate if the impostor is unknown to the system",
         "Closed set: scores are scaled over all templates, the impostor's own among them. Impostor not in "
         "the cohort: that template is left out, as it is for a stranger. Not normalised: scores as they are. "
-        "Same templates and same scores in all three; each user at a threshold of their own.",
+        "Same templates and same scores in all three; each user at a threshold of their own. A dash: the "
+        "protocol is an open set already, or no cohort is left.",
         pd.DataFrame(rows, columns=["dataset", "detector", *columns]),
         pd.DataFrame(shown, columns=["Dataset", "Detector", *(way.capitalize() for way in ways.values())]),
         labels=2,
@@ -133,8 +144,8 @@ def error_rates_table(found: Mapping[Key, Found]) -> Table:
     )
 
 
-def ranks_table(found: Mapping[Key, Found]) -> Table:
-    """Rank-n identification rates."""
+def ranks_table(found: Mapping[Key, Found], opened: Collection[str] = ()) -> Table:
+    """Rank-n identification rates; of datasets in `opened`, open sets, among those who are enrolled."""
     rows, shown = [], []
     for (dataset, detector), figures in found.items():
         of = figures.identification
@@ -147,7 +158,7 @@ def ranks_table(found: Mapping[Key, Found]) -> Table:
         "ranks",
         "Rank-n identification rate",
         "Share of a user's samples whose owner is among the first n, mean over users, with a 95 % interval "
-        "by bootstrap over users. Closed set.",
+        f"by bootstrap over users. {CANDIDATES_NOTE if opened else 'Closed set.'}",
         pd.DataFrame(rows, columns=["dataset", "detector", "rank", "rate", "low", "high"]),
         pd.DataFrame(shown, columns=["Dataset", "Detector", *(f"Rank {n}" for n in RANKS)]),
         labels=2,

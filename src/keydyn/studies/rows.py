@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
 from os import PathLike
+
+import numpy as np
 
 from keydyn.datasets import load_dataset, make_typists
 from keydyn.evaluation.protocols import MonacoTappert, Protocol
@@ -31,6 +35,17 @@ class Row:
     protocol: Protocol
     checksums: dict[str, str]
     vectors: str
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of the samples as detectors see them: it changes with how a file is read, too."""
+        sequences, table = self.samples.sequences, self.samples.table
+        names = (self.samples.index.tolist(), sequences.feature_names, table.columns.tolist())
+        kinds = (self.samples.emission, sequences.event_types.tolist(), self.samples.kind)
+        digest = sha256(repr((names, kinds)).encode())
+        for values in (sequences.X, sequences.codes, sequences.offsets, table.to_numpy(dtype=np.float64)):
+            digest.update(np.ascontiguousarray(values).tobytes())
+        return digest.hexdigest()
 
 
 def load_row(name: str, data: str | PathLike[str] | None = None) -> Row:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,15 +13,16 @@ from keydyn.evaluation.scores import Scores
 from keydyn.model.arrays import Integers
 from keydyn.model.vocabulary import Types
 
+COLUMNS = (
+    *("dataset", "detector", "protocol", "normalisation"),
+    *("fold", "user", "session", "reference", "score", "trial"),
+)
 # (dataset, detector) → its scores
 Scored = dict[tuple[str, str], Scores]
 
 
 def score_table(scores: Scores, dataset: str, detector: str, protocol: str) -> pa.Table:
-    """dataset, detector, protocol, normalisation, fold, user, session, reference, score, trial.
-
-    Users and sessions become text, whatever they were.
-    """
+    """A table of `COLUMNS`. Users and sessions become text, whatever they were."""
     q, u = np.nonzero(~np.isnan(scores.raw))
     return pa.table(
         {
@@ -40,11 +42,18 @@ def score_table(scores: Scores, dataset: str, detector: str, protocol: str) -> p
 
 def scored_of(table: pa.Table) -> Scored:
     """What `score_table` made of each dataset and detector, in the table's order."""
-    frame = table.to_pandas()
     return {
-        (str(dataset), str(detector)): Scores.from_frame(part, str(part["normalisation"].iloc[0]))
-        for (dataset, detector), part in frame.groupby(["dataset", "detector"], sort=False, observed=True)
+        key: Scores.from_frame(frame, str(frame["normalisation"].iloc[0])) for key, frame in frames_of(table)
     }
+
+
+def frames_of(table: pa.Table) -> Iterator[tuple[tuple[str, str], pd.DataFrame]]:
+    """The rows of each dataset and detector in the table's order, one frame at a time: all may be large."""
+    keys = table.select(["dataset", "detector"]).to_pandas()
+    part = keys.groupby(["dataset", "detector"], sort=False, observed=True).ngroup().to_numpy()
+    for number in pd.unique(part):
+        frame = table.filter(pa.array(part == number)).to_pandas()
+        yield (str(frame["dataset"].iloc[0]), str(frame["detector"].iloc[0])), frame
 
 
 def protocol_names(table: pa.Table) -> dict[str, str]:

@@ -61,6 +61,7 @@ def inputs_of(row: Row, detector: Detector) -> dict[str, Any]:
     return {
         "dataset": row.name,
         "data": row.checksums,
+        "samples": row.fingerprint,
         "vectors": row.vectors,
         "protocol": row.protocol.describe(),
         "detector": detector_settings(detector),
