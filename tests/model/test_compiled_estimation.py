@@ -14,7 +14,7 @@ from scipy import special
 from keydyn import HMM, POHMM, Sequences
 from keydyn.model import fitting, initialize, training
 from keydyn.model.emissions import families_of
-from keydyn.model.estimation import exchange
+from keydyn.model.estimation import cold_start, exchange
 from keydyn.model.estimation.tables import carve, room
 from keydyn.model.inference import Inference
 from tests.model.enumeration import Truth, random_values
@@ -221,3 +221,25 @@ def test_the_memory_of_a_fit_is_carved_without_gap_or_overlap():
         fit = carve(memory, shape, pairs[0], pairs[1], np.zeros(0, dtype=bool))
         parts = [*fit.tables[:7], *fit.sums, *fit.basis[2:], *fit.counted, fit.overall, fit.stationary]
         assert np.concatenate([part.ravel() for part in parts]).tolist() == memory.tolist()
+
+
+def test_many_pairs_change_the_order_of_work_and_nothing_else():
+    """Above some number of pairs the table is walked in the order of the data; results come back sorted.
+
+    The open loop never does that. Types are many, so that pairs are looked up in a scattered table too.
+    """
+    rng = np.random.default_rng(11)
+    n, m = 40_000, 400
+    events = rng.integers(0, m, n).astype(object)
+    events[rng.random(n) < 0.02] = None
+    sequences = Sequences.from_arrays(rng.lognormal(5, 1, (n, 1)), events, [1_000] * 40)
+    model = POHMM(max_iter=2, tol=0.0)
+    families, rules = families_of(model.emission, 1), model._settings(1)
+    found, _ = exchange.fit_sequences(sequences, np.ones(40), families, rules)
+    _, by_hand = both(model, sequences, np.ones(40))
+    assert len(found.parameters.pairs) > cold_start.MANY_PAIRS
+    np.testing.assert_array_equal(found.parameters.pairs, by_hand.parameters.pairs)
+    np.testing.assert_array_equal(found.statistics.counts.pair, by_hand.statistics.counts.pair)
+    expected = arrays(by_hand)
+    for name, values in arrays(found).items():
+        np.testing.assert_allclose(values, expected[name], rtol=1e-8, atol=1e-9, err_msg=name)

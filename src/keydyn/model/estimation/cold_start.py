@@ -18,6 +18,7 @@ from keydyn.model.estimation.algorithm import (
 )
 from keydyn.model.estimation.formulas import normalise
 from keydyn.model.estimation.indexing import (
+    by_appearance,
     chain_of_counts,
     count_events,
     index_steps,
@@ -41,6 +42,8 @@ from keydyn.model.sums import first_occurrences, weighted_moments
 
 # A column has no value at all: there is nothing to start from.
 NO_VALUES = -3
+# From here on the transition table of two states is larger than a core's own cache.
+MANY_PAIRS = 16_384
 
 
 class Outcome(NamedTuple):
@@ -75,19 +78,39 @@ def fit_cold(
     n_types = max(len(seen), 1)
     codes = places_among(source, seen, n_source)
     pairs, steps, n_pairs = index_steps(codes, offsets, n_types)
+    order = np.arange(pairs.shape[1])
+    if len(order) > MANY_PAIRS:
+        # Events then walk along the table instead of jumping in it.
+        order = by_appearance(steps, offsets, n_pairs, len(order))
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order))
+        steps = place[steps]
     first_seen = first_occurrences(codes, offsets, n_types)
     events = Events(codes, offsets, steps, weights, working(X, rules.density.log_scale), first_seen)
     shape = (n_features, n_types, n_states, n_pairs, pairs.shape[1])
     memory = np.zeros(room(shape))
     floored = np.zeros((n_features, n_types, n_states), dtype=np.bool_)
-    fit = carve(memory, shape, pairs[0], pairs[1], floored)
+    fit = carve(memory, shape, pairs[0][order], pairs[1][order], floored)
     scratch = new_scratch(len(weights), len(source), n_features, n_types, n_states)
     count(events, rules, fit.basis, fit.counted)
     reason, log_likelihood, history = NO_VALUES, math.nan, np.empty(0)
     if start(X, events, rules, fit.basis, fit.overall, fit.tables):
         reason, log_likelihood, history = run(events, fit.basis, rules, fit.tables, fit.sums, scratch)
         share_of_states(events, fit.tables, scratch.states, fit.stationary)
+    if len(order) > MANY_PAIRS:
+        put_back(order, fit.tables.transmat, fit.sums.transitions)
+        fit.counted.pair[order[:n_pairs]] = fit.counted.pair.copy()
+        fit.basis.pair_prob[order[:n_pairs]] = fit.basis.pair_prob.copy()
     return Outcome(reason, log_likelihood, history, seen, pairs, n_pairs, memory, floored)
+
+
+@compiled
+def put_back(order: Integers, transmat: Floats, transitions: Floats) -> None:
+    """Rows that were taken in an order to where they came from."""
+    for table in (transmat, transitions):
+        taken = table.copy()
+        for row in range(len(order)):
+            table[order[row]] = taken[row]
 
 
 @compiled

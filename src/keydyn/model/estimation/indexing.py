@@ -6,6 +6,9 @@ import numpy as np
 
 from keydyn.model.arrays import Floats, Integers, compiled
 
+# An odd number whose bits look random; products with it scatter neighbouring keys.
+SCATTER = 0x9E3779B97F4A7C1
+
 
 @compiled
 def seen_types(codes: Integers, n_source: int) -> Integers:
@@ -60,10 +63,14 @@ def index_steps(codes: Integers, offsets: Integers, n_types: int) -> tuple[Integ
             if keys[n] >= 0:
                 steps[n] = number[keys[n]]
     else:
-        distinct = np.unique(keys[keys >= 0])
+        found = numbered(keys, steps)
+        order = np.argsort(found)
+        distinct = found[order]
+        number = np.empty(len(found), dtype=np.int64)
+        number[order] = np.arange(len(found))
         for n in range(len(codes)):
             if keys[n] >= 0:
-                steps[n] = np.searchsorted(distinct, keys[n])
+                steps[n] = number[steps[n]]
     pairs = np.empty((2, len(distinct)), dtype=np.int64)
     n_known = 0
     for row in range(len(distinct)):
@@ -74,6 +81,51 @@ def index_steps(codes: Integers, offsets: Integers, n_types: int) -> tuple[Integ
             key, base = key - known_keys, n_types + 1
         pairs[0, row], pairs[1, row] = key // base, key % base
     return pairs, steps, n_known
+
+
+@compiled
+def numbered(keys: Integers, numbers: Integers) -> Integers:
+    """The distinct keys that are not negative in the order of their first appearance, and each key's number.
+
+    A table that is searched from a place that the key scatters to, to the next free one.
+    """
+    size = 16
+    while size < 2 * len(keys):
+        size *= 2
+    table = np.full(size, -1)
+    distinct = np.empty(len(keys), dtype=np.int64)
+    count = 0
+    for n in range(len(keys)):
+        if keys[n] < 0:
+            continue
+        place = (keys[n] * SCATTER >> 20) & (size - 1)
+        while table[place] >= 0 and distinct[table[place]] != keys[n]:
+            place = (place + 1) & (size - 1)
+        if table[place] < 0:
+            table[place] = count
+            distinct[count] = keys[n]
+            count += 1
+        numbers[n] = table[place]
+    return distinct[:count].copy()
+
+
+@compiled
+def by_appearance(steps: Integers, offsets: Integers, n_known: int, n_steps: int) -> Integers:
+    """Pairs in the order in which the events first take them, those of known types first."""
+    order, taken = np.empty(n_steps, dtype=np.int64), np.zeros(n_steps, dtype=np.bool_)
+    known, unknown = 0, n_known
+    for s in range(len(offsets) - 1):
+        for n in range(offsets[s] + 1, offsets[s + 1]):
+            step = steps[n]
+            if not taken[step]:
+                taken[step] = True
+                if step < n_known:
+                    order[known] = step
+                    known += 1
+                else:
+                    order[unknown] = step
+                    unknown += 1
+    return order
 
 
 @compiled
