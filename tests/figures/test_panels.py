@@ -139,6 +139,16 @@ def test_intervals_show_both_series_and_say_what_has_no_number(tmp_path):
     assert legend_texts(figure) == ["closed set", "open set"]
 
 
+def test_labels_of_intervals_do_not_lie_over_each_other(tmp_path):
+    """Long names of detectors make panels narrower than the label below them."""
+    rows = {"manhattan-scaled": Estimate(0.1, 0.05, 0.2), "pohmm-recommended": Estimate(0.1, 0.05, 0.2)}
+    for names in (["a"], ["a", "b"], [f"d{n}" for n in range(6)]):
+        label = "equal error rate, mean over users"
+        figure = drawn(intervals_figure({name: {"closed set": rows} for name in names}, label), tmp_path)
+        texts = [figure.get_supxlabel(), *(axes.get_xlabel() for axes in figure.axes)]
+        assert [text for text in texts if text] == [label]
+
+
 @pytest.mark.parametrize("draw", [roc_figure, det_figure])
 def test_names_are_shown_as_they_are(draw, tmp_path):
     figure = drawn(draw(panels(HOSTILE, HOSTILE)), tmp_path)

@@ -56,7 +56,9 @@ def intervals_figure(panels: Estimates, label: str) -> Figure:
             axes.grid(axis="x", color="#e3e3e3", linewidth=0.6)
             axes.set_axisbelow(True)
             axes.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
-        label_outer(grid, label, "")
+        label_outer(grid, "", "")
+        # One label for all: the names of detectors leave panels too narrow for one each.
+        figure.supxlabel(text_of(label), size="medium")
         if len(series) > 1:
             handles = [
                 Line2D([], [], marker=sign, color=edge, markerfacecolor=face, markersize=5, linewidth=1.2)
