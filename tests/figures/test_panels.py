@@ -139,6 +139,26 @@ def test_intervals_show_both_series_and_say_what_has_no_number(tmp_path):
     assert legend_texts(figure) == ["closed set", "open set"]
 
 
+def test_labels_of_intervals_do_not_lie_over_each_other(tmp_path):
+    """Long names of detectors make panels narrower than the label below them."""
+    rows = {"manhattan-scaled": Estimate(0.1, 0.05, 0.2), "pohmm-recommended": Estimate(0.1, 0.05, 0.2)}
+    for names in (["a"], ["a", "b"], [f"d{n}" for n in range(6)]):
+        label = "equal error rate, mean over users"
+        figure = drawn(intervals_figure({name: {"closed set": rows} for name in names}, label), tmp_path)
+        figure.canvas.draw()
+        boxes = [axes.xaxis.label.get_window_extent() for axes in figure.axes if axes.get_xlabel()]
+        assert len(boxes) == min(len(names), 3)
+        for place, box in enumerate(boxes):
+            assert not any(box.overlaps(other) for other in boxes[:place])
+
+
+def test_no_interval_is_cut_off(tmp_path):
+    """The second panel reaches further than the first."""
+    one, other = ({"hmm": Estimate(0.1, 0.05, high)} for high in (0.2, 0.5))
+    figure = drawn(intervals_figure({"a": {"closed set": one}, "b": {"closed set": other}}, "rate"), tmp_path)
+    assert all(axes.get_xlim()[0] == 0.0 and axes.get_xlim()[1] > 0.5 for axes in figure.axes)
+
+
 @pytest.mark.parametrize("draw", [roc_figure, det_figure])
 def test_names_are_shown_as_they_are(draw, tmp_path):
     figure = drawn(draw(panels(HOSTILE, HOSTILE)), tmp_path)

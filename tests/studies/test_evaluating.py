@@ -153,6 +153,16 @@ def test_many_fits_are_told_before_they_begin(typing, tmp_path, monkeypatch):
     assert (tmp_path / "out" / "figures" / "marginal_density.pdf").exists()
 
 
+def test_a_missing_value_is_a_failure_only_to_detectors_of_vectors(typing, tmp_path):
+    frame = pd.read_csv(typing)
+    frame.loc[3, "pressure"] = np.nan
+    frame.to_csv(tmp_path / "holes.csv", index=False)
+    options = ["--sensors", "pressure", "--detector", "hmm"]
+    assert "failure" not in evaluate(tmp_path / "holes.csv", tmp_path / "out", *options).stderr
+    more = evaluate(tmp_path / "holes.csv", tmp_path / "out", *options, "--detector", "manhattan")
+    assert "failure to acquire: 1 of 16 samples" in more.stderr
+
+
 def test_two_users(typing, tmp_path):
     """No open set can be made of two; what is left is there."""
     frame = pd.read_csv(typing)

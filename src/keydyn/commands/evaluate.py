@@ -91,7 +91,9 @@ def evaluate(
     reading = Reading(file, unit, columns, separator, sort, clean)
     keystrokes = reading.keystrokes()
     used = tuple(name.strip() for name in sensors.split(",") if name.strip())
-    rows, failures = own_rows(file, keystrokes, chosen, used, groups)
+    watched = [name for name in detectors if make_detector(name).scores_events]
+    vectors = len(watched) < len(detectors)
+    rows, failures = own_rows(file, keystrokes, chosen, used, groups, vectors)
     if len(failures.to_acquire) or len(failures.to_enrol):
         typer.secho(f"keydyn: {failures.text()}; the report names them", err=True, fg="yellow")
     folder = out or Path("out/evaluate")
@@ -103,7 +105,6 @@ def evaluate(
             err=True,
             fg="yellow",
         )
-    watched = [name for name in detectors if make_detector(name).scores_events]
     n_jobs, parts, ranks = jobs or -1, folder / "parts", None
     outputs = Outputs(folder)
     with using(engine), share_bar() as tell:

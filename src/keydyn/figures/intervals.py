@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from textwrap import fill
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -18,6 +19,7 @@ from keydyn.figures.style import COLOURS, GREY, house_style, text_of
 # Filled and empty: apart in grey too.
 SIGNS = (("o", COLOURS[0], COLOURS[0]), ("s", COLOURS[1], "white"), ("^", COLOURS[2], COLOURS[2]))
 ROW = 0.3  # inches a detector
+LETTERS = 20  # of a line of the label
 
 
 @dataclass(frozen=True)
@@ -50,13 +52,17 @@ def intervals_figure(panels: Estimates, label: str) -> Figure:
                 _draw(axes, panel.get(name, {}), detectors, shift, place)
             axes.set_yticks(range(len(detectors)), [text_of(detector_name(name)) for name in detectors])
             axes.set_ylim(len(detectors) - 0.5, -0.5)
-            axes.set_xlim(left=0.0)
             axes.tick_params(axis="y", length=0)
             axes.spines["left"].set_visible(False)
             axes.grid(axis="x", color="#e3e3e3", linewidth=0.6)
             axes.set_axisbelow(True)
             axes.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
-        label_outer(grid, label, "")
+        # All panels share their axis: set once, when everything is drawn, or what comes later is cut off.
+        estimates = [one for panel in panels.values() for rows in panel.values() for one in rows.values()]
+        ends = [one.high for one in estimates if not math.isnan(one.value)]
+        grid[0].set_xlim(0.0, 1.05 * max(ends, default=0.0) or 1.0)
+        # The names of detectors leave narrow panels.
+        label_outer(grid, fill(text_of(label), LETTERS), "")
         if len(series) > 1:
             handles = [
                 Line2D([], [], marker=sign, color=edge, markerfacecolor=face, markersize=5, linewidth=1.2)

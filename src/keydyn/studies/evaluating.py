@@ -51,14 +51,20 @@ def protocol_of(name: str, enrol: int = 5, share: float = 0.5, groups: int = 10)
 
 
 def own_rows(
-    path: Path, keystrokes: pd.DataFrame, protocol: Protocol, sensors: Sequence[str] = (), groups: int = 10
+    path: Path,
+    keystrokes: pd.DataFrame,
+    protocol: Protocol,
+    sensors: Sequence[str] = (),
+    groups: int = 10,
+    vectors: bool = True,
 ) -> tuple[list[Row], Failures]:
     """The recordings under the protocol and, beside it, as an open set; and who cannot take part.
 
     Users with too few samples and samples that cannot be used are left out, and named in `Failures`.
+    `vectors` says whether a detector of feature vectors takes part, which needs every value of a sample.
     """
     samples = Samples.of(keystrokes, sensors)
-    failures = find_failures(samples, protocol.least)
+    failures = find_failures(samples, protocol.least, vectors=vectors)
     kept = samples[failures.kept]
     users = len(user_counts(kept)[0])
     if users < 2:
