@@ -153,7 +153,9 @@ class Lines:
 
     def _training_deviations(self, evidence: Evidence) -> Floats:
         """u of the training events, (K, N)."""
-        return np.nan_to_num(evidence.last_working - self.centre[:, None])
+        u: Floats = evidence.last_working - self.centre[:, None]
+        u[np.isnan(u)] = 0.0
+        return u
 
     def reordered(self, order: Integers) -> Self:
         """The same with states renumbered."""

@@ -58,17 +58,15 @@ def logit_sums(
     n_targets = logits.shape[1]
     n_terms = len(gradient) // n_targets
     chances = np.empty(n_targets)
-    term = np.ones(2)
-    gradient[:] = 0.0
-    curvature[:] = 0.0
+    # Sums of 1, u and u² times what each event adds: every entry is one of these.
+    slope, bend = np.zeros((2, n_targets)), np.zeros((3, n_targets, n_targets))
     value = 0.0
     for n in range(len(deviation)):
-        term[1] = deviation[n]
-        largest = -math.inf
+        u = deviation[n]
+        largest, total, mass = -math.inf, 0.0, 0.0
         for j in range(n_targets):
-            chances[j] = logits[0, j] + logits[1, j] * deviation[n]
+            chances[j] = logits[0, j] + logits[1, j] * u
             largest = max(largest, chances[j])
-        total, mass = 0.0, 0.0
         for j in range(n_targets):
             chances[j] -= largest
             value += expected[n, j] * chances[j]
@@ -78,14 +76,21 @@ def logit_sums(
         value -= mass * math.log(total)
         for j in range(n_targets):
             chances[j] /= total
-        for d in range(n_terms):
-            for j in range(n_targets):
-                gradient[d * n_targets + j] += term[d] * (expected[n, j] - mass * chances[j])
-                for e in range(n_terms):
-                    weight = mass * term[d] * term[e] * chances[j]
-                    curvature[d * n_targets + j, e * n_targets + j] += weight
-                    for k in range(n_targets):
-                        curvature[d * n_targets + j, e * n_targets + k] -= weight * chances[k]
+        for j in range(n_targets):
+            left = expected[n, j] - mass * chances[j]
+            slope[0, j] += left
+            slope[1, j] += left * u
+            for k in range(j + 1):
+                weight = mass * chances[j] * ((1.0 if j == k else 0.0) - chances[k])
+                bend[0, j, k] += weight
+                bend[1, j, k] += weight * u
+                bend[2, j, k] += weight * u * u
+    for d in range(n_terms):
+        for j in range(n_targets):
+            gradient[d * n_targets + j] = slope[d, j]
+            for e in range(n_terms):
+                for k in range(n_targets):
+                    curvature[d * n_targets + j, e * n_targets + k] = bend[d + e, max(j, k), min(j, k)]
     return value if math.isfinite(value) else -math.inf
 
 
@@ -134,7 +139,7 @@ def logit_update(
     later = np.empty(len(deviation), dtype=np.int64)
     n_steps, square = 0, 0.0
     for n in range(len(deviation)):
-        if expected[n].any():
+        if expected[n].any():  # the first event of a sequence has no step
             later[n_steps] = n
             n_steps += 1
             square += deviation[n] ** 2
@@ -143,7 +148,8 @@ def logit_update(
     for i in range(n_states):
         shares = np.zeros(n_states)
         for n in later[:n_steps]:
-            shares += expected[n, i]
+            for j in range(n_states):
+                shares[j] += expected[n, i, j]
         shares = np.maximum(shares, count_floor)
         if shares.sum() <= NO_MASS:
             continue
