@@ -136,12 +136,16 @@ def _rebuilt(folder: Path, facts: dict[str, Any]) -> list[Table]:
     from keydyn.studies.evaluating import write_evaluation
     from keydyn.studies.outputs import RANKS, SCORES, Outputs, read_table
     from keydyn.studies.recognition import write_recognition
+    from keydyn.studies.relatives import read_losses, write_relatives
 
     outputs, seed, study = Outputs(folder), int(facts.get("seed", 0)), facts["study"]
     if study == "recognition":
         return write_recognition(outputs, read_table(folder / SCORES), facts, seed)
     if study == "continuous":
         return write_continuous(outputs, read_table(folder / RANKS), facts, seed)
+    if study == "relatives":
+        scores, ranks = read_table(folder / SCORES), read_table(folder / RANKS)
+        return write_relatives(outputs, scores, ranks, read_losses(folder), facts, seed)
     if study == "evaluate":
         ranks = read_table(folder / RANKS) if (folder / RANKS).exists() else None
         return write_evaluation(outputs, read_table(folder / SCORES), ranks, facts, seed)

@@ -19,7 +19,6 @@ from keydyn.detectors.relatives import (
     PartiallyDetector,
     PartlyDetector,
     interval,
-    key_labels,
     published_settings,
 )
 from keydyn.keystrokes.samples import Samples
@@ -169,5 +168,6 @@ def log_likelihoods(detector: Detector, samples: Samples) -> Floats:
     scores = detector.score(samples)
     if isinstance(detector, PartiallyDetector):
         nothing = replace(samples.sequences, X=np.full_like(samples.sequences.X, np.nan))
-        scores = scores - detector.model_.score_sequences(nothing, labels=key_labels(samples))
+        alone: Floats = detector.score(replace(samples, sequences=nothing))
+        return np.asarray(scores - alone)
     return scores

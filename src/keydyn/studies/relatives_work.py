@@ -120,7 +120,7 @@ def run_pieces(pieces: Sequence[Piece], parts: Parts, n_jobs: int | None, tell: 
 
 def row_piece(row: Row, detector: Detector) -> Piece:
     """Scores and ranks of a detector on a row."""
-    names = tuple(f"{row.name}-{detector.name}-{kind}" for kind in ("scores", "ranks"))
+    names = f"{row.name}-{detector.name}-scores", f"{row.name}-{detector.name}-ranks"
     events = len(row.samples.sequences.X)
     fitted = n_templates(row.protocol, detector, row.samples) * events / len(set(row.samples.users.tolist()))
     cost = fitted * COSTS[detector.name] + 0.02 * events * len(set(row.samples.users.tolist()))

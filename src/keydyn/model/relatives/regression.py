@@ -158,7 +158,8 @@ def logit_update(
             continue
         possible = np.flatnonzero(transmat[i] > 0.0)
         logits, towards = np.empty((2, len(possible))), np.empty((n_steps, len(possible)))
-        for place, j in enumerate(possible):
+        for place in range(len(possible)):
+            j = possible[place]
             logits[0, place], logits[1, place] = math.log(transmat[i, j]), slopes[i, j] * unit
             for step in range(n_steps):
                 towards[step, place] = expected[later[step], i, j]
@@ -166,7 +167,8 @@ def logit_update(
         chances = np.exp(logits[0] - logits[0].max())
         chances /= chances.sum()
         transmat[i] = 0.0
-        for place, j in enumerate(possible):
+        for place in range(len(possible)):
+            j = possible[place]
             transmat[i, j] = chances[place]
             if free_slopes:
                 slopes[i, j] = logits[1, place] / unit
