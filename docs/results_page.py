@@ -40,7 +40,11 @@ SHOWN: dict[str, tuple[str, list[str], dict[str, str]]] = {
     "recommended": ("What is recommended, and how it was chosen", ["choices", "candidates"], {}),
     "simulation": ("Simulation study", ["simulation"], {}),
     "goodness-of-fit": ("Goodness of fit", ["goodness_of_fit"], {}),
-    "relatives": ("The relatives", ["relatives"], {}),
+    "relatives": (
+        "The relatives",
+        ["relatives"],
+        {"lost_context": "What lost contexts cost each model"},
+    ),
 }
 
 

@@ -49,8 +49,8 @@ WHAT_IS_LOST = (
     "that the template never saw. Which ones is drawn by the seed, and is the same for all models.",
     "Some lines are flat by construction, which is no merit. The HMM has no context to lose. No "
     "interval is unseen to bins and lines, so that nothing changes there for the context-HMM (interval) and "
-    "the partly-HMM. The pooled tables that a context-HMM uses for what it has not seen, and the average value that a "
-    "partly-HMM falls back to, are ours; the original models have no answer.",
+    "the partly-HMM. The pooled tables that a context-HMM uses for what it has not seen, and the average "
+    "value that a partly-HMM falls back to, are ours; the original models have no answer.",
     "Log-likelihoods are of a user's own samples, held out, under the user's own template, in nats an event; "
     "densities have the published floor in all models. The partially-HMM's is without what it says of the "
     "labels: ln P(x, labels) − ln P(labels).",
@@ -140,8 +140,8 @@ def relatives_table(users: Users) -> Table:
         "The POHMM and its relatives",
         f"{MEAN_NOTE} Rejection time in keys: mean (standard deviation) over samples of the average maximum "
         "rejection time. Bold: not significantly worse than the best of the five (Wilcoxon signed-rank over "
-        "users, p above 0.05 / 4; the CSV file has every p). HMM and POHMM with the published settings, the others with their closest "
-        "equivalent. Closed set.",
+        "users, p above 0.05 / 4; the CSV file has every p). HMM and POHMM with the published settings, the "
+        "others with their closest equivalent. Closed set.",
         pd.DataFrame(rows),
         pd.DataFrame(shown, columns=columns),
         pd.DataFrame(bold, columns=columns),
