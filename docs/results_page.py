@@ -62,7 +62,11 @@ SHOWN: dict[str, tuple[str, list[str], dict[str, str]]] = {
         ["model_choice"],
         {"model_choice": "BIC and held-out likelihood by states, family and smoothing"},
     ),
-    "relatives": ("The relatives", ["relatives"], {}),
+    "relatives": (
+        "The relatives",
+        ["relatives"],
+        {"lost_context": "What lost contexts cost each model"},
+    ),
 }
 
 

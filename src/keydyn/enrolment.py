@@ -147,14 +147,13 @@ def enrol(
 ) -> Enrolled:
     """Fit a model to each user's samples and find the thresholds.
 
-    `detector` is one of the hidden Markov models: their templates can be stored. `progress` is called with
+    `detector` is hmm, pohmm or pohmm-recommended: their templates can be stored, and scored and watched from
+    keys and times alone. `progress` is called with
     the number of models fitted so far, of U·(folds + 1).
     """
     pattern = make_detector(detector)
     if not isinstance(pattern, Markov):
-        raise ValueError(
-            f"{detector} keeps no model that could be stored; use hmm, pohmm or pohmm-recommended"
-        )
+        raise ValueError(f"{detector} cannot enrol users here; hmm, pohmm and pohmm-recommended can")
     samples = _sequence_samples(keystrokes, sensors)
     codes, names = pd.factorize(samples.users)
     counts = np.bincount(codes)

@@ -159,6 +159,7 @@ def _rebuilt(folder: Path, facts: dict[str, Any]) -> list[Table]:
     from keydyn.studies.outputs import RANKS, SCORES, Outputs, read_table
     from keydyn.studies.rank_files import COLUMNS as RANK_COLUMNS
     from keydyn.studies.recognition import write_recognition
+    from keydyn.studies.relatives import read_losses, write_relatives
     from keydyn.studies.score_files import COLUMNS as SCORE_COLUMNS
 
     outputs, seed, study = Outputs(folder), int(facts.get("seed", 0)), facts["study"]
@@ -166,6 +167,9 @@ def _rebuilt(folder: Path, facts: dict[str, Any]) -> list[Table]:
         return write_recognition(outputs, read_table(folder / SCORES, SCORE_COLUMNS), facts, seed)
     if study == "continuous":
         return write_continuous(outputs, read_table(folder / RANKS, RANK_COLUMNS), facts, seed)
+    if study == "relatives":
+        scores, ranks = read_table(folder / SCORES, SCORE_COLUMNS), read_table(folder / RANKS, RANK_COLUMNS)
+        return write_relatives(outputs, scores, ranks, read_losses(folder), facts, seed)
     if study == "evaluate":
         ranks = read_table(folder / RANKS, RANK_COLUMNS) if (folder / RANKS).exists() else None
         return write_evaluation(outputs, read_table(folder / SCORES, SCORE_COLUMNS), ranks, facts, seed)

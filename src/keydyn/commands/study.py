@@ -35,7 +35,7 @@ JobsOption = Annotated[int, typer.Option("--jobs", min=-1, help="Threads; -1 or 
 EngineOption = Annotated[
     str, typer.Option("--engine", help="dask://HOST:PORT: fit on a Dask cluster (extra: distributed).")
 ]
-SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of the bootstrap.")]
+SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of everything random.")]
 FreshOption = Annotated[bool, typer.Option("--fresh", help="Compute again what is there already.")]
 
 
@@ -144,6 +144,43 @@ def continuous(
         facts = facts_of("continuous", rows, detectors, seed, table)
         outputs.begin()
         tables = write_continuous(outputs, table, facts, seed)
+        outputs.finish(facts, began)
+    show_results(tables, folder, began)
+
+
+@app.command()
+@fail_clearly
+def relatives(
+    dataset: DatasetOption = None,
+    data: DataOption = None,
+    out: OutOption = None,
+    jobs: JobsOption = -1,
+    engine: EngineOption = "",
+    seed: SeedOption = 0,
+    fresh: FreshOption = False,
+) -> None:
+    """The POHMM beside context-, partly- and partially-HMM, and what lost contexts cost (Section 6).
+
+    Examples:
+    `keydyn study relatives --data recordings/`
+
+    `keydyn study relatives --dataset fable`
+    """
+    from keydyn.engine import using
+    from keydyn.studies.outputs import Outputs
+    from keydyn.studies.parts import Parts
+    from keydyn.studies.relatives import write_relatives
+    from keydyn.studies.relatives_work import DETECTORS, run_relatives
+
+    began = time.perf_counter()
+    folder = out or Path("out/relatives")
+    rows = _rows(dataset, data)
+    with using(engine), share_bar() as tell:
+        scores, ranks, losses = run_relatives(rows, seed, Parts(folder / "parts", fresh), jobs or -1, tell)
+        tell("tables and figures", 1.0)
+        facts = facts_of("relatives", rows, DETECTORS, seed, scores)
+        outputs = Outputs(folder)
+        tables = write_relatives(outputs, scores, ranks, losses, facts, seed)
         outputs.finish(facts, began)
     show_results(tables, folder, began)
 

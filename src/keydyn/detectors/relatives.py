@@ -46,6 +46,10 @@ class RelativeDetector(Detector):
         self.model_ = type(pattern)(**parameters).fit(samples.sequences, **self.given(samples))
         return self
 
+    @property
+    def limited(self) -> bool:
+        return self.model_.stop_reason_ == "max_iter"
+
     def score(self, samples: Samples) -> Floats:
         return self.model_.score_sequences(samples.sequences, **self.given(samples))
 

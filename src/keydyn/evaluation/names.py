@@ -17,6 +17,10 @@ DETECTORS = {
     "hmm": "HMM",
     "pohmm": "POHMM",
     "pohmm-recommended": "POHMM (recommended)",
+    "context-hmm": "context-HMM",
+    "context-hmm-key": "context-HMM (key before)",
+    "partly-hmm": "partly-HMM",
+    "partially-hmm": "partially-HMM",
 }
 
 
@@ -26,5 +30,5 @@ def dataset_name(name: object) -> str:
 
 
 def detector_name(name: object) -> str:
-    """The paper's name of a detector; another one is called as it is."""
+    """What a detector is called in tables; another one is called as it is."""
     return DETECTORS.get(str(name), str(name))

@@ -18,7 +18,7 @@ from keydyn.evaluation.event_ranks import EventRanks
 from keydyn.evaluation.protocols import Protocol, Split
 from keydyn.evaluation.scores import Mask, Scores
 from keydyn.keystrokes.samples import Samples
-from keydyn.model.arrays import Integers
+from keydyn.model.arrays import Floats, Integers
 from keydyn.model.vocabulary import Types
 
 # A template is known by the split whose samples scaled it (−1: all), its user, and a digest of which samples
@@ -107,13 +107,37 @@ def scores_of(
     protocol: Protocol, enrolled: list[Enrolled], samples: Samples, n_jobs: int | None = None
 ) -> Scores:
     """Every query against every template of its split."""
+    raw = [one.population.score(samples[one.split.query], n_jobs) for one in enrolled]
+    return _scores(protocol, enrolled, samples, raw)
+
+
+def ranks_of(enrolled: list[Enrolled], samples: Samples, n_jobs: int | None = None) -> EventRanks:
+    """The rank of every template at every event of every query of its split."""
+    found = [_event_ranks(fold, one, samples, n_jobs)[0] for fold, one in enumerate(enrolled)]
+    return EventRanks.joined(found)
+
+
+def scores_and_ranks(
+    protocol: Protocol, enrolled: list[Enrolled], samples: Samples, n_jobs: int | None = None
+) -> tuple[Scores, EventRanks]:
+    """Both in one pass, for detectors whose score is the sum of their events' scores."""
+    ranks, raw = [], []
+    for fold, one in enumerate(enrolled):
+        ranked, events = _event_ranks(fold, one, samples, n_jobs)
+        ranks.append(ranked)
+        raw.append(np.add.reduceat(events, ranked.offsets[:-1], axis=0))
+    return _scores(protocol, enrolled, samples, raw), EventRanks.joined(ranks)
+
+
+def _scores(protocol: Protocol, enrolled: list[Enrolled], samples: Samples, found: list[Floats]) -> Scores:
+    """Scores from those of each split's queries against its templates."""
     users: Types = pd.unique(samples.users)
     blocks = []
-    for fold, one in enumerate(enrolled):
+    for fold, (one, own_scores) in enumerate(zip(enrolled, found, strict=True)):
         query = one.split.query
         asked = samples[query]
         raw = np.full((len(asked), len(users)), np.nan)
-        raw[:, one.columns] = one.population.score(asked, n_jobs)
+        raw[:, one.columns] = own_scores
         trials = _trials(one, asked.users, users)
         sessions = asked.index.get_level_values("session").to_numpy()
         blocks.append((asked.users, sessions, np.full(len(asked), fold), raw, trials))
@@ -121,19 +145,16 @@ def scores_of(
     return Scores(owners, sessions, folds, users, raw, trials, protocol.normalisation)
 
 
-def ranks_of(enrolled: list[Enrolled], samples: Samples, n_jobs: int | None = None) -> EventRanks:
-    """The rank of every template at every event of every query of its split."""
+def _event_ranks(fold: int, one: Enrolled, samples: Samples, n_jobs: int | None) -> tuple[EventRanks, Floats]:
+    """The ranks of a split, and the event scores (N, u) that they come from."""
     users: Types = pd.unique(samples.users)
-    blocks = []
-    for fold, one in enumerate(enrolled):
-        asked = samples[one.split.query]
-        scores = np.full((len(asked.sequences.X), len(users)), np.nan)
-        scores[:, one.columns] = one.population.score_events(asked, n_jobs)
-        sessions = asked.index.get_level_values("session").to_numpy()
-        offsets = asked.sequences.offsets
-        trials = _trials(one, asked.users, users)
-        blocks.append(EventRanks.of_scores(asked.users, sessions, fold, users, offsets, scores, trials))
-    return EventRanks.joined(blocks)
+    asked = samples[one.split.query]
+    events = one.population.score_events(asked, n_jobs)
+    scores = np.full((len(asked.sequences.X), len(users)), np.nan)
+    scores[:, one.columns] = events
+    sessions = asked.index.get_level_values("session").to_numpy()
+    offsets, trials = asked.sequences.offsets, _trials(one, asked.users, users)
+    return EventRanks.of_scores(asked.users, sessions, fold, users, offsets, scores, trials), events
 
 
 def _trials(one: Enrolled, owners: Types, users: Types) -> Mask:

@@ -104,13 +104,13 @@ def environment() -> dict[str, Any]:
     }
 
 
-def read_table(path: Path, columns: Sequence[str]) -> pa.Table:
+def read_table(path: Path, columns: Sequence[str] = ()) -> pa.Table:
     """Scores or ranks of a finished study; a `ValueError` says what is wrong with the file."""
     try:
         table = pq.read_table(path)
     except (OSError, pa.ArrowException) as error:
         raise ValueError(f"{path} cannot be read: {error}") from None
     absent = [name for name in columns if name not in table.column_names]
-    if absent or len(table) == 0:
+    if absent or (columns and len(table) == 0):
         raise ValueError(f"{path} cannot be used: it has no {f'column {absent[0]}' if absent else 'rows'}")
     return table

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -54,6 +54,13 @@ def limited_fits(table: pa.Table) -> dict[str, int]:
     """How many fits of each part stopped at the limit of iterations, where there are any."""
     told: dict[str, int] = json.loads((table.schema.metadata or {}).get(LIMITED, b"{}"))
     return told
+
+
+def together(tables: Mapping[str, pa.Table]) -> pa.Table:
+    """One table of all parts by name, with their numbers of limited fits."""
+    limited = {name: int((one.schema.metadata or {}).get(LIMITED, b"0")) for name, one in tables.items()}
+    told = json.dumps({name: n for name, n in limited.items() if n})
+    return joined(list(tables.values())).replace_schema_metadata({LIMITED: told})
 
 
 def inputs_of(row: Row, detector: Detector) -> dict[str, Any]:
@@ -109,16 +116,13 @@ def _each(
 ) -> pa.Table:
     work = [(row, detector_for(row.name, detector)) for row in rows for detector in detectors]
     schedule = Schedule([_cost(row, detector, parts) for row, detector in work], tell)
-    tables, limited = [], {}
+    tables = {}
     for number, (row, detector) in enumerate(work):
         progress = schedule.part(number, f"{row.name} · {detector.title}")
         made = partial(make, row, detector, n_jobs, progress)
         name = part_name(row, detector)
-        table = parts.get(name, inputs_of(row, detector), made)
-        limited[name] = int((table.schema.metadata or {}).get(LIMITED, b"0"))
-        tables.append(table)
-    told = json.dumps({name: n for name, n in limited.items() if n})
-    return joined(tables).replace_schema_metadata({LIMITED: told})
+        tables[name] = parts.get(name, inputs_of(row, detector), made)
+    return together(tables)
 
 
 def _scored(row: Row, detector: Detector, n_jobs: int | None, progress: Progress) -> pa.Table:

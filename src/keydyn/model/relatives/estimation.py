@@ -11,10 +11,10 @@ import numpy as np
 from keydyn.model import lattice as lattices
 from keydyn.model.arrays import Floats, Integers
 from keydyn.model.emissions import Emission
-from keydyn.model.estimation.algorithm import ROUNDING
+from keydyn.model.estimation.algorithm import GOES_ON, REASONS, why_stop
 from keydyn.model.fitting import Iteration
 from keydyn.model.lattice import Lattice, Posterior
-from keydyn.model.relatives.tables import Evidence, Floored, Tables, lattice_of
+from keydyn.model.relatives.tables import Evidence, Floored
 from keydyn.model.settings import Settings
 
 
@@ -27,9 +27,7 @@ class Theta(Protocol):
     @property
     def emission(self) -> list[Emission]: ...
 
-    def tables_for(self, last: Floats) -> Tables: ...
-
-    def log_factor(self, labels: Integers | None) -> Floats | None: ...
+    def lattice(self, evidence: Evidence, floor: float | None) -> Lattice: ...
 
     def maximised(
         self, evidence: Evidence, posterior: Posterior, settings: Settings
@@ -69,7 +67,7 @@ def climb(start: AnyTheta, evidence: Evidence, settings: Settings, number: int =
     history: list[float] = []
     floored: Floored = [np.zeros(len(start.startprob), dtype=bool) for _ in start.emission]
     for _ in range(settings.max_iter):
-        lattice = evident_lattice(theta, evidence, settings.density_floor)
+        lattice = theta.lattice(evidence, settings.density_floor)
         posterior = lattices.posterior(lattice, evidence.weights)
         lattices.check_possible(posterior.increments, evidence.offsets)
         history.append(_total(posterior.increments, evidence))
@@ -77,22 +75,9 @@ def climb(start: AnyTheta, evidence: Evidence, settings: Settings, number: int =
         if reason is not None:
             return Result(theta, posterior, history[-1], np.array(history), reason, floored)
         theta, floored = theta.maximised(evidence, posterior, settings)
-    final = lattices.filtered(evident_lattice(theta, evidence, settings.density_floor))[1]
+    final = lattices.filtered(theta.lattice(evidence, settings.density_floor))[1]
     total = _total(final, evidence)
     return Result(theta, posterior, total, np.array(history), "max_iter", floored)
-
-
-def evident_lattice(theta: Theta, evidence: Evidence, floor: float | None) -> Lattice:
-    """The training events laid out for the kernels."""
-    return lattice_of(
-        theta.tables_for(evidence.last),
-        evidence.X,
-        evidence.offsets,
-        evidence.rows,
-        evidence.steps,
-        theta.log_factor(evidence.labels),
-        floor,
-    )
 
 
 def _total(increments: Floats, evidence: Evidence) -> float:
@@ -110,6 +95,5 @@ def _why_stop(history: list[float], settings: Settings, number: int) -> str | No
         Iteration(len(history), history[-1], gain, number)
     ):
         return "callback"
-    if gain < -ROUNDING * (1.0 + abs(history[-1])):
-        return "decrease"
-    return "tol" if gain < settings.tol or gain == 0.0 else None
+    reason = why_stop(history[-1], gain, settings.tol)
+    return None if reason == GOES_ON else REASONS[reason]

@@ -9,12 +9,21 @@ import numpy as np
 
 from keydyn.model.arrays import Floats, Integers
 from keydyn.model.emissions import Emission
-from keydyn.model.lattice import Posterior
+from keydyn.model.lattice import Lattice, Posterior
 from keydyn.model.relatives.contexts import Context
 from keydyn.model.relatives.drawing import on_input_scale, walk_linear
+from keydyn.model.relatives.normal_steps import add_normal, is_normal
 from keydyn.model.relatives.past import Past
 from keydyn.model.relatives.regression import line_update, logit_update, tilted
-from keydyn.model.relatives.tables import Evidence, Floored, Tables, reordered_emission, start_update
+from keydyn.model.relatives.tables import (
+    Evidence,
+    Floored,
+    Tables,
+    lattice_of,
+    log_floor,
+    reordered_emission,
+    start_update,
+)
 from keydyn.model.settings import Settings
 
 
@@ -80,20 +89,35 @@ class Lines:
     def log_factor(self, labels: Integers | None) -> Floats | None:
         return None
 
+    def lattice(self, evidence: Evidence, floor: float | None) -> Lattice:
+        """The training events laid out for the kernels."""
+        if not all(is_normal(e.distribution) for e in self.emission):
+            tables, X, offsets = self.tables_for(evidence.last), evidence.X, evidence.offsets
+            return lattice_of(tables, X, offsets, evidence.rows, evidence.steps, None, floor)
+        u = self._training_deviations(evidence)
+        total = np.zeros((len(evidence.X), len(self.startprob)))
+        one_row = np.zeros(len(evidence.X), dtype=np.int64)
+        for k, e in enumerate(self.emission):
+            y, loc, scale = evidence.working[k], e.params["loc"], e.params["scale"]
+            logs, least = e.distribution.on_log_scale, log_floor(floor)
+            add_normal(y, one_row, loc, scale, self.emission_slopes[k], u[k], logs, least, total)
+        steps = tilted(self.transmat, self.transition_slopes, u[self.feature])
+        start, offsets = self.startprob[None], evidence.offsets
+        return Lattice(total, offsets, evidence.start_index, start, evidence.steps, steps)
+
     def maximised(self, evidence: Evidence, posterior: Posterior, settings: Settings) -> tuple[Self, Floored]:
         """The M-step: least squares for the lines, Newton's method for the logits."""
         weighted = posterior.states * evidence.event_weights
-        u = self.deviations(evidence.last)
+        u = self._training_deviations(evidence)
         startprob, transmat, steepness = self.startprob, self.transmat, self.transition_slopes
         if "start" not in settings.fixed:
             startprob = start_update(weighted, evidence, settings)
         if "transitions" not in settings.fixed:
-            later = posterior.transitions.any(axis=(1, 2))
             transmat, steepness = logit_update(
                 transmat,
                 steepness,
-                u[later, self.feature],
-                posterior.transitions[later],
+                u[self.feature],
+                posterior.transitions,
                 settings.count_floor,
                 self.free_slopes,
             )
@@ -104,7 +128,7 @@ class Lines:
                 params, slopes[k], floored[k] = line_update(
                     e.distribution,
                     evidence.working[k],
-                    np.ascontiguousarray(u[:, k]),
+                    u[k],
                     weighted,
                     e.params,
                     slopes[k],
@@ -126,6 +150,12 @@ class Lines:
     def pooled_emission(self, evidence: Evidence, posterior: Posterior) -> list[Emission]:
         """The emission after an average value."""
         return [e.replace({name: values[0] for name, values in e.params.items()}) for e in self.emission]
+
+    def _training_deviations(self, evidence: Evidence) -> Floats:
+        """u of the training events, (K, N)."""
+        u: Floats = evidence.last_working - self.centre[:, None]
+        u[np.isnan(u)] = 0.0
+        return u
 
     def reordered(self, order: Integers) -> Self:
         """The same with states renumbered."""

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from keydyn.model.arrays import Floats, compiled
 from keydyn.model.emissions import NO_MASS, Family, Params
+from keydyn.model.estimation.formulas import update_normal
 from keydyn.model.families.log_scale import of_working_values
+from keydyn.model.relatives.normal_steps import is_normal, level_moments
 
 # Steps in one M-step: the next continues where this one ends.
 NEWTON_STEPS = 2
@@ -25,73 +27,24 @@ ENOUGH = 1e-12
 UNTOLD = 1e-10
 
 
+@compiled
 def tilted(transmat: Floats, slopes: Floats, deviation: Floats) -> Floats:
     """a[i, j | u] ∝ a[i, j] exp(c[i, j] u) for each deviation u (N,) of the value before; (N, M, M)."""
-    exponent = slopes * deviation[:, None, None]
-    exponent = np.where(transmat > 0, exponent, -np.inf)
-    weight: Floats = transmat * np.exp(exponent - exponent.max(axis=-1, keepdims=True))
-    weight /= weight.sum(axis=-1, keepdims=True)
+    n_states = len(transmat)
+    weight = np.empty((len(deviation), n_states, n_states))
+    for n in range(len(deviation)):
+        for i in range(n_states):
+            largest, total = -math.inf, 0.0
+            for j in range(n_states):
+                if transmat[i, j] > 0.0:
+                    largest = max(largest, slopes[i, j] * deviation[n])
+            for j in range(n_states):
+                tilt = math.exp(slopes[i, j] * deviation[n] - largest) if transmat[i, j] > 0.0 else 0.0
+                weight[n, i, j] = transmat[i, j] * tilt
+                total += weight[n, i, j]
+            for j in range(n_states):
+                weight[n, i, j] /= total
     return weight
-
-
-def logit_update(
-    transmat: Floats,
-    slopes: Floats,
-    deviation: Floats,
-    expected: Floats,
-    count_floor: float,
-    free_slopes: bool,
-) -> tuple[Floats, Floats]:
-    """New a (M, M) and c (M, M) from ξ of each step (N, M, M), by Newton's method with halving.
-
-    What cannot be told stays: a state never left, the slopes where the value before never varies. Without
-    slopes a is the shares of ξ, sums below `count_floor` raised to it.
-    """
-    transmat, slopes = transmat.copy(), slopes.copy()
-    unit = np.sqrt(np.mean(deviation**2)) if len(deviation) else 1.0
-    unit = unit if unit > 0 else 1.0
-    for i in range(len(transmat)):
-        shares = np.maximum(expected[:, i].sum(axis=0), count_floor)
-        if shares.sum() <= NO_MASS:
-            continue
-        if not free_slopes and not slopes[i].any():
-            transmat[i] = shares / shares.sum()
-            continue
-        possible = np.flatnonzero(transmat[i] > 0)
-        logits = np.stack([np.log(transmat[i, possible]), slopes[i, possible] * unit])
-        level, slope = _newton(logits, deviation / unit, expected[:, i, possible], free_slopes)
-        transmat[i] = 0.0
-        transmat[i, possible] = np.exp(level - level.max())
-        transmat[i] /= transmat[i].sum()
-        if free_slopes:
-            slopes[i, possible] = slope / unit
-            # Only differences matter: staying is what the others are compared with.
-            slopes[i] -= slopes[i, i]
-            slopes[i, transmat[i] == 0] = 0.0
-    return transmat, slopes
-
-
-def _newton(logits: Floats, deviation: Floats, expected: Floats, free_slopes: bool) -> Floats:
-    """Levels and slopes (2, J) that raise Σ_n Σ_j expected[n, j] ln softmax(level + slope · u_n)[j]."""
-    n_terms = 2 if free_slopes else 1
-    size = n_terms * logits.shape[1]
-    gradient, curvature = np.empty(size), np.empty((size, size))
-    value = logit_sums(logits, deviation, expected, gradient, curvature)
-    for _ in range(NEWTON_STEPS):
-        step = np.zeros_like(logits)
-        found = np.linalg.lstsq(curvature, gradient, rcond=UNTOLD)[0]
-        step[:n_terms] = found.reshape(n_terms, -1)
-        for _ in range(HALVINGS):
-            tried = logit_sums(logits + step, deviation, expected, gradient, curvature)
-            if tried >= value:
-                break
-            step *= 0.5
-        else:
-            return logits
-        logits, gain, value = logits + step, tried - value, tried
-        if gain <= ENOUGH * (1.0 + abs(value)):
-            break
-    return logits
 
 
 @compiled
@@ -105,17 +58,15 @@ def logit_sums(
     n_targets = logits.shape[1]
     n_terms = len(gradient) // n_targets
     chances = np.empty(n_targets)
-    term = np.ones(2)
-    gradient[:] = 0.0
-    curvature[:] = 0.0
+    # Sums of 1, u and u² times what each event adds: every entry is one of these.
+    slope, bend = np.zeros((2, n_targets)), np.zeros((3, n_targets, n_targets))
     value = 0.0
     for n in range(len(deviation)):
-        term[1] = deviation[n]
-        largest = -math.inf
+        u = deviation[n]
+        largest, total, mass = -math.inf, 0.0, 0.0
         for j in range(n_targets):
-            chances[j] = logits[0, j] + logits[1, j] * deviation[n]
+            chances[j] = logits[0, j] + logits[1, j] * u
             largest = max(largest, chances[j])
-        total, mass = 0.0, 0.0
         for j in range(n_targets):
             chances[j] -= largest
             value += expected[n, j] * chances[j]
@@ -125,15 +76,108 @@ def logit_sums(
         value -= mass * math.log(total)
         for j in range(n_targets):
             chances[j] /= total
-        for d in range(n_terms):
-            for j in range(n_targets):
-                gradient[d * n_targets + j] += term[d] * (expected[n, j] - mass * chances[j])
-                for e in range(n_terms):
-                    weight = mass * term[d] * term[e] * chances[j]
-                    curvature[d * n_targets + j, e * n_targets + j] += weight
-                    for k in range(n_targets):
-                        curvature[d * n_targets + j, e * n_targets + k] -= weight * chances[k]
+        for j in range(n_targets):
+            left = expected[n, j] - mass * chances[j]
+            slope[0, j] += left
+            slope[1, j] += left * u
+            for k in range(j + 1):
+                weight = mass * chances[j] * ((1.0 if j == k else 0.0) - chances[k])
+                bend[0, j, k] += weight
+                bend[1, j, k] += weight * u
+                bend[2, j, k] += weight * u * u
+    for d in range(n_terms):
+        for j in range(n_targets):
+            gradient[d * n_targets + j] = slope[d, j]
+            for e in range(n_terms):
+                for k in range(n_targets):
+                    curvature[d * n_targets + j, e * n_targets + k] = bend[d + e, max(j, k), min(j, k)]
     return value if math.isfinite(value) else -math.inf
+
+
+@compiled
+def _newton(logits: Floats, deviation: Floats, expected: Floats, free_slopes: bool) -> Floats:
+    """Levels and slopes (2, J) that raise Σ_n Σ_j expected[n, j] ln softmax(level + slope · u_n)[j]."""
+    n_terms = 2 if free_slopes else 1
+    size = n_terms * logits.shape[1]
+    gradient, curvature = np.empty(size), np.empty((size, size))
+    value = logit_sums(logits, deviation, expected, gradient, curvature)
+    for _ in range(NEWTON_STEPS):
+        step = np.zeros_like(logits)
+        step[:n_terms] = np.linalg.lstsq(curvature, gradient, UNTOLD)[0].reshape(n_terms, logits.shape[1])
+        tried, halvings = -math.inf, 0
+        while halvings < HALVINGS:
+            tried = logit_sums(logits + step, deviation, expected, gradient, curvature)
+            if tried >= value:
+                break
+            step *= 0.5
+            halvings += 1
+        if halvings == HALVINGS:
+            return logits
+        logits = logits + step
+        gain, value = tried - value, tried
+        if gain <= ENOUGH * (1.0 + abs(value)):
+            break
+    return logits
+
+
+@compiled
+def logit_update(
+    transmat: Floats,
+    slopes: Floats,
+    deviation: Floats,
+    expected: Floats,
+    count_floor: float,
+    free_slopes: bool,
+) -> tuple[Floats, Floats]:
+    """New a (M, M) and c (M, M) from ξ of each step (N, M, M), by Newton's method with halving.
+
+    What cannot be told stays: a state never left, the slopes where the value before never varies. Without
+    slopes a is the shares of ξ, sums below `count_floor` raised to it. Where ξ is all zero there is no step.
+    """
+    n_states = len(transmat)
+    transmat, slopes = transmat.copy(), slopes.copy()
+    later = np.empty(len(deviation), dtype=np.int64)
+    n_steps, square = 0, 0.0
+    for n in range(len(deviation)):
+        if expected[n].any():  # the first event of a sequence has no step
+            later[n_steps] = n
+            n_steps += 1
+            square += deviation[n] ** 2
+    unit = math.sqrt(square / n_steps) if square > 0.0 else 1.0
+    scaled = deviation[later[:n_steps]] / unit
+    for i in range(n_states):
+        shares = np.zeros(n_states)
+        for n in later[:n_steps]:
+            for j in range(n_states):
+                shares[j] += expected[n, i, j]
+        shares = np.maximum(shares, count_floor)
+        if shares.sum() <= NO_MASS:
+            continue
+        if not free_slopes and not slopes[i].any():
+            transmat[i] = shares / shares.sum()
+            continue
+        possible = np.flatnonzero(transmat[i] > 0.0)
+        logits, towards = np.empty((2, len(possible))), np.empty((n_steps, len(possible)))
+        for place in range(len(possible)):
+            j = possible[place]
+            logits[0, place], logits[1, place] = math.log(transmat[i, j]), slopes[i, j] * unit
+            for step in range(n_steps):
+                towards[step, place] = expected[later[step], i, j]
+        logits = _newton(logits, scaled, towards, free_slopes)
+        chances = np.exp(logits[0] - logits[0].max())
+        chances /= chances.sum()
+        transmat[i] = 0.0
+        for place in range(len(possible)):
+            j = possible[place]
+            transmat[i, j] = chances[place]
+            if free_slopes:
+                slopes[i, j] = logits[1, place] / unit
+        if free_slopes:
+            # Only differences matter: staying is what the others are compared with.
+            stay = slopes[i, i]
+            for j in range(n_states):
+                slopes[i, j] = slopes[i, j] - stay if transmat[i, j] > 0.0 else 0.0
+    return transmat, slopes
 
 
 def line_update(
@@ -158,6 +202,12 @@ def line_update(
         scale, df = params["scale"][0], params.get("df", params["scale"])[0]
         least_squares(y, deviation, weights, params["loc"][0], scale, df, "df" in params, loc, slopes)
         params = params | {"loc": loc[None]}
+    if is_normal(family):
+        moments = level_moments(y, deviation, weights, slopes)
+        loc, scale = params["loc"].copy(), params["scale"].copy()
+        floored = np.empty(loc.shape, dtype=bool)
+        update_normal(*moments, least_scale, count_floor, loc, scale, floored)
+        return {"loc": loc, "scale": scale}, slopes, floored
     linear = of_working_values(family)
     # Each state has levels of its own, so states are rows here and events count once for each.
     n_states = weights.shape[1]

@@ -187,6 +187,10 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
             nothing = pd.DataFrame(nothing, columns=list(sequences.feature_names))
         validate_data(self, nothing, reset=reset, skip_check_array=True)
 
+    def _past(self, sequences: Sequences) -> Past:
+        """What conditions may see of the events before each event."""
+        return Past.of(sequences, self._memory)
+
     def _labels_in_fitting(self, sequences: Sequences) -> tuple[Integers | None, tuple[Any, ...]]:
         """The state that each event's label names, and the label of each state, if there are labels."""
         return None, ()
@@ -197,7 +201,7 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
 
     def _lattice(self, X: Any, events: Any, lengths: ArrayLike | None) -> Lattice:
         sequences = self._checked(X, events, lengths)
-        past = Past.of(sequences, self._memory)
+        past = self._past(sequences)
         rows, steps = (context.rows(past) for context in self._contexts)
         factor = self._theta.log_factor(self._labels_in_scoring(sequences))
         tables = self._theta.tables_for(past.last)
@@ -211,7 +215,7 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
         if (weights == 0).any():
             sequences, weights = sequences[weights > 0], weights[weights > 0]
         training.check_values_present(sequences)
-        past = Past.of(sequences, self._memory)
+        past = self._past(sequences)
         event_weights = np.repeat(weights, sequences.lengths)
         contexts = self._learn_contexts(past, sequences.X, event_weights)
         rows, steps = (context.rows(past) for context in contexts)

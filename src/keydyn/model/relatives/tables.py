@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
@@ -13,6 +14,7 @@ from keydyn.model.arrays import Floats, Integers
 from keydyn.model.emissions import Emission, Family, Stats
 from keydyn.model.initialize import displacements, least_scale
 from keydyn.model.lattice import Lattice, Posterior, log_densities
+from keydyn.model.relatives.normal_steps import add_normal, is_normal
 from keydyn.model.settings import Settings
 from keydyn.model.smoothing import normalised
 from keydyn.model.sums import weighted_moments
@@ -64,6 +66,21 @@ class Evidence:
             moments.append({"count": count, "mean": mean, "square": square, "largest": np.array(largest)})
         return moments
 
+    @cached_property
+    def nothing(self) -> Floats:
+        """No deviation from anything, (N,)."""
+        return np.zeros(len(self.X))
+
+    @cached_property
+    def last_working(self) -> Floats:
+        """The last values on their families' working scales, (K, N)."""
+        return np.stack([family.working(self.last[:, k]) for k, family in enumerate(self.families)])
+
+    @cached_property
+    def start_index(self) -> Integers:
+        """All sequences use the same start table, (S,)."""
+        return np.zeros(len(self.offsets) - 1, dtype=np.int64)
+
     def least_scale(self, feature: int, settings: Settings) -> float:
         """The least scale of a feature's emission."""
         return least_scale(self.families[feature], self.overall[feature], settings.min_scale)
@@ -95,6 +112,15 @@ class Tables:
     def tables_for(self, last: Floats) -> Tables:
         """The tables that events with this past use; here they do not depend on it."""
         return self
+
+    def lattice(self, evidence: Evidence, floor: float | None) -> Lattice:
+        """The training events laid out for the kernels."""
+        log_density = self._densities(evidence, floor)
+        factor = self.log_factor(evidence.labels)
+        if factor is not None:
+            log_density += factor
+        start, offsets = self.startprob[None], evidence.offsets
+        return Lattice(log_density, offsets, evidence.start_index, start, evidence.steps, self.transmat)
 
     def log_factor(self, labels: Integers | None) -> Floats | None:
         """ln of what each state's density is multiplied by besides, (N, M); nothing here."""
@@ -165,6 +191,18 @@ class Tables:
             emission=reordered_emission(self.emission, order),
         )
 
+    def _densities(self, evidence: Evidence, floor: float | None) -> Floats:
+        """`log_densities` of the training events, compiled where it can be."""
+        if not all(is_normal(e.distribution) for e in self.emission):
+            return log_densities(self, evidence.X, evidence.rows, floor)
+        total = np.zeros((len(evidence.X), self.n_states))
+        level = np.zeros(self.n_states)
+        for k, e in enumerate(self.emission):
+            y, loc, scale = evidence.working[k], e.params["loc"], e.params["scale"]
+            logs, least = e.distribution.on_log_scale, log_floor(floor)
+            add_normal(y, evidence.rows, loc, scale, level, evidence.nothing, logs, least, total)
+        return total
+
     def _statistics(self, evidence: Evidence, weighted: Floats, feature: int) -> Stats:
         e = self.emission[feature]
         return e.distribution.statistics(evidence.X[:, feature], weighted, evidence.rows, n_rows(e), e.params)
@@ -210,6 +248,11 @@ def uniform_tables(
         np.full((n_steps, n_states, n_states), 1.0 / n_states),
         [start_emission(evidence, k, n_tables, settings, jitter) for k in range(evidence.X.shape[1])],
     )
+
+
+def log_floor(floor: float | None) -> float:
+    """ln of the least density; −∞ without one."""
+    return -math.inf if floor is None else math.log(floor)
 
 
 def lattice_of(

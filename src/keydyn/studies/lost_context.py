@@ -1,0 +1,173 @@
+"""Contexts that get lost: which events lose theirs, and what each model is then told (docs/decisions/0023).
+
+An event that loses its key name has no context. To the POHMM its event type is missing, to the partially-HMM
+its label. The context-HMM and the partly-HMM have no key names; their context is the event before, and they
+are not told of it if it lost its name. Times are never lost: all models score the same values.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from keydyn.detectors import Detector, make_detector
+from keydyn.detectors.relatives import (
+    ContextDetector,
+    PartiallyDetector,
+    PartlyDetector,
+    interval,
+    published_settings,
+)
+from keydyn.keystrokes.samples import Samples
+from keydyn.model import ContextHMM, PartlyHMM, Sequences
+from keydyn.model.arrays import Floats
+from keydyn.model.relatives.contexts import quantile_edges
+from keydyn.model.relatives.past import Past
+from keydyn.model.sequences import as_sequences
+from keydyn.model.vocabulary import MISSING, Types
+
+Mask = NDArray[np.bool_]
+SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
+BINS = 3
+# What contexts are called of which nothing is known; a name of its own, so that it can be novel.
+WITHHELD = "withheld"
+UNSEEN = "unseen "
+
+
+def lost_events(n_events: int, share: float, random: np.random.Generator) -> Mask:
+    """So many of the events, chosen at random; of a larger share the smaller one is part."""
+    order = random.permutation(n_events)
+    lost = np.zeros(n_events, dtype=bool)
+    lost[order[: round(share * n_events)]] = True
+    return lost
+
+
+def lost_types(sequences: Sequences, share: float, random: np.random.Generator) -> Mask:
+    """All events of some key names, chosen at random until they are nearest to this share of the events."""
+    counts = np.bincount(sequences.codes[sequences.codes != MISSING], minlength=len(sequences.event_types))
+    order = random.permutation(len(counts))
+    reached = np.concatenate([[0], np.cumsum(counts[order])]) / max(counts.sum(), 1)
+    names = order[: int(np.argmin(np.abs(reached - share)))] if share < 1.0 else order
+    return np.isin(sequences.codes, names)
+
+
+def with_codes(samples: Samples, lost: Mask, unseen: bool = False) -> Samples:
+    """The same samples where these events have no name, or one that was never seen."""
+    sequences = samples.sequences
+    codes, types = np.where(lost, MISSING, sequences.codes), sequences.event_types
+    if unseen:
+        types = np.concatenate([types, [f"{UNSEEN}{name}" for name in types.tolist()]])
+        codes = np.where(lost & (sequences.codes != MISSING), sequences.codes + len(types) // 2, codes)
+    return replace(samples, sequences=replace(sequences, codes=codes, event_types=types))
+
+
+def after_lost(sequences: Sequences) -> Mask:
+    """Events that follow, in their sequence, one without a name."""
+    after = np.zeros(sequences.n_events, dtype=bool)
+    after[1:] = sequences.codes[:-1] == MISSING
+    after[sequences.offsets[:-1]] = False
+    return after
+
+
+@dataclass(frozen=True)
+class IntervalBefore:
+    """The bin of the event before, `WITHHELD` where that has no name."""
+
+    edges: tuple[float, ...]
+    feature: int
+
+    def __call__(self, past: Past) -> Types:
+        bins = np.searchsorted(np.array(self.edges), past.values[:, -1, self.feature], side="left")
+        names = np.array([f"bin {n}" for n in range(len(self.edges) + 1)], dtype=object)[bins]
+        return np.where(_nameless(past), WITHHELD, names)
+
+
+def key_before(past: Past) -> Types:
+    """The key of the event before, `WITHHELD` where that has no name."""
+    return np.where(_nameless(past), WITHHELD, past.events[:, -1])
+
+
+def _nameless(past: Past) -> Mask:
+    return np.asarray(past.events[:, -1] == None, dtype=bool)  # noqa: E711 (each of an array)
+
+
+class WithholdingContext(ContextDetector):
+    """The detector context-hmm, which is told nothing of an event before that has no name.
+
+    The same while all have one. In estimation such events have a table of their own, in scoring, where
+    estimation had none, the pooled one.
+    """
+
+    def pattern(self, samples: Samples) -> ContextHMM:
+        tau = interval(samples)
+        X = samples.sequences.X
+        context = IntervalBefore(quantile_edges(X[:, tau], np.ones(len(X)), BINS), tau)
+        settings = published_settings(ContextHMM)
+        return ContextHMM(emission_context=context, transition_context=context, **settings)
+
+
+class KeyContext(ContextDetector):
+    """A context-HMM whose contexts are the key before: the only key that it may look at."""
+
+    name: ClassVar[str] = "context-hmm-key"
+    title: ClassVar[str] = "context-HMM (key before)"
+
+    def pattern(self, samples: Samples) -> ContextHMM:
+        settings = published_settings(ContextHMM)
+        return ContextHMM(emission_context=key_before, transition_context=key_before, **settings)
+
+
+class WithholdingPartlyHMM(PartlyHMM):
+    """A partly-HMM that is not told of a value before whose event has no name: its deviation is zero."""
+
+    def _as_sequences(self, X: Any, events: Any, lengths: ArrayLike | None) -> Sequences:
+        return as_sequences(X, events, lengths)
+
+    def _past(self, sequences: Sequences) -> Past:
+        past = super()._past(sequences)
+        return replace(past, last=np.where(after_lost(sequences)[:, None], np.nan, past.last))
+
+
+class WithholdingPartly(PartlyDetector):
+    """The detector partly-hmm, the same while all events have names."""
+
+    def pattern(self, samples: Samples) -> PartlyHMM:
+        return WithholdingPartlyHMM(previous_feature=interval(samples), **published_settings(PartlyHMM))
+
+
+@dataclass(frozen=True)
+class Losing:
+    """A model and what becomes of lost names in it.
+
+    `loses` says whether losing names changes anything; `unseen` what a name is to it that estimation did not
+    have: "name" (a type of its own), "missing" (no label) or "" (it has no names, and no value is novel).
+    """
+
+    detector: Detector
+    loses: bool
+    unseen: str
+
+
+def losing_models() -> list[Losing]:
+    """The five models, and the context-HMM with the key before as its context."""
+    return [
+        Losing(make_detector("hmm"), False, ""),
+        Losing(make_detector("pohmm"), True, "name"),
+        Losing(WithholdingContext(), True, ""),
+        Losing(KeyContext(), True, "name"),
+        Losing(WithholdingPartly(), True, ""),
+        Losing(PartiallyDetector(), True, "missing"),
+    ]
+
+
+def log_likelihoods(detector: Detector, samples: Samples) -> Floats:
+    """ln P(x | contexts) of each sample; the partially-HMM scores labels too, whose ln P is taken off."""
+    scores = detector.score(samples)
+    if isinstance(detector, PartiallyDetector):
+        nothing = replace(samples.sequences, X=np.full_like(samples.sequences.X, np.nan))
+        alone: Floats = detector.score(replace(samples, sequences=nothing))
+        return np.asarray(scores - alone)
+    return scores
