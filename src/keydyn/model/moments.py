@@ -10,15 +10,20 @@ from keydyn.model.arrays import Floats, compiled
 
 
 @compiled
+def mixture_of_state(mean: Floats, variance: Floats, weights: Floats, j: int) -> tuple[float, float]:
+    """Mean and variance of a mixture over event types (Eqs. 29 and 31) in one state; arrays (m, M)."""
+    together, spread = 0.0, 0.0
+    for row in range(len(weights)):
+        together += weights[row, j] * mean[row, j]
+    for row in range(len(weights)):
+        spread += weights[row, j] * ((mean[row, j] - together) ** 2 + variance[row, j])
+    return together, spread
+
+
 def mixture_moments(mean: Floats, variance: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Mean and variance of a mixture over event types (Eqs. 29 and 31), one a state; all arguments (m, M)."""
-    n_types, n_states = weights.shape
-    together, spread = np.zeros(n_states), np.zeros(n_states)
-    for j in range(n_states):
-        for row in range(n_types):
-            together[j] += weights[row, j] * mean[row, j]
-        for row in range(n_types):
-            spread[j] += weights[row, j] * ((mean[row, j] - together[j]) ** 2 + variance[row, j])
+    """The same for all states, (M,) each."""
+    of_states = [mixture_of_state(mean, variance, weights, j) for j in range(weights.shape[1])]
+    together, spread = np.array(of_states).T
     return together, spread
 
 

@@ -209,8 +209,20 @@ class POHMM(Diagnostics, Incremental, Generative, Scoring, DensityMixin, BaseEst
             found = training.fit_at_once(sequences, families, sample_weight, settings)
         if found is None:
             found = self._fit_in_steps(sequences, families, sample_weight, settings, current)
-        results, best, stationary = found
-        if current is None:
+        return self._finish(sequences, settings, *found, new=current is None)
+
+    def _finish(
+        self,
+        sequences: Sequences,
+        settings: Settings,
+        results: list[FitResult],
+        best: FitResult,
+        stationary: Floats,
+        *,
+        new: bool,
+    ) -> Self:
+        """Become the model of a finished fit, and say so if it had to stop."""
+        if new:
             self._compare_features(sequences, reset=True)
         self._take_result(best, stationary, settings)
         self.init_results_ = results
@@ -221,7 +233,7 @@ class POHMM(Diagnostics, Incremental, Generative, Scoring, DensityMixin, BaseEst
                 f"tol={settings.tol:g}): raise max_iter or tol, or check that the data support "
                 f"{settings.n_states} states",
                 ConvergenceWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         return self
 

@@ -70,7 +70,13 @@ def fit_at_once(
     found = exchange.fit_sequences(*weighted(sequences, sample_weight), families, settings)
     if found is None:
         return None
-    result, stationary = found
+    return in_order(*found, settings)
+
+
+def in_order(
+    result: FitResult, stationary: Floats, settings: Settings
+) -> tuple[list[FitResult], FitResult, Floats]:
+    """A single result and Π[j | ω], states numbered; the result in a list, too, as of several starts."""
     order = state_order(result.parameters, settings)
     if order is not None:
         result, stationary = reordered(result, order), stationary[:, order]

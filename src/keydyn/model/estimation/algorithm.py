@@ -19,7 +19,7 @@ from keydyn.model.estimation.gathering import sum_first_occurrences
 from keydyn.model.estimation.marginals import any_after_dead_ends, normalise_marginals, sum_by_type
 from keydyn.model.estimation.smoothing import NO_RULE, blend, blend_transitions
 from keydyn.model.estimation.tables import Basis, Events, Rules, Scratch, Sums, Tables
-from keydyn.model.moments import mixture_moments
+from keydyn.model.moments import mixture_of_state
 
 # A fall of the log-likelihood by less than this share of it is rounding.
 ROUNDING = 1e-10
@@ -120,17 +120,17 @@ def update_emission(basis: Basis, rules: Rules, sums: Sums, tables: Tables) -> N
 def marginal_emission(basis: Basis, exact: bool, mass: Floats, tables: Tables) -> None:
     """b[j] into the last row of each feature's table; types weigh Π[ω], or as often as they occur in j."""
     n_types, n_states = len(basis.prob), tables.loc.shape[2]
-    weights = np.empty((n_types, n_states))
+    weights, variance = np.empty((n_types, n_states)), np.empty((n_types, n_states))
     for k in range(len(tables.loc)):
         for j in range(n_states):
             for row in range(n_types):
                 weights[row, j] = mass[k, row, j] if exact else basis.prob[row]
+                variance[row, j] = tables.scale[k, row, j] ** 2
             if exact:
                 normalise(weights[:, j])
-        own = tables.scale[k, :n_types]
-        mean, variance = mixture_moments(tables.loc[k, :n_types], own * own, weights)
-        tables.loc[k, n_types] = mean
-        tables.scale[k, n_types] = np.sqrt(variance)
+            mean, spread = mixture_of_state(tables.loc[k], variance, weights, j)
+            tables.loc[k, n_types, j] = mean
+            tables.scale[k, n_types, j] = math.sqrt(spread)
 
 
 @compiled

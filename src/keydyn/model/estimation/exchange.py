@@ -13,6 +13,8 @@ from keydyn.model.arrays import Floats, Integers, plain
 from keydyn.model.emissions import Emission, Family, Params, Stats
 from keydyn.model.estimation import algorithm
 from keydyn.model.estimation.cold_start import Outcome, fit_cold
+from keydyn.model.estimation.indexing import places_among, seen_types
+from keydyn.model.estimation.shared_events import fit_shared
 from keydyn.model.estimation.smoothing import kept_shares, transition_weights
 from keydyn.model.estimation.tables import (
     Basis,
@@ -63,6 +65,38 @@ def fit_sequences(
     if len(outcome.seen) == 1 and vocabulary.is_single(types):
         return None
     return result_of_outcome(outcome, types, weights, families, settings, rules)
+
+
+def fit_shared_events(
+    X: Floats, like: Sequences, families: list[Family], settings: Settings
+) -> list[tuple[FitResult, Floats] | None]:
+    """Fits from data alone to values (B, N, K) that go with the same event sequences, those of `like`.
+
+    Two states, normal or log-normal features, every value there; all events have a type, or none.
+    """
+    rules = rules_of(settings, tuple(families))
+    seen = seen_types(like.codes, len(like.event_types))
+    codes = places_among(like.codes, seen, len(like.event_types))
+    weights, types = np.ones(len(like)), like.event_types[seen] if len(seen) else np.array([SINGLE_TYPE])
+    found = fit_shared(X, codes, plain(like.offsets), weights, rules)
+    n_pairs = found.pairs.shape[1]
+    results: list[tuple[FitResult, Floats] | None] = []
+    for b in range(len(X)):
+        if found.reason[b] < 0:
+            results.append(None)
+            continue
+        outcome = Outcome(
+            int(found.reason[b]),
+            float(found.log_likelihood[b]),
+            found.history[b, : found.n_iter[b]].copy(),
+            seen,
+            found.pairs,
+            n_pairs,
+            found.memory[b],
+            found.floored[b],
+        )
+        results.append(result_of_outcome(outcome, types, weights, families, settings, rules))
+    return results
 
 
 def fit(data: Data, settings: Settings, start: Parameters) -> FitResult | None:

@@ -50,12 +50,18 @@ def any_after_dead_ends(leaving: Floats, from_type: Floats, to_type: Floats) -> 
 def normalise_marginals(from_type: Floats, to_type: Floats, of_all: Floats) -> None:
     """a[i, j] from the sums, then every row of all three adds up to one."""
     n_types, n_states, _ = from_type.shape
+    uniform = 1.0 / n_states
     of_all[:] = 0.0
     for row in range(n_types):
         for i in range(n_states):
+            from_total, to_total = 0.0, 0.0
             for j in range(n_states):
                 of_all[i, j] += from_type[row, i, j]
-            normalise(from_type[row, i])
-            normalise(to_type[row, i])
+                from_total += from_type[row, i, j]
+                to_total += to_type[row, i, j]
+            # Rows are indexed, not taken out: a view costs more than its sums.
+            for j in range(n_states):
+                from_type[row, i, j] = from_type[row, i, j] / from_total if from_total > 0.0 else uniform
+                to_type[row, i, j] = to_type[row, i, j] / to_total if to_total > 0.0 else uniform
     for i in range(n_states):
         normalise(of_all[i])
