@@ -1,4 +1,7 @@
-"""A fit from data alone, compiled: encode, count, start (Section 3.5), smooth, run Algorithm 1."""
+"""A fit from data alone, in compiled steps: encode, count, start (Section 3.5), smooth, run Algorithm 1.
+
+The steps are called one by one: compiled into one they would take twice as long to compile, once a machine.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +70,6 @@ class Outcome(NamedTuple):
     floored: Truths
 
 
-@compiled
 def fit_cold(
     X: Floats, source: Integers, offsets: Integers, weights: Floats, n_source: int, rules: Rules
 ) -> Outcome:
