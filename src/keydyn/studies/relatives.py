@@ -78,7 +78,8 @@ def write_relatives(
             lost_context_figure(lost_curves(lost)),
             LOSSES,
             "Log-likelihood, accuracy and equal error rate while more and more events lose their context; "
-            "mean over users.",
+            "mean over users. Log-likelihoods more than 1 below the highest are below their panel; the table "
+            "has them.",
             "Rows of panels, one for each dataset and situation, with a line for each model.",
         )
         used = ", ".join(f"{dataset_name(name)} {FOLDS[name]}" for name in dict.fromkeys(lost["dataset"]))

@@ -8,6 +8,13 @@ from keydyn.evaluation.names import dataset_name, detector_name
 from keydyn.studies.relatives_work import ESTIMATION, SCORING, UNSEEN
 
 POHMM, HMM = "pohmm", "hmm"
+# Nats an event that are rounding.
+ROUNDING = 1e-9
+WORDS = {
+    ESTIMATION: "of names missing in estimation",
+    SCORING: "missing in scoring",
+    UNSEEN: "unseen in scoring",
+}
 FIGURES = {"acc": "accuracy", "eer": "equal error rate", "amrt": "rejection time"}
 
 
@@ -44,37 +51,38 @@ def _against_hmm(measured: pd.DataFrame) -> str:
 
 
 def _losses(dataset: str, lost: pd.DataFrame) -> list[str]:
-    """Where the POHMM meets the HMM, and who is ahead in between."""
-    name = dataset_name(dataset)
+    """Where the POHMM meets the HMM, who is ahead in between, and what is lost in the end."""
     table = lost.set_index(["situation", "share", "detector"]).sort_index()
     likelihood, accuracy = table["log_likelihood"], table["acc"]
-    sentences = []
-    gaps = [likelihood[s, 1.0, POHMM] - likelihood[s, 1.0, HMM] for s in (ESTIMATION, UNSEEN)]
-    largest = max(map(abs, gaps))
-    meets = "meets the HMM" if largest < 1e-9 else f"misses the HMM by {largest:.2g} nats an event"
-    sentences.append(f"{name}: with no name in estimation the POHMM {meets}.")
-    shares = sorted(set(lost["share"]))
-    for situation, words in (
-        (ESTIMATION, "missing in estimation"),
-        (SCORING, "missing in scoring"),
-        (UNSEEN, "unseen in scoring"),
-    ):
-        ahead = [s for s in shares if accuracy[situation, s].idxmax() == POHMM]
-        below = [s for s in shares if likelihood[situation, s, POHMM] < likelihood[situation, s, HMM] - 1e-9]
-        told = f"is the most accurate of all at {_list(ahead)} {words}" if ahead else f"never leads ({words})"
-        if below:
-            told += f", but less likely than the HMM at {_list(below)}"
-        sentences.append(f"There the POHMM {told}.")
+    gaps = [likelihood[which, 1.0, POHMM] - likelihood[which, 1.0, HMM] for which in (ESTIMATION, UNSEEN)]
+    gap = max(map(abs, gaps))
+    meets = "meets the HMM" if gap < ROUNDING else f"misses the HMM by {gap:.2g} nats an event"
+    leads, falls_behind = [], []
+    for situation, words in WORDS.items():
+        of_shares = {share: accuracy[situation, share] for share in sorted(set(lost["share"]))}
+        ahead = [share for share, of in of_shares.items() if of[POHMM] > of.drop(POHMM).max()]
+        leads.append(f"with {_list(ahead)} {words}")
+        gained = {s: likelihood[situation, s, POHMM] - likelihood[situation, s, HMM] for s in of_shares}
+        behind = [share for share, gain in gained.items() if gain < -ROUNDING]
+        falls_behind.append(f"with {_list(behind)} {words}")
     falls = {
-        str(detector): accuracy[SCORING, 0.0, detector] - accuracy[SCORING, 1.0, detector]
-        for detector in dict.fromkeys(lost["detector"])
-        if detector != HMM
+        str(model): accuracy[SCORING, 0.0, model] - accuracy[SCORING, 1.0, model]
+        for model in dict.fromkeys(lost["detector"])
+        if model != HMM
     }
-    told = ", ".join(f"{detector_name(model)} {fall:+.3f}" for model, fall in falls.items())
-    sentences.append(f"Accuracy lost when all contexts are missing in scoring: {told}.")
-    return sentences
+    told = ", ".join(f"{detector_name(model)} {fall:.3f}" for model, fall in falls.items())
+    return [
+        f"{dataset_name(dataset)}: with no name in estimation the POHMM {meets}.",
+        f"It is more accurate than all others {_joined(leads)}.",
+        f"It is less likely than the HMM {_joined(falls_behind)}.",
+        f"With all names missing in scoring alone its accuracy is {accuracy[SCORING, 1.0, POHMM]:.3f}, the "
+        f"HMM's {accuracy[SCORING, 1.0, HMM]:.3f}; contexts were worth so much accuracy there: {told}.",
+    ]
 
 
 def _list(shares: list[float]) -> str:
-    texts = [f"{share:.0%}" for share in shares]
+    return _joined([f"{share:.0%}" for share in shares]) if shares else "no share"
+
+
+def _joined(texts: list[str]) -> str:
     return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"
