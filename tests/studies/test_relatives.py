@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 from itertools import pairwise
 
@@ -180,11 +179,7 @@ def test_which_events_lose_their_names(samples):
     sequences = samples.sequences
     masks = [lost_events(1000, share, stream(0, "x")) for share in (0.0, 0.25, 0.5, 1.0)]
     assert [mask.sum() for mask in masks] == [0, 250, 500, 1000]
-<<<<<<< HEAD
-    assert all((small <= large).all() for small, large in itertools.pairwise(masks))
-=======
     assert all((small <= large).all() for small, large in pairwise(masks))
->>>>>>> relstudy
     assert (lost_events(1000, 0.5, stream(1, "x")) != masks[2]).any()
     half = lost_types(sequences, 0.5, stream(0, "x"))
     names = sequences.labels()
