@@ -107,7 +107,7 @@ class Scores:
         # An open set's first fold lacks some templates; their users come in the order of the queries.
         reference = np.asarray(frame["reference"])
         seen = pd.unique(np.concatenate([np.asarray(frame["user"]), reference]))
-        users = seen[np.isin(seen, reference)]
+        users = seen[np.isin(seen, pd.unique(reference))]
         template = pd.Index(users).get_indexer(pd.Index(reference))
         first = np.unique(query, return_index=True)[1]
         raw = np.full((len(first), len(users)), np.nan)
