@@ -47,11 +47,11 @@ lint: $(VENV)/.dev
 
 .PHONY: test
 test: lint
-	$(BIN)/pytest -n auto --dist loadfile -m "not slow"
+	$(BIN)/pytest -n 2 --dist loadfile -m "not slow"
 
 .PHONY: test-all
 test-all: lint
-	$(BIN)/pytest -n auto --dist loadfile
+	$(BIN)/pytest -n 2 --dist loadfile
 
 .PHONY: bench
 bench: $(BENCH)/.peers
