@@ -87,7 +87,7 @@ def test_watch_tells_at_which_key(folder):
         (["identify", "{f}/later.csv", "--models", "{f}"], "no enrolled users"),
         (["verify", "{f}/later.csv", "--models", "{f}/models", "--user", "zoe"], "'zoe' is not enrolled"),
         (["fit", "{f}/one.csv", "--out", "{f}/x"], "fewer than the 2 that are needed"),
-        (["fit", "{f}/train.csv", "--out", "{f}/x", "--detector", "svm"], "could be stored"),
+        (["fit", "{f}/train.csv", "--out", "{f}/x", "--detector", "svm"], "svm cannot enrol users"),
         (["fit", "{f}/train.csv", "--out", "{f}/x", "--detector", "magic"], "there is no detector 'magic'"),
         (["fit", "{f}/train.csv", "--out", "{f}/x", "--sensors", "grip"], "no feature 'grip'"),
         (["fit", "{f}/train.csv", "--out", "{f}/x", "--unit", "days"], "unit"),

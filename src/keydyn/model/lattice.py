@@ -36,7 +36,13 @@ class EventIndex:
 
     @classmethod
     def of(cls, codes: Integers, offsets: Integers, n_types: int) -> EventIndex:
-        pairs, trans_index, n_known = index_steps(codes, offsets, n_types)
+        pairs, trans_index, n_known, in_order = index_steps(codes, offsets, n_types)
+        if not in_order:
+            # Pairs of known types first, each kind sorted.
+            order = np.lexsort((pairs[1], pairs[0], np.arange(pairs.shape[1]) >= n_known))
+            place = np.empty_like(order)
+            place[order] = np.arange(len(order))
+            pairs, trans_index = pairs[:, order], place[trans_index]
         return cls(codes, offsets, pairs[0], pairs[1], trans_index, n_known)
 
     @property

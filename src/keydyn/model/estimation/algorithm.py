@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from keydyn.model.arrays import Floats, compiled
+from keydyn.model.arrays import Floats, compiled, inlined
 from keydyn.model.estimation.expectation import expectation, scores
 from keydyn.model.estimation.formulas import (
     normalise,
@@ -29,7 +29,7 @@ REASONS = ("tol", "decrease", "max_iter")
 GOES_ON, IMPOSSIBLE = -1, -2
 
 
-@compiled
+@inlined
 def run(
     events: Events, basis: Basis, rules: Rules, tables: Tables, sums: Sums, scratch: Scratch
 ) -> tuple[int, float, Floats]:
@@ -94,7 +94,7 @@ def maximisation(basis: Basis, rules: Rules, sums: Sums, tables: Tables) -> None
     marginal_steps(basis, tables)
 
 
-@compiled
+@inlined
 def printed_transitions(basis: Basis, tables: Tables) -> None:
     """Eqs. 26–28 as printed: every earlier type counts alike, whatever its share of the events."""
     sum_by_type(basis.before, basis.after, tables.transmat, basis.pair_prob, tables.from_type, tables.to_type)
@@ -102,7 +102,7 @@ def printed_transitions(basis: Basis, tables: Tables) -> None:
     normalise_marginals(tables.from_type, tables.to_type, tables.of_all)
 
 
-@compiled
+@inlined
 def update_emission(basis: Basis, rules: Rules, sums: Sums, tables: Tables) -> None:
     """b[j | ω], feature by feature."""
     for k in range(len(tables.loc)):
@@ -116,7 +116,7 @@ def update_emission(basis: Basis, rules: Rules, sums: Sums, tables: Tables) -> N
             update_student(count, precision, mean, square, floor, rules.count_floor, loc, scale, floored)
 
 
-@compiled
+@inlined
 def marginal_emission(basis: Basis, exact: bool, mass: Floats, tables: Tables) -> None:
     """b[j] into the last row of each feature's table; types weigh Π[ω], or as often as they occur in j."""
     n_types, n_states = len(basis.prob), tables.loc.shape[2]
@@ -133,18 +133,20 @@ def marginal_emission(basis: Basis, exact: bool, mass: Floats, tables: Tables) -
             tables.scale[k, n_types, j] = math.sqrt(spread)
 
 
-@compiled
+@inlined
 def marginal_steps(basis: Basis, tables: Tables) -> None:
     """The rows of the transition table in which the earlier type, the later, or both are unknown."""
     n_types = len(tables.from_type)
     for step in range(len(basis.pair_prob), len(basis.before)):
         before, after = basis.before[step], basis.after[step]
-        if before < n_types:
-            tables.transmat[step] = tables.from_type[before]
-        elif after < n_types:
-            tables.transmat[step] = tables.to_type[after]
-        else:
-            tables.transmat[step] = tables.of_all
+        for i in range(len(tables.of_all)):
+            for j in range(len(tables.of_all)):
+                if before < n_types:
+                    tables.transmat[step, i, j] = tables.from_type[before, i, j]
+                elif after < n_types:
+                    tables.transmat[step, i, j] = tables.to_type[after, i, j]
+                else:
+                    tables.transmat[step, i, j] = tables.of_all[i, j]
 
 
 @compiled

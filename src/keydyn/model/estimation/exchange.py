@@ -12,22 +12,10 @@ from keydyn.model import initialize, vocabulary
 from keydyn.model.arrays import Floats, Integers, plain
 from keydyn.model.emissions import Emission, Family, Params, Stats
 from keydyn.model.estimation import algorithm
-from keydyn.model.estimation.cold_start import Outcome, fit_cold
-from keydyn.model.estimation.indexing import places_among, seen_types
+from keydyn.model.estimation.cold_start import prepare, run_prepared
 from keydyn.model.estimation.shared_events import fit_shared
 from keydyn.model.estimation.smoothing import kept_shares, transition_weights
-from keydyn.model.estimation.tables import (
-    Basis,
-    Density,
-    Events,
-    Rules,
-    Sums,
-    Tables,
-    carve,
-    carve_sums,
-    new_scratch,
-    room,
-)
+from keydyn.model.estimation.tables import Basis, Density, Events, Fit, Rules, Sums, Tables, carve, room
 from keydyn.model.families import COMPILED, Student
 from keydyn.model.marginals import event_chain
 from keydyn.model.parameters import EventChain, Marginal, Parameters
@@ -57,14 +45,19 @@ def fit_sequences(
     No weight is zero.
     """
     rules = rules_of(settings, tuple(families))
-    arrays = (plain(sequences.X), plain(sequences.codes), plain(sequences.offsets), weights)
-    outcome = fit_cold(*arrays, len(sequences.event_types), rules)
-    if outcome.reason < 0:
+    X, source, offsets = plain(sequences.X), plain(sequences.codes), plain(sequences.offsets)
+    data = prepare(X, source, offsets, weights, len(sequences.event_types), rules)
+    types = sequences.event_types[data.seen] if len(data.seen) else np.array([SINGLE_TYPE])
+    if not data.usable or (len(data.seen) and vocabulary.is_single(types)):
         return None
-    types = sequences.event_types[outcome.seen] if len(outcome.seen) else np.array([SINGLE_TYPE])
-    if len(outcome.seen) == 1 and vocabulary.is_single(types):
+    shape = (len(families), len(types), settings.n_states, data.n_pairs, data.pairs.shape[1])
+    floored = np.zeros((len(families), len(types), settings.n_states), dtype=np.bool_)
+    events = (data.codes, offsets, data.steps, weights, data.x, data.first_seen)
+    outcome = run_prepared(*events, data.pairs, data.memory, floored, shape, rules)
+    if outcome[0] < 0:
         return None
-    return result_of_outcome(outcome, types, weights, families, settings, rules)
+    parts = carve(data.memory, shape, data.pairs[0], data.pairs[1], floored)
+    return result_of(*outcome, parts, data.in_order, types, weights, families, settings, rules)
 
 
 def fit_shared_events(
@@ -75,27 +68,24 @@ def fit_shared_events(
     Two states, normal or log-normal features, every value there; all events have a type, or none.
     """
     rules = rules_of(settings, tuple(families))
-    seen = seen_types(like.codes, len(like.event_types))
-    codes = places_among(like.codes, seen, len(like.event_types))
-    weights, types = np.ones(len(like)), like.event_types[seen] if len(seen) else np.array([SINGLE_TYPE])
-    found = fit_shared(X, codes, plain(like.offsets), weights, rules)
-    n_pairs = found.pairs.shape[1]
+    source, offsets, weights = plain(like.codes), plain(like.offsets), np.ones(len(like))
+    data = [prepare(x, source, offsets, weights, len(like.event_types), rules) for x in X]
+    one = data[0]
+    types = like.event_types[one.seen] if len(one.seen) else np.array([SINGLE_TYPE])
+    shape = (len(families), len(types), settings.n_states, one.n_pairs, one.n_pairs)
+    floored = np.zeros((len(X), len(families), len(types), settings.n_states), dtype=np.bool_)
+    memory = np.stack([each.memory for each in data])
+    x = np.stack([each.x for each in data])
+    events = (one.codes, offsets, one.steps, weights, x, one.first_seen)
+    found = fit_shared(*events, one.pairs, memory, floored, shape, rules)
     results: list[tuple[FitResult, Floats] | None] = []
-    for b in range(len(X)):
-        if found.reason[b] < 0:
+    for b, reason in enumerate(found.reason):
+        if reason < 0:
             results.append(None)
             continue
-        outcome = Outcome(
-            int(found.reason[b]),
-            float(found.log_likelihood[b]),
-            found.history[b, : found.n_iter[b]].copy(),
-            seen,
-            found.pairs,
-            n_pairs,
-            found.memory[b],
-            found.floored[b],
-        )
-        results.append(result_of_outcome(outcome, types, weights, families, settings, rules))
+        parts = carve(memory[b], shape, one.pairs[0], one.pairs[1], floored[b])
+        outcome = (int(reason), float(found.log_likelihood[b]), found.history[b, : found.n_iter[b]].copy())
+        results.append(result_of(*outcome, parts, one.in_order, types, weights, families, settings, rules))
     return results
 
 
@@ -108,24 +98,29 @@ def fit(data: Data, settings: Settings, start: Parameters) -> FitResult | None:
     rules = rules._replace(density=rules.density._replace(df=np.array(degrees)))
     counts, _ = data.counts.aligned(start.event_types, start.pairs)
     chain = event_chain(counts)
-    events, before, after = events_of(data, start)
-    tables = start.tables()._replace(transmat=start.transmat_of(before, after))
-    n_features, n_types, n_states = len(families), start.n_types, start.n_states
-    shape = (n_features, n_types, n_states, len(start.pairs), len(before))
-    sums, _ = carve_sums(np.zeros(room(shape)), shape, 0)
-    scratch = new_scratch(len(events.weights), len(events.codes), n_features, n_types, n_states)
-    basis = basis_of(data, counts, chain, settings, rules, before, after)
-    reason, log_likelihood, history = algorithm.run(events, basis, rules, tables, sums, scratch)
+    events, pairs = events_of(data, start)
+    shape = (len(families), start.n_types, start.n_states, len(start.pairs), pairs.shape[1])
+    memory, floored = np.zeros(room(shape)), np.zeros((len(families), *start.startprob.shape), dtype=np.bool_)
+    parts = carve(memory, shape, pairs[0], pairs[1], floored)
+    begun = start.tables()._replace(transmat=start.transmat_of(pairs[0], pairs[1]))
+    for table, values in zip(parts.tables, begun, strict=True):
+        table[:] = values
+    for array, values in zip(
+        parts.basis, basis_of(data, counts, chain, settings, rules, *pairs), strict=True
+    ):
+        array[:] = values
+    reason, log_likelihood, history = run_prepared(*events, pairs, memory, floored, shape, rules)
     if reason < 0:
         return None
     parameters = start
     if len(history) > 1 or algorithm.REASONS[reason] == "max_iter":
-        parameters = parameters_of(
-            tables, start.event_types, start.pairs, chain, families, rules.density.df, settings
-        )
-    statistics = statistics_of(sums, counts, data.overall, history[-1], rules.density.df)
-    floored = list(tables.floored)
-    return FitResult(parameters, statistics, log_likelihood, history, algorithm.REASONS[reason], floored)
+        known = (start.event_types, start.pairs, chain)
+        parameters = parameters_of(parts.tables, *known, families, rules.density.df, settings)
+    statistics = statistics_of(parts.sums, counts, data.overall, history[-1], rules.density.df)
+    floored_by_feature = list(floored)
+    return FitResult(
+        parameters, statistics, log_likelihood, history, algorithm.REASONS[reason], floored_by_feature
+    )
 
 
 @lru_cache(maxsize=64)
@@ -159,7 +154,7 @@ def rules_of(settings: Settings, families: tuple[Family, ...]) -> Rules:
     )
 
 
-def events_of(data: Data, start: Parameters) -> tuple[Events, Integers, Integers]:
+def events_of(data: Data, start: Parameters) -> tuple[Events, Integers]:
     """The training data, and the types of each row of the transition table: the pairs, then unknown ones."""
     index, m, known = data.index, start.n_types, slice(data.index.n_known)
     unknown = slice(index.n_known, None)
@@ -170,14 +165,14 @@ def events_of(data: Data, start: Parameters) -> tuple[Events, Integers, Integers
             len(start.pairs) + np.arange(n_unknown),
         ]
     )
-    before = np.concatenate([start.pairs[:, 0], index.before[unknown]])
-    after = np.concatenate([start.pairs[:, 1], index.after[unknown]])
+    unlisted = np.stack([index.before[unknown], index.after[unknown]])
+    pairs = np.ascontiguousarray(np.concatenate([start.pairs.T, unlisted], axis=1))
     steps = rows[index.trans_index] if len(rows) else np.zeros_like(index.codes)
     x = np.empty(data.X.shape)
     for k, family in enumerate(data.families):
         x[:, k] = family.working(data.X[:, k])
     own = (plain(index.codes), plain(index.offsets), steps, plain(data.weights))
-    return Events(*own, x, data.first_occurrences), before, after
+    return Events(*own, x, data.first_occurrences), pairs
 
 
 def basis_of(
@@ -210,8 +205,12 @@ def basis_of(
     )
 
 
-def result_of_outcome(
-    outcome: Outcome,
+def result_of(
+    reason: int,
+    log_likelihood: float,
+    history: Floats,
+    parts: Fit,
+    in_order: bool,
     types: vocabulary.Types,
     weights: Floats,
     families: list[Family],
@@ -219,22 +218,30 @@ def result_of_outcome(
     rules: Rules,
 ) -> tuple[FitResult, Floats]:
     """A compiled fit from data alone as a result, and Π[j | ω]."""
-    shape = (len(families), len(types), settings.n_states, outcome.n_pairs, outcome.pairs.shape[1])
-    fit = carve(outcome.memory, shape, outcome.pairs[0], outcome.pairs[1], outcome.floored)
-    tables, sums, basis, counted, of_all, stationary = fit
-    pairs = np.ascontiguousarray(outcome.pairs[:, : outcome.n_pairs].T)
-    chain = EventChain(basis.prob, basis.leaving, counted.entering, counted.startprob, basis.pair_prob)
-    counts = Counts(types, pairs, float(weights.sum()), counted.types, counted.starts, counted.pair)
+    tables, sums, basis, counted, of_all, stationary = parts
+    n_pairs = len(counted.pair)
+    pairs = np.empty((n_pairs, 2), dtype=np.int64)
+    pairs[:, 0], pairs[:, 1] = basis.before[:n_pairs], basis.after[:n_pairs]
+    pair, pair_prob = counted.pair, basis.pair_prob
+    if not in_order:
+        order = np.lexsort((pairs[:, 1], pairs[:, 0]))
+        pairs, pair, pair_prob = pairs[order], pair[order], pair_prob[order]
+        tables, sums = (
+            tables._replace(transmat=tables.transmat[order]),
+            sums._replace(transitions=sums.transitions[order]),
+        )
+    chain = EventChain(basis.prob, basis.leaving, counted.entering, counted.startprob, pair_prob)
+    counts = Counts(types, pairs, float(weights.sum()), counted.types, counted.starts, pair)
     overall: list[Stats] = [
         {"count": row[0:1, None], "mean": row[1:2, None], "square": row[2:3, None], "largest": row[3]}
         for row in of_all
     ]
     result = FitResult(
         parameters_of(tables, types, pairs, chain, families, rules.density.df, settings),
-        statistics_of(sums, counts, overall, outcome.history[-1], rules.density.df),
-        outcome.log_likelihood,
-        outcome.history,
-        algorithm.REASONS[outcome.reason],
+        statistics_of(sums, counts, overall, history[-1], rules.density.df),
+        log_likelihood,
+        history,
+        algorithm.REASONS[reason],
         list(tables.floored),
     )
     return result, stationary

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from keydyn.model import kernels
-from keydyn.model.arrays import Floats, compiled
+from keydyn.model.arrays import Floats, compiled, inlined
 from keydyn.model.estimation.densities import (
     log_densities,
     prepare_cells,
@@ -20,7 +20,7 @@ from keydyn.model.estimation.tables import Density, Events, Rules, Scratch, Sums
 from keydyn.model.estimation.two_states import backward_two, forward_two
 
 
-@compiled
+@inlined
 def expectation(events: Events, rules: Rules, tables: Tables, sums: Sums, scratch: Scratch) -> float:
     """Weighted ln P(x | Ω); −inf, and the sums undefined, if the model cannot produce some sequence."""
     log_likelihood = posteriors(events, rules.density, tables, sums.transitions, scratch)
@@ -32,7 +32,7 @@ def expectation(events: Events, rules: Rules, tables: Tables, sums: Sums, scratc
     return log_likelihood
 
 
-@compiled
+@inlined
 def densities(events: Events, family: Density, tables: Tables, scratch: Scratch) -> None:
     """Densities of all events relative to the largest of each."""
     cells, largest = scratch.cells, scratch.largest
@@ -44,7 +44,7 @@ def densities(events: Events, family: Density, tables: Tables, scratch: Scratch)
         relative_densities(events.codes, events.x, family, cells, scratch.density, largest)
 
 
-@compiled
+@inlined
 def filtered(events: Events, family: Density, tables: Tables, scratch: Scratch) -> None:
     """α of every event, ln P(x | Ω) of every sequence, NaN or −inf where the careful way is needed."""
     densities(events, family, tables, scratch)
@@ -65,7 +65,7 @@ def filtered(events: Events, family: Density, tables: Tables, scratch: Scratch) 
         forward(*arguments)
 
 
-@compiled
+@inlined
 def posteriors(
     events: Events, family: Density, tables: Tables, transitions: Floats, scratch: Scratch
 ) -> float:
@@ -139,7 +139,7 @@ def careful_score(s: int, events: Events, family: Density, tables: Tables, scrat
     scratch.largest[first:last] = increments
 
 
-@compiled
+@inlined
 def careful_densities(
     first: int, last: int, events: Events, family: Density, tables: Tables, scratch: Scratch
 ) -> Floats:
@@ -149,7 +149,7 @@ def careful_densities(
     return rows
 
 
-@compiled
+@inlined
 def scores(events: Events, family: Density, tables: Tables, scratch: Scratch) -> None:
     """ln P(x | Ω) of every sequence into `scratch.scores`."""
     filtered(events, family, tables, scratch)

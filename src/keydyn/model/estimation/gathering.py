@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from keydyn.model.arrays import Floats, compiled
+from keydyn.model.arrays import Floats, compiled, inlined
 from keydyn.model.estimation.densities import INVERSE, LOC
 from keydyn.model.estimation.tables import Events, Sums
 from keydyn.model.sums import NOTHING
@@ -40,7 +40,7 @@ def sum_first_occurrences(events: Events, sums: Sums, states: Floats) -> None:
                 sums.first_occurrence[events.codes[n], j] += states[n, j]
 
 
-@compiled
+@inlined
 def sum_moments(events: Events, df: Floats, states: Floats, cells: Floats, sums: Sums) -> None:
     """Weight, mean and squared deviations of each feature by type and state, in two passes."""
     for k in range(len(df)):

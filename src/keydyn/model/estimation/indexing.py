@@ -8,16 +8,25 @@ from keydyn.model.arrays import Floats, Integers, compiled
 
 # An odd number whose bits look random; products with it scatter neighbouring keys.
 SCATTER = 0x9E3779B97F4A7C1
+# A table of all possible pairs that is no larger than a core's own cache.
+SMALL_TABLE = 65_536
 
 
 @compiled
 def seen_types(codes: Integers, n_source: int) -> Integers:
     """The codes that occur, ascending; a negative one is no type."""
     occurs = np.zeros(n_source, dtype=np.bool_)
+    count = 0
     for code in codes:
-        if code >= 0:
+        if code >= 0 and not occurs[code]:
             occurs[code] = True
-    return np.flatnonzero(occurs)
+            count += 1
+    seen = np.empty(count, dtype=np.int64)
+    for code in range(n_source - 1, -1, -1):
+        if occurs[code]:
+            count -= 1
+            seen[count] = code
+    return seen
 
 
 @compiled
@@ -33,15 +42,16 @@ def places_among(codes: Integers, seen: Integers, n_source: int) -> Integers:
 
 
 @compiled
-def index_steps(codes: Integers, offsets: Integers, n_types: int) -> tuple[Integers, Integers, int]:
+def index_steps(codes: Integers, offsets: Integers, n_types: int) -> tuple[Integers, Integers, int, bool]:
     """The distinct pairs of types that follow each other, and which of them leads to each event.
 
-    Pairs of two known types come first, in order, then those of which one is unknown (the code `n_types`).
-    Returns the earlier and the later types (2, U), the pair's number for each event, 0 at the start of a
-    sequence, and how many pairs are of known types.
+    Pairs of two known types come first, then those of which one is unknown (the code `n_types`). Few possible
+    pairs are sorted. Many come in the order of the data, so that events walk along a table of them instead of
+    jumping in it. Returns the earlier and the later types (2, U), the pair's number for each event, 0 at the
+    start of a sequence, how many pairs are of known types, and whether they are sorted.
     """
     known_keys = n_types * n_types
-    keys = np.empty(len(codes), dtype=np.int64)
+    keys, steps = np.empty(len(codes), dtype=np.int64), np.zeros(len(codes), dtype=np.int64)
     for s in range(len(offsets) - 1):
         keys[offsets[s]] = -1
         for n in range(offsets[s] + 1, offsets[s + 1]):
@@ -49,38 +59,48 @@ def index_steps(codes: Integers, offsets: Integers, n_types: int) -> tuple[Integ
                 keys[n] = codes[n - 1] * n_types + codes[n]
             else:
                 keys[n] = known_keys + codes[n - 1] * (n_types + 1) + codes[n]
-    steps = np.zeros(len(codes), dtype=np.int64)
     all_keys = known_keys + (n_types + 1) ** 2
-    if all_keys <= 4 * len(codes) + 4096:
-        # A table of all possible pairs is no larger than the data.
-        number = np.full(all_keys, -1)
-        for key in keys:
-            if key >= 0:
-                number[key] = 0
-        distinct = np.flatnonzero(number == 0)
-        number[distinct] = np.arange(len(distinct))
-        for n in range(len(codes)):
-            if keys[n] >= 0:
-                steps[n] = number[keys[n]]
-    else:
-        found = numbered(keys, steps)
-        order = np.argsort(found)
-        distinct = found[order]
-        number = np.empty(len(found), dtype=np.int64)
-        number[order] = np.arange(len(found))
-        for n in range(len(codes)):
-            if keys[n] >= 0:
-                steps[n] = number[steps[n]]
-    pairs = np.empty((2, len(distinct)), dtype=np.int64)
+    in_order = all_keys <= min(4 * len(codes) + 4096, SMALL_TABLE)
+    distinct = numbered_in_order(keys, all_keys, steps) if in_order else numbered(keys, steps)
     n_known = 0
-    for row in range(len(distinct)):
-        key, base = distinct[row], n_types
+    for key in distinct:
         if key < known_keys:
             n_known += 1
+    pairs, number = np.empty((2, len(distinct)), dtype=np.int64), np.empty(len(distinct), dtype=np.int64)
+    known, unknown = 0, n_known
+    for row in range(len(distinct)):
+        key = distinct[row]
+        if key < known_keys:
+            number[row], base = known, n_types
+            known += 1
         else:
-            key, base = key - known_keys, n_types + 1
-        pairs[0, row], pairs[1, row] = key // base, key % base
-    return pairs, steps, n_known
+            number[row], base, key = unknown, n_types + 1, key - known_keys
+            unknown += 1
+        pairs[0, number[row]], pairs[1, number[row]] = key // base, key % base
+    for n in range(len(codes)):
+        if keys[n] >= 0:
+            steps[n] = number[steps[n]]
+    return pairs, steps, n_known, in_order
+
+
+@compiled
+def numbered_in_order(keys: Integers, n_keys: int, numbers: Integers) -> Integers:
+    """The distinct keys that are not negative, ascending, and each key's number, by a table of all keys."""
+    table, count = np.full(n_keys, -1), 0
+    for key in keys:
+        if key >= 0 and table[key] < 0:
+            table[key] = 0
+            count += 1
+    distinct, count = np.empty(count, dtype=np.int64), 0
+    for key in range(n_keys):
+        if table[key] == 0:
+            table[key] = count
+            distinct[count] = key
+            count += 1
+    for n in range(len(keys)):
+        if keys[n] >= 0:
+            numbers[n] = table[keys[n]]
+    return distinct
 
 
 @compiled
@@ -106,26 +126,10 @@ def numbered(keys: Integers, numbers: Integers) -> Integers:
             distinct[count] = keys[n]
             count += 1
         numbers[n] = table[place]
-    return distinct[:count].copy()
-
-
-@compiled
-def by_appearance(steps: Integers, offsets: Integers, n_known: int, n_steps: int) -> Integers:
-    """Pairs in the order in which the events first take them, those of known types first."""
-    order, taken = np.empty(n_steps, dtype=np.int64), np.zeros(n_steps, dtype=np.bool_)
-    known, unknown = 0, n_known
-    for s in range(len(offsets) - 1):
-        for n in range(offsets[s] + 1, offsets[s + 1]):
-            step = steps[n]
-            if not taken[step]:
-                taken[step] = True
-                if step < n_known:
-                    order[known] = step
-                    known += 1
-                else:
-                    order[unknown] = step
-                    unknown += 1
-    return order
+    shorter = np.empty(count, dtype=np.int64)
+    for row in range(count):
+        shorter[row] = distinct[row]
+    return shorter
 
 
 @compiled

@@ -4,7 +4,7 @@ The models share their event sequences, so that at every event all of them look 
 normal or log-normal features, no value missing, every type known. The last axis of every array is the lane.
 
 The steps are those of `two_states` and `gathering`. What could underflow is not sorted out here: `worst` has
-the smallest α of each lane, and a lane in which that is too small does its step alone.
+the smallest α of each lane, and a model in whose lane that is too small is fitted alone.
 """
 
 from __future__ import annotations

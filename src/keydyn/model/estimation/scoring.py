@@ -56,7 +56,7 @@ def score(
     codes = np.empty(len(source), dtype=np.int64)
     for n in range(len(source)):
         codes[n] = place[source[n]]
-    pairs, steps, _ = index_steps(codes, offsets, n_types)
+    pairs, steps, _, _ = index_steps(codes, offsets, n_types)
     transmat = step_tables(pairs[0], pairs[1], model)
     own = model.tables
     tables = Tables(

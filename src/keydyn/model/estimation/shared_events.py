@@ -12,133 +12,105 @@ from typing import NamedTuple
 import numpy as np
 
 from keydyn.model.arrays import Floats, Integers, compiled
-from keydyn.model.estimation.algorithm import (
-    GOES_ON,
-    IMPOSSIBLE,
-    maximisation,
-    smooth,
-    why_stop,
-)
-from keydyn.model.estimation.cold_start import NO_VALUES, count, share_of_states, start, working
+from keydyn.model.estimation.algorithm import GOES_ON, maximisation, smooth, why_stop
+from keydyn.model.estimation.cold_start import share_of_states
 from keydyn.model.estimation.densities import HALF_LOG_TAU
-from keydyn.model.estimation.expectation import expectation, scores
 from keydyn.model.estimation.gathering import sum_first_occurrences
-from keydyn.model.estimation.indexing import index_steps
 from keydyn.model.estimation.lanes import LANES, Lanes, expectation_in_lanes, new_lanes
-from keydyn.model.estimation.tables import Events, Fit, Rules, Scratch, Truths, carve, new_scratch, room
-from keydyn.model.sums import NOTHING, first_occurrences
+from keydyn.model.estimation.tables import Events, Fit, Rules, Shape, Truths, carve
+from keydyn.model.sums import NOTHING
 
-# A lane with an α below this does its expectation step alone, where underflow is watched for.
+# A lane with an α below this has something to watch for: its model is fitted alone.
 TOO_SMALL = 1e-200
+ALONE = -3
 
 
 class Outcomes(NamedTuple):
-    """What the fits hand over, one row a model; see `Outcome`.
+    """How the fits ended, one entry or row a model.
 
     Attributes
     ----------
-    reason, log_likelihood, n_iter : (B,)
+    reason : (B,) as of `run`, or `ALONE`; log_likelihood, n_iter : (B,)
     history : (B, n) log-likelihood at each expectation step, the first `n_iter` of a row
-    pairs : (2, P); memory : (B, room); floored : (B, K, m, 2)
     """
 
     reason: Integers
     log_likelihood: Floats
     n_iter: Integers
     history: Floats
-    pairs: Integers
-    memory: Floats
-    floored: Truths
 
 
 @compiled
-def fit_shared(X: Floats, codes: Integers, offsets: Integers, weights: Floats, rules: Rules) -> Outcomes:
-    """A model of each of `X` (B, N, K), from data alone; every code from 0 to the largest occurs."""
-    n_models, n_events, n_features = X.shape
-    n_types = codes.max() + 1
-    pairs, steps, n_pairs = index_steps(codes, offsets, n_types)
-    shape = (n_features, n_types, 2, n_pairs, n_pairs)
-    memory = np.zeros((n_models, room(shape)))
-    floored = np.zeros((n_models, n_features, n_types, 2), dtype=np.bool_)
-    reason = np.full(n_models, NO_VALUES)
+def fit_shared(
+    codes: Integers,
+    offsets: Integers,
+    steps: Integers,
+    weights: Floats,
+    x: Floats,
+    first_seen: Integers,
+    pairs: Integers,
+    memory: Floats,
+    floored: Truths,
+    shape: Shape,
+    rules: Rules,
+) -> Outcomes:
+    """Fits of models to `x` (B, N, K), from what `memory` (B, room) holds, which then has the results."""
+    n_models, n_events, n_features = x.shape
+    reason = np.full(n_models, GOES_ON)
     log_likelihood, n_iter = np.full(n_models, math.nan), np.zeros(n_models, dtype=np.int64)
     history = np.empty((n_models, min(rules.max_iter, 64)))
-    first_seen = first_occurrences(codes, offsets, n_types)
-    lanes = new_lanes(n_events, n_features, n_types, n_pairs)
-    x = np.empty((LANES, n_events, n_features))
+    lanes = new_lanes(n_events, n_features, shape[1], shape[3])
+    states = np.empty((n_events, 2))
     taken, waiting, busy = np.full(LANES, -1), 0, 0
-    scratch = new_scratch(len(weights), n_events, n_features, n_types, 2)
     while waiting < n_models or busy > 0:
         for lane in range(LANES):
-            while taken[lane] < 0 and waiting < n_models:
-                b = waiting
+            if taken[lane] < 0 and waiting < n_models:
+                taken[lane] = waiting
+                busy += 1
+                put_values(lane, x[waiting], lanes.x)
+                load(lane, carve(memory[waiting], shape, pairs[0], pairs[1], floored[waiting]), lanes)
                 waiting += 1
-                x[lane] = working(X[b], rules.density.log_scale)
-                events = Events(codes, offsets, steps, weights, x[lane], first_seen)
-                fit = carve(memory[b], shape, pairs[0], pairs[1], floored[b])
-                count(events, rules, fit.basis, fit.counted)
-                if start(X[b], events, rules, fit.basis, fit.overall, fit.tables):
-                    taken[lane] = b
-                    busy += 1
-                    lanes.x[:, :, lane] = x[lane]
-                    load(lane, fit, lanes)
-        expectation_in_lanes(Events(codes, offsets, steps, weights, x[0], first_seen), rules.density, lanes)
+        events = Events(codes, offsets, steps, weights, x[0], first_seen)
+        expectation_in_lanes(events, rules.density, lanes)
         for lane in range(LANES):
             b = taken[lane]
             if b < 0:
                 continue
-            events = Events(codes, offsets, steps, weights, x[lane], first_seen)
             fit = carve(memory[b], shape, pairs[0], pairs[1], floored[b])
-            if n_iter[b] == history.shape[1]:
-                history = np.concatenate((history, np.empty_like(history)), axis=1)
-            reason[b], log_likelihood[b] = one_iteration(
-                lane, events, rules, fit, lanes, scratch, n_iter[b], history[b]
-            )
-            n_iter[b] += 1
+            log_likelihood[b] = lanes.log_likelihood[lane]
+            if not lanes.worst[lane] >= TOO_SMALL:
+                reason[b] = ALONE
+            elif n_iter[b] == rules.max_iter:
+                reason[b] = 2
+            else:
+                if n_iter[b] == history.shape[1]:
+                    history = np.concatenate((history, np.empty_like(history)), axis=1)
+                history[b, n_iter[b]] = log_likelihood[b]
+                gain = log_likelihood[b] - history[b, n_iter[b] - 1] if n_iter[b] > 0 else math.inf
+                n_iter[b] += 1
+                reason[b] = why_stop(log_likelihood[b], gain, rules.tol)
+                unload(lane, events, fit, lanes)
+                if rules.first_occurrence or reason[b] != GOES_ON or n_iter[b] == rules.max_iter:
+                    unload_first_seen(lane, events, lanes.states, states)
+                    sum_first_occurrences(events, fit.sums, states)
+                if reason[b] == GOES_ON:
+                    maximisation(fit.basis, rules, fit.sums, fit.tables)
+                    smooth(fit.basis, rules, fit.tables)
+                    # After the last iteration once more, for the log-likelihood of the result.
+                    load(lane, fit, lanes)
             if reason[b] != GOES_ON:
-                share_of_states(events, fit.tables, scratch.states, fit.stationary)
+                share_of_states(events, fit.tables, states, fit.stationary)
                 taken[lane] = -1
                 busy -= 1
-    return Outcomes(reason, log_likelihood, n_iter, history, pairs, memory, floored)
+    return Outcomes(reason, log_likelihood, n_iter, history)
 
 
 @compiled
-def one_iteration(
-    lane: int,
-    events: Events,
-    rules: Rules,
-    fit: Fit,
-    lanes: Lanes,
-    scratch: Scratch,
-    iteration: int,
-    history: Floats,
-) -> tuple[int, float]:
-    """What `run` does after and before an expectation step; the reason to stop and the log-likelihood."""
-    log_likelihood = lanes.log_likelihood[lane]
-    in_lane = lanes.worst[lane] >= TOO_SMALL
-    if in_lane:
-        unload(lane, events, fit, lanes)
-    else:
-        log_likelihood = expectation(events, rules, fit.tables, fit.sums, scratch)
-        if not log_likelihood > -math.inf:
-            return IMPOSSIBLE, log_likelihood
-    history[iteration] = log_likelihood
-    gain = log_likelihood - history[iteration - 1] if iteration > 0 else math.inf
-    reason = why_stop(log_likelihood, gain, rules.tol)
-    last = iteration + 1 == rules.max_iter
-    if reason != GOES_ON or last or rules.first_occurrence:
-        if in_lane:
-            unload_first_seen(lane, events, lanes.states, scratch.states)
-        sum_first_occurrences(events, fit.sums, scratch.states)
-    if reason != GOES_ON:
-        return reason, log_likelihood
-    maximisation(fit.basis, rules, fit.sums, fit.tables)
-    smooth(fit.basis, rules, fit.tables)
-    if last:
-        scores(events, rules.density, fit.tables, scratch)
-        return 2, float(events.weights @ scratch.scores)
-    load(lane, fit, lanes)
-    return GOES_ON, log_likelihood
+def put_values(lane: int, x: Floats, lanes_x: Floats) -> None:
+    """A model's values into its lane."""
+    for n in range(x.shape[0]):
+        for k in range(x.shape[1]):
+            lanes_x[n, k, lane] = x[n, k]
 
 
 @compiled
