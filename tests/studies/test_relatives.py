@@ -88,10 +88,12 @@ def test_the_lost_contexts_are_all_there(study):
 
 def test_the_pohmm_meets_the_hmm_where_no_name_was_seen_in_estimation(study):
     frame = pd.read_parquet(study / "lost_context.parquet")
-    of = frame[frame["share"] == 1.0].set_index(["situation", "detector", "user"]).sort_index()
+    frame = frame[frame["share"] == 1.0].sort_values("user")
     for situation in ("estimation", "unseen"):
+        own = frame[frame["situation"] == situation]
         for figure in ("log_likelihood", "acc", "eer"):
-            pohmm, hmm = (of.loc[situation, name][figure] for name in ("pohmm", "hmm"))
+            pohmm, hmm = (own[own["detector"] == name][figure].to_numpy() for name in ("pohmm", "hmm"))
+            assert len(pohmm) > 0
             np.testing.assert_allclose(pohmm, hmm, rtol=1e-12)
 
 
