@@ -15,7 +15,7 @@ help:
 	@echo "make test-all  the slow ones too"
 	@echo "make bench     speed, side by side with other libraries; results in out/bench/"
 	@echo "make lint      ruff and mypy only"
-	@echo "make results   all studies, about a quarter of an hour; writes docs/results.md"
+	@echo "make results   all studies, half an hour or more; writes docs/results.md"
 	@echo "make docs      build the documentation in docs/_build/html"
 	@echo "make clean     remove everything that was made, the environment too"
 
