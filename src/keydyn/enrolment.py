@@ -8,7 +8,6 @@ user's threshold is where false acceptance and false rejection of these scores c
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from keydyn import __version__
+from keydyn.atomic import write_text
 from keydyn.detectors import Markov, fit_population, make_detector
 from keydyn.engine import Progress
 from keydyn.evaluation.penalty import rank_penalty
@@ -101,9 +101,7 @@ class Enrolled:
             "sensors": list(self.sensors),
             "users": entries,
         }
-        temporary = folder / f".{MANIFEST}.new"
-        temporary.write_text(json.dumps(manifest, indent=1), encoding="utf-8")
-        os.replace(temporary, folder / MANIFEST)
+        write_text(folder / MANIFEST, json.dumps(manifest, indent=1))
         for left in set(folder.glob("user-*.keydyn")) - {folder / str(entry["file"]) for entry in entries}:
             left.unlink()
 

@@ -19,7 +19,7 @@ from keydyn.commands.reading import (
     SortOption,
     UnitOption,
 )
-from keydyn.commands.shown import fail_clearly, share_bar
+from keydyn.commands.shown import fail_clearly
 from keydyn.commands.study import (
     DetectorOption,
     EngineOption,
@@ -29,11 +29,16 @@ from keydyn.commands.study import (
     SeedOption,
     facts_of,
     known_detectors,
+    run_study,
     show_results,
 )
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from keydyn.evaluation.tables import Table
+    from keydyn.studies.outputs import Outputs
+    from keydyn.studies.scoring import Tell
 
 # Templates to fit beyond which a protocol with fewer is pointed at.
 MANY = 10_000
@@ -77,15 +82,12 @@ def evaluate(
     `keydyn evaluate typing.csv --protocol enrolment --enrol 3 --detector pohmm --detector manhattan-scaled`
     """
     from keydyn.detectors import make_detector
-    from keydyn.engine import using
     from keydyn.evaluation.running import n_templates
     from keydyn.studies.evaluating import failures_facts, own_rows, protocol_of, write_evaluation
-    from keydyn.studies.outputs import Outputs
     from keydyn.studies.parts import Parts
     from keydyn.studies.recognition import DETECTORS, draw_densities
     from keydyn.studies.scoring import rank_rows, score_rows
 
-    began = time.perf_counter()
     detectors = known_detectors(detector) or list(DETECTORS)
     chosen = protocol_of(protocol, enrol, share, groups)
     reading = Reading(file, unit, columns, separator, sort, clean)
@@ -96,7 +98,6 @@ def evaluate(
     rows, failures = own_rows(file, keystrokes, chosen, used, groups, vectors)
     if len(failures.to_acquire) or len(failures.to_enrol):
         typer.secho(f"keydyn: {failures.text()}; the report names them", err=True, fg="yellow")
-    folder = out or Path("out/evaluate")
     n_fits = n_templates(chosen, detectors[0], rows[0].samples)
     if n_fits > MANY:
         typer.secho(
@@ -105,25 +106,27 @@ def evaluate(
             err=True,
             fg="yellow",
         )
-    n_jobs, parts, ranks = jobs or -1, folder / "parts", None
-    outputs = Outputs(folder)
-    with using(engine), share_bar() as tell:
-        scores = score_rows(rows, detectors, Parts(parts, fresh), n_jobs, tell)
-        if watched:
-            ranks = rank_rows(rows[:1], watched, Parts(parts / "ranks", fresh), n_jobs, tell)
-        tell("tables and figures", 1.0)
-        facts = facts_of("evaluate", rows, detectors, seed, scores)
-        facts |= {
+
+    def work(parts: Parts, tell: Tell) -> tuple[pa.Table, pa.Table | None]:
+        scores = score_rows(rows, detectors, parts, jobs or -1, tell)
+        if not watched:
+            return scores, None
+        of_ranks = Parts(parts.folder / "ranks", fresh)
+        return scores, rank_rows(rows[:1], watched, of_ranks, jobs or -1, tell)
+
+    def facts(found: tuple[pa.Table, pa.Table | None]) -> dict[str, Any]:
+        return facts_of("evaluate", rows, detectors, seed, found[0]) | {
             "file": file.name,
             "reading": {**asdict(reading), "file": file.name},
             "sensors": list(used),
             "failures": failures_facts(failures),
         }
-        outputs.begin()
+
+    def write(outputs: Outputs, found: tuple[pa.Table, pa.Table | None], told: dict[str, Any]) -> list[Table]:
         draw_densities(outputs, rows[:1])
-        tables = write_evaluation(outputs, scores, ranks, facts, seed)
-        outputs.finish(facts, began)
-    show_results(tables, folder, began)
+        return write_evaluation(outputs, *found, told, seed)
+
+    run_study("evaluate", out, engine, fresh, work, facts, write)
 
 
 @fail_clearly

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from keydyn.commands import study
-from keydyn.commands.shown import fail_clearly, share_bar
+from keydyn.commands.shown import fail_clearly
 from keydyn.commands.study import (
     DataOption,
     EngineOption,
@@ -17,7 +16,6 @@ from keydyn.commands.study import (
     JobsOption,
     OutOption,
     SeedOption,
-    show_results,
 )
 
 if TYPE_CHECKING:
@@ -58,28 +56,25 @@ def simulation(
 
     `keydyn study simulation --truth keystrokes --truth random-7 --samples 100 --longest 10000`
     """
-    from keydyn.engine import using
-    from keydyn.studies.outputs import Outputs, environment
-    from keydyn.studies.parts import Parts
+    from keydyn.studies.outputs import environment
     from keydyn.studies.simulation import N_VALUES
     from keydyn.studies.simulation_report import run_simulation, write_simulation
     from keydyn.studies.truths import true_model
 
-    began, folder = time.perf_counter(), out or Path("out/simulation")
     truths = list(dict.fromkeys(truth or ["keystrokes"]))
     for name in truths:
         true_model(name)
     lengths = [n for n in N_VALUES if n <= longest]
-    with using(engine), share_bar() as tell:
-        found = run_simulation(
-            truths, lengths, samples, seed, Parts(folder / "parts", fresh), jobs or -1, tell
-        )
-        tell("tables and figures", 1.0)
-        facts = {"study": "simulation", **environment(), "seed": seed, "truths": truths, "samples": samples}
-        outputs = Outputs(folder)
-        tables = write_simulation(outputs, found, {**facts, "lengths": lengths})
-        outputs.finish({**facts, "lengths": lengths}, began)
-    show_results(tables, folder, began)
+    settings = {"seed": seed, "truths": truths, "samples": samples, "lengths": lengths}
+    study.run_study(
+        "simulation",
+        out,
+        engine,
+        fresh,
+        lambda parts, tell: run_simulation(truths, lengths, samples, seed, parts, jobs or -1, tell),
+        lambda _: {"study": "simulation", **environment(), **settings},
+        write_simulation,
+    )
 
 
 @fail_clearly
@@ -192,21 +187,19 @@ def _study(
     settings: dict[str, Any],
 ) -> None:
     """A study on texts, from data to report."""
-    from keydyn.engine import using
-    from keydyn.studies.outputs import Outputs, environment
-    from keydyn.studies.parts import Parts
+    from keydyn.studies.outputs import environment
     from keydyn.studies.texts import texts_here
 
-    began, folder = time.perf_counter(), out or Path("out") / name
     texts, told = texts_here(dataset or (), data)
     for line in told:
         typer.secho(f"keydyn: {line}", err=True, fg="yellow")
-    with using(engine), share_bar() as tell:
-        found = work(texts, Parts(folder / "parts", fresh), tell)
-        tell("tables and figures", 1.0)
-        sums = {text.name: text.checksums for text in texts}
-        facts = {"study": name, **environment(), "data": sums, **settings}
-        outputs = Outputs(folder)
-        tables = write(outputs, found, facts)
-        outputs.finish(facts, began)
-    show_results(tables, folder, began)
+    sums = {text.name: text.checksums for text in texts}
+    study.run_study(
+        name,
+        out,
+        engine,
+        fresh,
+        lambda parts, tell: work(texts, parts, tell),
+        lambda _: {"study": name, **environment(), "data": sums, **settings},
+        write,
+    )

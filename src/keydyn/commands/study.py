@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
 from keydyn.commands.shown import fail_clearly, share_bar
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import pyarrow as pa
 
     from keydyn.evaluation.tables import Table
+    from keydyn.studies.outputs import Outputs
+    from keydyn.studies.parts import Parts
     from keydyn.studies.rows import Row
+    from keydyn.studies.scoring import Tell
+
+Found = TypeVar("Found")
 
 app = typer.Typer(name="study", help="Reproduce the paper's studies.", no_args_is_help=True)
 
@@ -58,26 +63,25 @@ def recognition(
 
     `keydyn study recognition --dataset fable --detector pohmm --detector hmm`
     """
-    from keydyn.engine import using
-    from keydyn.studies.outputs import Outputs
-    from keydyn.studies.parts import Parts
     from keydyn.studies.recognition import DETECTORS, draw_densities, write_recognition
     from keydyn.studies.scoring import score_rows
 
-    began = time.perf_counter()
-    folder = out or Path("out/recognition")
     detectors = known_detectors(detector) or list(DETECTORS)
     rows = _rows(dataset, data)
-    outputs = Outputs(folder)
-    with using(engine), share_bar() as tell:
-        table = score_rows(rows, detectors, Parts(folder / "parts", fresh), jobs or -1, tell)
-        tell("tables and figures", 1.0)
-        outputs.begin()
+
+    def write(outputs: Outputs, table: pa.Table, facts: dict[str, Any]) -> list[Table]:
         draw_densities(outputs, rows)
-        facts = facts_of("recognition", rows, detectors, seed, table)
-        tables = write_recognition(outputs, table, facts, seed)
-        outputs.finish(facts, began)
-    show_results(tables, folder, began)
+        return write_recognition(outputs, table, facts, seed)
+
+    run_study(
+        "recognition",
+        out,
+        engine,
+        fresh,
+        lambda parts, tell: score_rows(rows, detectors, parts, jobs or -1, tell),
+        lambda table: facts_of("recognition", rows, detectors, seed, table),
+        write,
+    )
 
 
 @app.command()
@@ -94,21 +98,18 @@ def recommended(
 
     Example: `keydyn study recommended --data recordings/`
     """
-    from keydyn.engine import using
-    from keydyn.studies.outputs import Outputs
-    from keydyn.studies.parts import Parts
     from keydyn.studies.recommended import try_candidates, write_recommended
 
-    began = time.perf_counter()
-    folder = out or Path("out/recommended")
     rows = _rows(dataset, data)
-    with using(engine), share_bar() as tell:
-        tried = try_candidates(rows, Parts(folder / "parts", fresh), jobs or -1, tell)
-    facts = facts_of("recommended", rows, [], 0)
-    outputs = Outputs(folder)
-    tables = write_recommended(outputs, tried, facts)
-    outputs.finish(facts, began)
-    show_results(tables, folder, began)
+    run_study(
+        "recommended",
+        out,
+        engine,
+        fresh,
+        lambda parts, tell: try_candidates(rows, parts, jobs or -1, tell),
+        lambda _: facts_of("recommended", rows, [], 0),
+        write_recommended,
+    )
 
 
 @app.command()
@@ -127,25 +128,20 @@ def continuous(
 
     Example: `keydyn study continuous --dataset fable --data recordings/`
     """
-    from keydyn.engine import using
     from keydyn.studies.continuous import DETECTORS, write_continuous
-    from keydyn.studies.outputs import Outputs
-    from keydyn.studies.parts import Parts
     from keydyn.studies.scoring import rank_rows
 
-    began = time.perf_counter()
-    folder = out or Path("out/continuous")
     detectors = known_detectors(detector) or list(DETECTORS)
     rows = _rows(dataset, data)
-    outputs = Outputs(folder)
-    with using(engine), share_bar() as tell:
-        table = rank_rows(rows, detectors, Parts(folder / "parts", fresh), jobs or -1, tell)
-        tell("tables and figures", 1.0)
-        facts = facts_of("continuous", rows, detectors, seed, table)
-        outputs.begin()
-        tables = write_continuous(outputs, table, facts, seed)
-        outputs.finish(facts, began)
-    show_results(tables, folder, began)
+    run_study(
+        "continuous",
+        out,
+        engine,
+        fresh,
+        lambda parts, tell: rank_rows(rows, detectors, parts, jobs or -1, tell),
+        lambda table: facts_of("continuous", rows, detectors, seed, table),
+        lambda outputs, table, facts: write_continuous(outputs, table, facts, seed),
+    )
 
 
 @app.command()
@@ -166,22 +162,45 @@ def relatives(
 
     `keydyn study relatives --dataset fable`
     """
-    from keydyn.engine import using
-    from keydyn.studies.outputs import Outputs
-    from keydyn.studies.parts import Parts
     from keydyn.studies.relatives import write_relatives
     from keydyn.studies.relatives_work import DETECTORS, run_relatives
 
-    began = time.perf_counter()
-    folder = out or Path("out/relatives")
     rows = _rows(dataset, data)
+    run_study(
+        "relatives",
+        out,
+        engine,
+        fresh,
+        lambda parts, tell: run_relatives(rows, seed, parts, jobs or -1, tell),
+        lambda found: facts_of("relatives", rows, DETECTORS, seed, found[0]),
+        lambda outputs, found, facts: write_relatives(outputs, *found, facts, seed),
+    )
+
+
+def run_study(
+    name: str,
+    out: Path | None,
+    engine: str,
+    fresh: bool,
+    work: Callable[[Parts, Tell], Found],
+    facts: Callable[[Found], dict[str, Any]],
+    write: Callable[[Outputs, Found, dict[str, Any]], list[Table]],
+) -> None:
+    """The course of every study: the work, part by part; then tables, figures and report; run.json last."""
+    from keydyn.engine import using
+    from keydyn.studies.outputs import Outputs
+    from keydyn.studies.parts import Parts
+
+    began, folder = time.perf_counter(), out or Path("out") / name
+    # A folder that cannot be is told before any work.
+    outputs = Outputs(folder)
     with using(engine), share_bar() as tell:
-        scores, ranks, losses = run_relatives(rows, seed, Parts(folder / "parts", fresh), jobs or -1, tell)
+        found = work(Parts(folder / "parts", fresh), tell)
         tell("tables and figures", 1.0)
-        facts = facts_of("relatives", rows, DETECTORS, seed, scores)
-        outputs = Outputs(folder)
-        tables = write_relatives(outputs, scores, ranks, losses, facts, seed)
-        outputs.finish(facts, began)
+        outputs.begin()
+        told = facts(found)
+        tables = write(outputs, found, told)
+        outputs.finish(told, began)
     show_results(tables, folder, began)
 
 

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import secrets
 from collections.abc import Mapping
 from dataclasses import asdict
 from os import PathLike
@@ -19,6 +17,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_bytes
 
+from keydyn.atomic import write_bytes
 from keydyn.model import restoring
 from keydyn.model.emissions import Family, families_of
 from keydyn.model.parameters import Parameters
@@ -52,7 +51,10 @@ def write(path: str | PathLike[str], header: dict[str, Any], tensors: Tensors) -
     contents = to_bytes(
         {name: np.ascontiguousarray(values) for name, values in tensors.items()}, {HEADER: _text(header)}
     )
-    _write_whole(Path(path), contents)
+    # A folder that is misspelt is told, not made.
+    if not Path(path).parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {Path(path).parent}")
+    write_bytes(Path(path), contents)
 
 
 def load(path: str | PathLike[str]) -> Any:
@@ -207,23 +209,3 @@ def _parse_header(path: Path, text: str | None) -> dict[str, Any]:
     if not unchanged:
         raise ModelFileError(f"{path} is damaged: its header was changed")
     return header
-
-
-def _write_whole(path: Path, contents: bytes) -> None:
-    """Write beside the target, make it durable, then put it in place."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    try:
-        with open(temporary, "xb") as file:
-            file.write(contents)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    if os.name == "posix":  # elsewhere a folder cannot be opened
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
