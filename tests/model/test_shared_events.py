@@ -40,10 +40,20 @@ def fitted_both_ways(model, data):
 
 
 @pytest.mark.parametrize("kind", [POHMM, POHMM.published, HMM, HMM.published])
-@pytest.mark.parametrize("changes", [{}, {"smoothing": None}, {"marginals": "exact"}, {"max_iter": 3}])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"smoothing": None},
+        {"marginals": "exact"},
+        {"max_iter": 3},
+        {"emission": ["logstudent", "student"]},
+        {"emission": ["lognormal", "student"], "fixed": ("start", "transitions")},
+    ],
+)
 def test_lanes_give_what_each_fit_alone_gives(kind, changes, monkeypatch):
     """Every one stops by its own tolerance, with the same result, to rounding; more models than lanes."""
-    model = kind(emission=["lognormal", "normal"], **({"tol": 1e-3} | changes))
+    model = kind(**({"emission": ["lognormal", "normal"], "tol": 1e-3} | changes))
     calls = []
     fit_shared_events = exchange.fit_shared_events
     monkeypatch.setattr(exchange, "fit_shared_events", lambda *a: calls.append(1) or fit_shared_events(*a))
@@ -96,8 +106,10 @@ def test_what_cannot_share_is_fitted_alone():
     together, alone = fitted_both_ways(model, data)
     for one, other in zip(together, alone, strict=True):
         assert one.log_likelihood_ == pytest.approx(other.log_likelihood_, rel=1e-9)
-    student, plain = fitted_both_ways(POHMM(tol=1e-2, emission="student"), items(30))
-    assert [m.log_likelihood_ for m in student] == [m.log_likelihood_ for m in plain]
+    together, alone = fitted_both_ways(
+        POHMM(tol=1e-2, emission="gamma"), items(30, families=("gamma", "gamma"))
+    )
+    assert [m.log_likelihood_ for m in together] == [m.log_likelihood_ for m in alone]
 
 
 def test_an_error_names_its_item():

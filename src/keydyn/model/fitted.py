@@ -171,9 +171,11 @@ class Fitted:
     def _compare_features(self, sequences: Sequences, *, reset: bool) -> None:
         """scikit-learn's check of the features' number and names, or, with `reset`, their being noted."""
         names = sequences.feature_names
-        if reset and names is None and not hasattr(self, "feature_names_in_"):
+        if reset and (names is not None or not hasattr(self, "feature_names_in_")):
             # The same as below, without its checks of what there is nothing to check of.
             self.n_features_in_ = sequences.n_features
+            if names is not None:
+                self.feature_names_in_ = np.array(names, dtype=object)
             return
         known = getattr(self, "feature_names_in_", None)
         if (

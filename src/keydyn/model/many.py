@@ -15,7 +15,6 @@ from sklearn.exceptions import ConvergenceWarning
 from keydyn.model import training
 from keydyn.model.emissions import Family, families_of
 from keydyn.model.estimation import exchange
-from keydyn.model.families import Student
 from keydyn.model.pohmm import POHMM
 from keydyn.model.result import FitResult
 from keydyn.model.sequences import Sequences
@@ -106,8 +105,7 @@ def _fit_shared(pattern: Model, data: Sequence[Any], numbers: list[int]) -> tupl
     taken = _take_all(pattern, [data[k] for k in numbers])
     if taken is not None:
         sequences, families, settings = taken
-        covered = exchange.is_covered(settings, families)
-        if covered and not any(isinstance(family, Student) for family in families):
+        if exchange.is_covered(settings, families):
             values = np.stack([item.X for item in sequences])
             found = exchange.fit_shared_events(values, sequences[0], families, settings)
             return numbers, _finished(pattern, data, [None] * len(data), numbers, sequences, found)

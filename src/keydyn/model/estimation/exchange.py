@@ -106,7 +106,7 @@ def fit_shared_events(
 ) -> list[FitResult | None]:
     """Fits from data alone to values (B, N, K) that go with the same event sequences, those of `like`.
 
-    Two states, normal or log-normal features, every value there; all events have a type, or none.
+    Two states, every value there; all events have a type, or none.
     """
     rules = rules_of(settings, tuple(families))
     codes, offsets, weights = plain(like.codes), plain(like.offsets), np.ones(len(like))

@@ -1,7 +1,7 @@
 """The maximisation step, the marginals and smoothing of many models at once, compiled.
 
-The formulas of `formulas`, `marginals`, `algorithm` and `smoothing` for two states and normal or log-normal
-features. What depends on the events alone, as smoothing weights do, is the same in all lanes.
+The formulas of `formulas`, `marginals`, `algorithm` and `smoothing` for two states. What depends on the
+events alone, as smoothing weights do, is the same in all lanes.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from keydyn.model.arrays import Floats, compiled
-from keydyn.model.estimation.densities import HALF_LOG_TAU
+from keydyn.model.estimation.densities import standard_height
 from keydyn.model.estimation.formulas import NO_MASS, SMALLEST
 from keydyn.model.estimation.lanes import HEIGHT0, INVERSE0, LANES, LOC0, Lanes
 from keydyn.model.estimation.logarithm import logarithm
@@ -25,7 +25,7 @@ def maximisation_in_lanes(basis: Basis, rules: Rules, lanes: Lanes) -> None:
     if not rules.fixed_transitions:
         _update_transitions(lanes.transitions, rules.count_floor, lanes.transmat)
     if not rules.fixed_emission:
-        _update_emission(rules.count_floor, lanes)
+        _update_emission(rules.density.df, rules.count_floor, lanes)
     lanes.from_type[:] = 0.0
     lanes.to_type[:] = 0.0
     if rules.exact:
@@ -50,21 +50,24 @@ def smooth_in_lanes(basis: Basis, rules: Rules, lanes: Lanes) -> None:
     if rules.smooth_emission != NO_RULE and not rules.fixed_emission:
         for k in range(lanes.loc.shape[0]):
             _blend(basis.keep_emission, lanes.loc[k])
-            _blend(basis.keep_emission, lanes.scale[k])
+            if math.isinf(rules.density.df[k]):
+                _blend(basis.keep_emission, lanes.scale[k])
+            else:
+                _blend_squares(basis.keep_emission, lanes.scale[k])
 
 
 @compiled
-def cells_in_lanes(loc: Floats, scale: Floats, cells: Floats) -> None:
+def cells_in_lanes(df: Floats, loc: Floats, scale: Floats, cells: Floats) -> None:
     """`prepare_cells`: location, 1 / scale and ln f at the location, side by side."""
-    n_features = len(loc)
-    for row in range(len(cells)):
-        for k in range(n_features):
+    for k in range(len(df)):
+        height = standard_height(df[k])
+        for row in range(len(cells)):
             for j in range(2):
                 for lane in range(LANES):
                     cells[row, k, LOC0 + j, lane] = loc[k, row, j, lane]
                     cells[row, k, INVERSE0 + j, lane] = 1.0 / scale[k, row, j, lane]
                 for lane in range(LANES):
-                    cells[row, k, HEIGHT0 + j, lane] = -HALF_LOG_TAU - logarithm(scale[k, row, j, lane])
+                    cells[row, k, HEIGHT0 + j, lane] = height - logarithm(scale[k, row, j, lane])
 
 
 @compiled
@@ -101,11 +104,13 @@ def _update_transitions(expected: Floats, floor: float, transmat: Floats) -> Non
 
 
 @compiled
-def _update_emission(count_floor: float, lanes: Lanes) -> None:
-    """`update_normal` of every feature."""
-    n_features, n_rows = lanes.loc.shape[:2]
-    floored, least = count_floor > 0.0, max(count_floor, SMALLEST)
-    for k in range(n_features):
+def _update_emission(df: Floats, count_floor: float, lanes: Lanes) -> None:
+    """`update_normal` or `update_student` of every feature."""
+    n_rows, floored, least = lanes.loc.shape[1], count_floor > 0.0, max(count_floor, SMALLEST)
+    for k in range(len(df)):
+        if not math.isinf(df[k]):
+            _update_student(k, count_floor, lanes)
+            continue
         for row in range(n_rows - 1):
             for j in range(2):
                 for lane in range(LANES):
@@ -118,6 +123,21 @@ def _update_emission(count_floor: float, lanes: Lanes) -> None:
                     lanes.loc[k, row, j, lane] = found if known else before
                     lanes.scale[k, row, j, lane] = max(deviation, lowest) if known else spread
                     lanes.floored[k, row, j, lane] = 1.0 if known and deviation < lowest else 0.0
+
+
+@compiled
+def _update_student(k: int, count_floor: float, lanes: Lanes) -> None:
+    """`update_student`."""
+    for row in range(lanes.loc.shape[1] - 1):
+        for j in range(2):
+            for lane in range(LANES):
+                count, lowest = lanes.mass[row, j, lane], lanes.min_scale[k, lane]
+                known = lanes.precision[row, k, j, lane] > NO_MASS and count > count_floor
+                deviation = math.sqrt(lanes.square[row, k, j, lane] / count)
+                before, spread = lanes.loc[k, row, j, lane], lanes.scale[k, row, j, lane]
+                lanes.loc[k, row, j, lane] = lanes.mean[row, k, j, lane] if known else before
+                lanes.scale[k, row, j, lane] = max(deviation, lowest) if known else spread
+                lanes.floored[k, row, j, lane] = 1.0 if known and deviation < lowest else 0.0
 
 
 @compiled
@@ -217,6 +237,17 @@ def _blend(keep: Floats, table: Floats) -> None:
         for j in range(2):
             for lane in range(LANES):
                 table[row, j, lane] = own * table[row, j, lane] + other * table[len(keep), j, lane]
+
+
+@compiled
+def _blend_squares(keep: Floats, table: Floats) -> None:
+    """`blend` with `squares`."""
+    for row in range(len(keep)):
+        for j in range(2):
+            for lane in range(LANES):
+                own, other = table[row, j, lane], table[len(keep), j, lane]
+                mixed = keep[row] * (own * own) + (1.0 - keep[row]) * (other * other)
+                table[row, j, lane] = math.sqrt(mixed)
 
 
 @compiled

@@ -15,10 +15,10 @@ from keydyn.model.arrays import Floats, Integers, compiled
 from keydyn.model.estimation.algorithm import GOES_ON, why_stop
 from keydyn.model.estimation.cold_start import Prepared, share_of_states, start, working
 from keydyn.model.estimation.lane_updates import cells_in_lanes, maximisation_in_lanes, smooth_in_lanes
-from keydyn.model.estimation.lanes import LANES, Lanes, expectation_in_lanes, new_lanes
+from keydyn.model.estimation.lanes import LANES, Lanes, expectation_in_lanes, log_precision, new_lanes
 from keydyn.model.estimation.tables import Events, Fit, Rules, Truths, carve
 
-# A lane with an α below this has something to watch for: its model is fitted alone.
+# A lane with a probability below this has something to watch for: its model is fitted alone.
 TOO_SMALL = 1e-200
 ALONE = -3
 
@@ -69,7 +69,7 @@ def fit_shared(X: Floats, offsets: Integers, weights: Floats, like: Prepared, ru
                 start(X[waiting], own, rules, fit.basis, fit.overall, fit.tables)
                 load(lane, x, fit, lanes)
                 waiting += 1
-        cells_in_lanes(lanes.loc, lanes.scale, lanes.cells)
+        cells_in_lanes(rules.density.df, lanes.loc, lanes.scale, lanes.cells)
         expectation_in_lanes(events, rules.density, lanes)
         for lane in range(LANES):
             b = taken[lane]
@@ -92,7 +92,7 @@ def fit_shared(X: Floats, offsets: Integers, weights: Floats, like: Prepared, ru
             if reason[b] != GOES_ON or n_iter[b] == rules.max_iter:
                 fit = carve(memory[b], shape, like.pairs[0], like.pairs[1], floored[b])
                 if not last:
-                    unload_sums(lane, fit, lanes)
+                    unload_sums(lane, like.codes, rules.density.df, fit, lanes)
                 if reason[b] != GOES_ON:
                     unload_tables(lane, fit, lanes)
                     share_of_states(events, fit.tables, states, fit.stationary)
@@ -159,7 +159,7 @@ def unload_tables(lane: int, fit: Fit, lanes: Lanes) -> None:
 
 
 @compiled
-def unload_sums(lane: int, fit: Fit, lanes: Lanes) -> None:
+def unload_sums(lane: int, codes: Integers, df: Floats, fit: Fit, lanes: Lanes) -> None:
     """The sums of a lane's expectation step."""
     sums = fit.sums
     n_features, n_types, _ = sums.mass.shape
@@ -173,6 +173,10 @@ def unload_sums(lane: int, fit: Fit, lanes: Lanes) -> None:
                 sums.mass[k, row, j] = lanes.mass[row, j, lane]
                 sums.mean[k, row, j] = lanes.mean[row, k, j, lane]
                 sums.square[k, row, j] = lanes.square[row, k, j, lane]
+                sums.precision[k, row, j] = lanes.precision[row, k, j, lane]
+    for k in range(n_features):
+        if not math.isinf(df[k]):
+            log_precision(codes, k, df[k], lane, lanes, sums.log_precision[k])
     for pair in range(len(sums.transitions)):
         for i in range(2):
             for j in range(2):
