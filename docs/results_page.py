@@ -87,6 +87,9 @@ def page(out: Path) -> str:
         parts.append(
             f"## {title}\n\n`keydyn study {study}`, version {run['version']}: {run['seconds']:.0f} s.\n"
         )
+        words = folder / "words.md"
+        if words.exists():
+            parts.append(words.read_text(encoding="utf-8"))
         parts += [(folder / "tables" / f"{name}.md").read_text(encoding="utf-8") for name in tables]
         for name, caption in figures.items():
             FIGURES.mkdir(parents=True, exist_ok=True)

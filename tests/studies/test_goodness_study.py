@@ -38,7 +38,7 @@ def keystrokes():
 
 @pytest.fixture(scope="module")
 def tests_of_users(keystrokes):
-    return goodness_of_fit(keystrokes, "fable", n_surrogates=5, n_second=1)
+    return goodness_of_fit(keystrokes, "fable", n_surrogates=5, n_second=2)
 
 
 def test_the_intervals_are_all_but_the_first(keystrokes):
@@ -61,7 +61,7 @@ def test_every_user_model_and_setting_has_a_row(keystrokes, tests_of_users):
         assert tests_of_users[name].between(1 / 6, 1).all()
     # A row does not depend on those before it: what was interrupted goes on to the same result.
     user, sequences = list(intervals_by_user(keystrokes).items())[1]
-    alone = user_goodness(sequences, "fable", user, "hmm", "recommended", 5, 1, n_jobs=2)
+    alone = user_goodness(sequences, "fable", user, "hmm", "recommended", 5, 2, n_jobs=2)
     own = tests_of_users[tests_of_users["user"] == user]
     row = own[(own["model"] == "hmm") & (own["settings"] == "recommended")].iloc[0]
     assert alone == row.to_dict()
@@ -69,7 +69,7 @@ def test_every_user_model_and_setting_has_a_row(keystrokes, tests_of_users):
         (u, m, s) for u, m, s in zip(*(tests_of_users[c] for c in ("user", "model", "settings")), strict=True)
     }
     skip.remove((user, "hmm", "recommended"))
-    left = list(goodness_rows(keystrokes, "fable", n_surrogates=5, n_second=1, skip=skip, n_jobs=2))
+    left = list(goodness_rows(keystrokes, "fable", n_surrogates=5, n_second=2, skip=skip, n_jobs=2))
     assert left == [alone]
 
 

@@ -35,6 +35,16 @@ TextOption = Annotated[
 SurrogatesOption = Annotated[int, typer.Option("--surrogates", min=19, help="Surrogates of each test.")]
 
 
+SecondOption = Annotated[
+    int,
+    typer.Option(
+        "--second",
+        min=0,
+        help="Surrogates of each surrogate for a double bootstrap: 0 for none, or 2 or more.",
+    ),
+]
+
+
 @fail_clearly
 def simulation(
     truth: Annotated[
@@ -81,6 +91,7 @@ def simulation(
 def goodness_of_fit(
     dataset: TextOption = None,
     surrogates: SurrogatesOption = 100,
+    second: SecondOption = 0,
     marginal: Annotated[
         str, typer.Option(help="The model's marginal distribution: exact, printed (the paper's) or states.")
     ] = "exact",
@@ -100,11 +111,12 @@ def goodness_of_fit(
 
     if marginal not in MARGINALS:
         raise ValueError(f"--marginal must be one of {', '.join(MARGINALS)}, not {marginal!r}")
+    _check_second(second)
 
     def work(texts: Sequence[Text], parts: Parts, tell: Tell) -> pd.DataFrame:
-        return goodness_tests(texts, surrogates, marginal, seed, parts, jobs or -1, tell)
+        return goodness_tests(texts, surrogates, second, marginal, seed, parts, jobs or -1, tell)
 
-    settings = {"seed": seed, "surrogates": surrogates, "marginal": marginal}
+    settings = {"seed": seed, "surrogates": surrogates, "second": second, "marginal": marginal}
     _study("goodness-of-fit", work, write_goodness, dataset, data, out, engine, fresh, settings)
 
 
@@ -112,6 +124,8 @@ def goodness_of_fit(
 def calibration(
     dataset: TextOption = None,
     surrogates: SurrogatesOption = 99,
+    second: SecondOption = 4,
+    repeats: Annotated[int, typer.Option(min=1, help="Tests of each user where the model is right.")] = 1,
     data: DataOption = None,
     out: OutOption = None,
     jobs: JobsOption = -1,
@@ -123,12 +137,14 @@ def calibration(
 
     Example: `keydyn study calibration --dataset fable --data recordings/`
     """
-    from keydyn.studies.goodness_report import calibrate, write_calibration
+    from keydyn.studies.calibration_report import calibrate, write_calibration
+
+    _check_second(second)
 
     def work(texts: Sequence[Text], parts: Parts, tell: Tell) -> pd.DataFrame:
-        return calibrate(texts, surrogates, seed, parts, jobs or -1, tell)
+        return calibrate(texts, surrogates, second, repeats, seed, parts, jobs or -1, tell)
 
-    settings = {"seed": seed, "surrogates": surrogates}
+    settings = {"seed": seed, "surrogates": surrogates, "second": second, "repeats": repeats}
     _study("calibration", work, write_calibration, dataset, data, out, engine, fresh, settings)
 
 
@@ -145,7 +161,7 @@ def model_choice(
 
     Example: `keydyn study model-choice --dataset fable --data recordings/`
     """
-    from keydyn.studies.goodness_report import choose_models, write_choice
+    from keydyn.studies.choice_report import choose_models, write_choice
 
     def work(texts: Sequence[Text], parts: Parts, tell: Tell) -> pd.DataFrame:
         return choose_models(texts, parts, jobs or -1, tell)
@@ -173,6 +189,11 @@ def everything(
         command(data=data, out=out / name, **shared)
     simulation(out=out / "simulation", **shared)
     goodness_of_fit(data=data, out=out / "goodness-of-fit", **shared)
+
+
+def _check_second(second: int) -> None:
+    if second == 1:
+        raise ValueError("--second must be 0, or 2 or more")
 
 
 def _study(
