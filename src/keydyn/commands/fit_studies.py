@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -24,10 +24,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from keydyn.evaluation.tables import Table
+    from keydyn.studies.goodness_report import Found
     from keydyn.studies.outputs import Outputs
     from keydyn.studies.parts import Parts
     from keydyn.studies.scoring import Tell
     from keydyn.studies.texts import Text
+
+Result = TypeVar("Result")
 
 TextOption = Annotated[
     list[str] | None, typer.Option("--dataset", help="fable, essay or simulated; repeatable.")
@@ -113,7 +116,7 @@ def goodness_of_fit(
         raise ValueError(f"--marginal must be one of {', '.join(MARGINALS)}, not {marginal!r}")
     _check_second(second)
 
-    def work(texts: Sequence[Text], parts: Parts, tell: Tell) -> pd.DataFrame:
+    def work(texts: Sequence[Text], parts: Parts, tell: Tell) -> Found:
         return goodness_tests(texts, surrogates, second, marginal, seed, parts, jobs or -1, tell)
 
     settings = {"seed": seed, "surrogates": surrogates, "second": second, "marginal": marginal}
@@ -123,7 +126,7 @@ def goodness_of_fit(
 @fail_clearly
 def calibration(
     dataset: TextOption = None,
-    surrogates: SurrogatesOption = 99,
+    surrogates: SurrogatesOption = 59,
     second: SecondOption = 4,
     repeats: Annotated[int, typer.Option(min=1, help="Tests of each user where the model is right.")] = 1,
     data: DataOption = None,
@@ -198,8 +201,8 @@ def _check_second(second: int) -> None:
 
 def _study(
     name: str,
-    work: Callable[[Sequence[Text], Parts, Tell], pd.DataFrame],
-    write: Callable[[Outputs, pd.DataFrame, dict[str, Any]], list[Table]],
+    work: Callable[[Sequence[Text], Parts, Tell], Result],
+    write: Callable[[Outputs, Result, dict[str, Any]], list[Table]],
     dataset: Sequence[str] | None,
     data: Path | None,
     out: Path | None,

@@ -28,7 +28,6 @@ SECOND = 4
 WRONG: dict[str, dict[str, Any]] = {
     "one state": {"n_states": 1},
     "log-normal": {"emission": "lognormal"},
-    "exponential": {"emission": "exponential"},
     "normal": {"emission": "normal"},
 }
 FOR_POWER = 39

@@ -14,7 +14,17 @@ from keydyn.evaluation.tables import Table, plain_table
 from keydyn.figures.model_choice import FAMILY_NAMES, draw_model_choice
 from keydyn.studies.fit_parts import Part, collect, text_inputs
 from keydyn.studies.intervals import intervals_by_user
-from keydyn.studies.model_choice import FAMILIES, PAPER, SMOOTHING, STATES, choice_rows, choice_table
+from keydyn.studies.model_choice import (
+    FAMILIES,
+    LEFT_OUT,
+    MAX_ITERATIONS,
+    PAPER,
+    SMOOTHING,
+    STATES,
+    TOLERANCE,
+    choice_rows,
+    choice_table,
+)
 from keydyn.studies.outputs import Outputs
 from keydyn.studies.parts import Parts
 from keydyn.studies.patterns import settings_told
@@ -36,7 +46,14 @@ def choose_models(texts: Sequence[Text], parts: Parts, n_jobs: int | None, tell:
     wanted = []
     for text in texts:
         n_rows = len(intervals_by_user(text.keystrokes)) * len(STATES) * len(FAMILIES) * len(SMOOTHING)
-        inputs = text_inputs(text, model=settings_told("pohmm", "recommended"), families=list(FAMILIES))
+        inputs = text_inputs(
+            text,
+            model=settings_told("pohmm", "recommended"),
+            families=list(FAMILIES),
+            tol=TOLERANCE,
+            max_iter=MAX_ITERATIONS,
+            left_out=LEFT_OUT,
+        )
         wanted.append(Part(f"choice-{text.name}", inputs, n_rows, partial(_rows, text, n_jobs)))
     return collect(wanted, parts, tell)
 
@@ -68,7 +85,16 @@ def write_choice(outputs: Outputs, found: pd.DataFrame, facts: Mapping[str, Any]
     )
     sections = [Section("Model choice", outputs.words(choice_words(table.frame)), [table], [picture])]
     outputs.report("Which model?", [LEAD], sections, facts)
-    return [table]
+    return [_in_short(table.frame)]
+
+
+def _in_short(frame: pd.DataFrame) -> Table:
+    """The paper's choice and what is better for some users, for the terminal; the file has all."""
+    states, family, smoothing = PAPER
+    paper = (frame["states"] == states) & (frame["family"] == family) & (frame["smoothing"] == smoothing)
+    best = (frame["best_by_bic"] >= 0.1) | (frame["best_held_out"] >= 0.1)
+    note = "The paper's choice, and models that are the best of all for a tenth of users or more."
+    return plain_table("model_choice", "Which model fits best", note, frame[paper | best], labels=4)
 
 
 def choice_words(table: pd.DataFrame) -> list[str]:
@@ -85,16 +111,20 @@ def _of_dataset(name: str, own: pd.DataFrame) -> str:
     lognormal = _only(rows, family=family, smoothing=smoothing)
     two = _only(rows, states=states, smoothing=smoothing)
     by_bic, by_held = _lowest_bic(rows), _most_held_out(rows)
+    shares = f"{paper['best_by_bic']:.0%} and {paper['best_held_out']:.0%}"
+    favourite = max(rows, key=lambda row: float(row["best_held_out"]))
     return (
         f"{dataset_name(name)}: the median user's BIC is lowest for {_named(by_bic)}, {-by_bic['bic']:.2f} "
         f"an event below the paper's choice, {_named(paper)}; held-out log-likelihood is highest for "
         f"{_named(by_held)}, {by_held['held_out']:.2f} an event above it. Of {len(rows)} models the paper's "
         f"is number {_rank(rows, 'bic', paper)} by BIC and number {_rank(rows, 'held_out', paper)} by "
-        f"held-out likelihood, and the best of all for {paper['best_by_bic']:.0%} and {paper['best_held_out']:.0%} of "
-        f"users. Among smoothed log-normal models {_states(_lowest_bic(lognormal))} is best by BIC and "
-        f"{_states(_most_held_out(lognormal))} by held-out likelihood; among smoothed models of two states "
-        f"the {_family(_lowest_bic(two))} by BIC and the {_family(_most_held_out(two))} by held-out "
-        f"likelihood. Without smoothing the paper's model would {_unsmoothed(bare)}."
+        f"held-out likelihood, and the best of all for {shares} of users; the best "
+        f"of all by held-out likelihood for most users ({favourite['best_held_out']:.0%}) is "
+        f"{_named(favourite)}. Among smoothed log-normal models "
+        f"{_states(_lowest_bic(lognormal))} is best by BIC and {_states(_most_held_out(lognormal))} by "
+        f"held-out likelihood; among smoothed models of two states the {_family(_lowest_bic(two))} by BIC "
+        f"and the {_family(_most_held_out(two))} by held-out likelihood. Without smoothing the paper's model "
+        f"would {_unsmoothed(bare)}."
     )
 
 
@@ -119,7 +149,7 @@ def _rank(rows: list[Row], measure: str, own: Row) -> int:
 def _unsmoothed(bare: Row) -> str:
     if not np.isfinite(bare["held_out"]):
         return "call samples of the median user impossible that were left out of the fit"
-    return f"change held-out log-likelihood by {bare['held_out']:+.2f} an event"
+    return f"change held-out log-likelihood by {bare['held_out']:+,.2f} an event"
 
 
 def _states(row: Row) -> str:
