@@ -52,10 +52,15 @@ SHOWN: dict[str, tuple[str, list[str], dict[str, str]]] = {
             "states": "Hidden states found",
         },
     ),
+    "simulation-truths": (
+        "Simulation study with other true models",
+        ["simulation"],
+        {"truths": "Root mean square errors for each true model"},
+    ),
     "goodness-of-fit": (
         "Goodness of fit",
-        ["goodness_of_fit", "p_values"],
-        {"p_values": "p-values of all users"},
+        ["goodness_of_fit", "p_values", "residuals"],
+        {"p_values": "p-values of all users", "residuals": "Residuals of one user of each dataset"},
     ),
     "calibration": (
         "How far the test can be trusted",
@@ -84,9 +89,11 @@ def page(out: Path) -> str:
             print(f"left out: no finished study in {folder}", file=sys.stderr)
             continue
         run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-        parts.append(
-            f"## {title}\n\n`keydyn study {study}`, version {run['version']}: {run['seconds']:.0f} s.\n"
-        )
+        told = f"`keydyn study {run['study']}`, version {run['version']}: {run['seconds']:.0f} s."
+        parts.append(f"## {title}\n\n{told}\n")
+        words = folder / "words.md"
+        if words.exists():
+            parts.append(words.read_text(encoding="utf-8"))
         parts += [(folder / "tables" / f"{name}.md").read_text(encoding="utf-8") for name in tables]
         for name, caption in figures.items():
             FIGURES.mkdir(parents=True, exist_ok=True)

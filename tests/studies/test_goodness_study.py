@@ -27,7 +27,13 @@ from keydyn.studies.goodness import (
     user_goodness,
 )
 from keydyn.studies.intervals import intervals_by_user, stream
-from keydyn.studies.model_choice import choice_table, model_choice
+from keydyn.studies.model_choice import (
+    MAX_ITERATIONS,
+    TOLERANCE,
+    choice_table,
+    left_out,
+    model_choice,
+)
 from keydyn.studies.patterns import pattern
 
 
@@ -38,7 +44,7 @@ def keystrokes():
 
 @pytest.fixture(scope="module")
 def tests_of_users(keystrokes):
-    return goodness_of_fit(keystrokes, "fable", n_surrogates=5, n_second=1)
+    return goodness_of_fit(keystrokes, "fable", n_surrogates=5, n_second=2)
 
 
 def test_the_intervals_are_all_but_the_first(keystrokes):
@@ -61,7 +67,7 @@ def test_every_user_model_and_setting_has_a_row(keystrokes, tests_of_users):
         assert tests_of_users[name].between(1 / 6, 1).all()
     # A row does not depend on those before it: what was interrupted goes on to the same result.
     user, sequences = list(intervals_by_user(keystrokes).items())[1]
-    alone = user_goodness(sequences, "fable", user, "hmm", "recommended", 5, 1, n_jobs=2)
+    alone = user_goodness(sequences, "fable", user, "hmm", "recommended", 5, 2, n_jobs=2)
     own = tests_of_users[tests_of_users["user"] == user]
     row = own[(own["model"] == "hmm") & (own["settings"] == "recommended")].iloc[0]
     assert alone == row.to_dict()
@@ -69,7 +75,7 @@ def test_every_user_model_and_setting_has_a_row(keystrokes, tests_of_users):
         (u, m, s) for u, m, s in zip(*(tests_of_users[c] for c in ("user", "model", "settings")), strict=True)
     }
     skip.remove((user, "hmm", "recommended"))
-    left = list(goodness_rows(keystrokes, "fable", n_surrogates=5, n_second=1, skip=skip, n_jobs=2))
+    left = list(goodness_rows(keystrokes, "fable", n_surrogates=5, n_second=2, skip=skip, n_jobs=2))
     assert left == [alone]
 
 
@@ -147,7 +153,7 @@ def test_model_choice(keystrokes, tmp_path):
     assert len(found) == 2 * 2 * 2 * 2
     # BIC and held-out likelihood again, by hand, of one of them.
     user, sequences = next(iter(intervals_by_user(keystrokes).items()))
-    settings = {"n_states": 2, "emission": "gamma", "tol": 1e-3, "max_iter": 500}
+    settings = {"n_states": 2, "emission": "gamma", "tol": TOLERANCE, "max_iter": MAX_ITERATIONS}
     model = pattern("pohmm", "recommended", **settings)
     held_out = sum(
         pattern("pohmm", "recommended", **settings).fit(sequences[1 - s]).score(sequences[s]) for s in (0, 1)
@@ -164,6 +170,10 @@ def test_model_choice(keystrokes, tmp_path):
     assert (tmp_path / "choice.png").stat().st_size > 5000
     with pytest.raises(ValueError, match="the paper's choice"):
         choice_table(found[found["states"] == 1])
+
+
+def test_which_samples_are_left_out():
+    assert [left_out(n) for n in (1, 2, 3, 4, 6)] == [[], [0, 1], [0, 1, 2], [0, 2, 3], [0, 2, 5]]
 
 
 def test_a_user_with_one_sample_has_nothing_held_out(keystrokes):

@@ -76,7 +76,10 @@ def draw_power(table: pd.DataFrame, path: Path) -> None:
             place = step * np.arange(len(hypotheses)) + column
             label = f"{MODEL_NAMES.get(str(model), model)}, {dataset}"
             bars = axes.barh(place, shares, height=0.8, color=COLOURS[column], label=label)
-            axes.bar_label(bars, fmt="{:.2f}", padding=2, fontsize=7.5)
+            ends = own.set_index("hypothesis").loc[hypotheses, ["low", "high"]].to_numpy()
+            axes.hlines(place, ends[:, 0], ends[:, 1], color="black", linewidth=0.8)
+            texts = [f"{share:.2f}" for share in shares]
+            axes.bar_label(bars, texts, label_type="center", color="white", fontsize=7.5)
         axes.axvline(LEVEL, color=GREY, linewidth=0.8, linestyle="--")
         centre = step * np.arange(len(hypotheses)) + 0.5 * (len(groups) - 1)
         axes.set_yticks(centre, hypotheses)

@@ -29,7 +29,8 @@ class GoodnessOfFit:
     ----------
     areas : (K,) the statistic of each feature
     surrogate_areas : (S, K) the same of the surrogates
-    second_areas : (S·D, K) of surrogates of the surrogates; none unless asked for
+    second_areas : (D·S, K) of surrogates of the surrogates, one of each before the next of any; none unless
+        asked for
     scales : "linear" or "log" for each feature: whether its areas are over x, in its unit, or over ln x
     feature : the feature that the properties speak of; `of` gives another's
     not_converged : how many of the fits stopped at `max_iter`
@@ -70,15 +71,14 @@ class GoodnessOfFit:
     def p_double(self) -> float:
         """The one-sided p-value corrected by a double bootstrap. Needs `n_second`.
 
-        A surrogate's area tends to be smaller than that of data from the true model, because a fitted model
-        is simpler than the truth; by how much is seen from surrogates to their own surrogates. The data's
-        area is made smaller in the same proportion (of geometric means) before it is compared.
+        Beran's prepivoting: the data's area is measured by its surrogates, that of each surrogate by
+        surrogates of its own, and the first is compared with the second (`measured_by_own_surrogates`).
         """
         if len(self.second_areas) == 0:
-            raise ValueError("there are no surrogates of surrogates: ask for them with n_second=1 or more")
-        second = self.second_areas[:, self.feature]
-        change = np.mean(np.log(second)) - np.mean(np.log(self.surrogates))
-        return _share(self.surrogates >= self.statistic * np.exp(change))
+            raise ValueError("there are no surrogates of surrogates: ask for them with n_second=2 or more")
+        second = self.second_areas[:, self.feature].reshape(-1, len(self.surrogates))
+        by_own = measured_by_own_surrogates(self.surrogates, second)
+        return _share(by_own >= _log(np.array(self.statistic)) - _log(self.surrogates).mean())
 
     def of(self, feature: int) -> GoodnessOfFit:
         """The same test by the marginal of another feature."""
@@ -132,6 +132,21 @@ def monte_carlo_test(
     )
 
 
+def measured_by_own_surrogates(first: Floats, second: Floats) -> Floats:
+    """How much larger each surrogate's area is, in logs, than those of surrogates of its own; (S,).
+
+    `first` (S,) holds their areas, `second` (D, S) those of D surrogates drawn from the model fitted to each.
+    The mean of so few is itself uncertain, which spreads the differences; they are drawn together so that
+    their variance is what it would be with D without limit.
+    """
+    logs = _log(second)
+    difference: Floats = _log(first) - logs.mean(axis=0)
+    spread, of_the_means = difference.var(), logs.var(axis=0, ddof=1).mean() / len(second)
+    kept = np.sqrt(max(1.0 - of_the_means / spread, 0.0)) if spread > 0.0 else 1.0
+    together: Floats = difference.mean() + kept * (difference - difference.mean())
+    return together
+
+
 def areas_of(
     parameters: Parameters, sequences: Sequences, over_log: Sequence[bool], marginal: str = "exact"
 ) -> Floats:
@@ -149,6 +164,11 @@ def check_feature(feature: int, n_features: int) -> int:
     if surrogates.check_number("feature", feature, 0) >= n_features:
         raise ValueError(f"feature is {feature}, but features are numbered 0 to {n_features - 1}")
     return feature
+
+
+def _log(found: Floats) -> Floats:
+    """Logarithms of areas; one that rounding has made nothing is the least number there is."""
+    return np.log(np.maximum(found, np.finfo(float).tiny))
 
 
 def _share(as_extreme: Sequence[bool] | np.ndarray) -> float:
