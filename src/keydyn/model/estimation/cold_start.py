@@ -66,7 +66,7 @@ class Prepared(NamedTuple):
     usable: bool
 
 
-@compiled
+@inlined
 def prepare(
     X: Floats, source: Integers, offsets: Integers, weights: Floats, n_source: int, rules: Rules
 ) -> Prepared:
@@ -89,24 +89,13 @@ def prepare(
     return Prepared(codes, steps, x, first_seen, seen, pairs, n_pairs, in_order, memory, usable)
 
 
-@compiled
+@inlined
 def run_prepared(
-    codes: Integers,
-    offsets: Integers,
-    steps: Integers,
-    weights: Floats,
-    x: Floats,
-    first_seen: Integers,
-    pairs: Integers,
-    memory: Floats,
-    floored: Truths,
-    shape: Shape,
-    rules: Rules,
+    events: Events, pairs: Integers, memory: Floats, floored: Truths, shape: Shape, rules: Rules
 ) -> tuple[int, float, Floats]:
     """`run` from what a piece of memory holds, which then holds the result, with Π[j | ω]."""
     fit = carve(memory, shape, pairs[0], pairs[1], floored)
-    events = Events(codes, offsets, steps, weights, x, first_seen)
-    scratch = new_scratch(len(weights), len(codes), shape[0], shape[1], shape[2])
+    scratch = new_scratch(len(events.weights), len(events.codes), shape[0], shape[1], shape[2])
     outcome = run(events, fit.basis, rules, fit.tables, fit.sums, scratch)
     share_of_states(events, fit.tables, scratch.states, fit.stationary)
     return outcome

@@ -159,7 +159,7 @@ def fit(data: Data, settings: Settings, start: Parameters) -> FitResult | None:
         parts.basis, basis_of(data, counts, chain, settings, rules, *pairs), strict=True
     ):
         array[:] = values
-    reason, log_likelihood, history = run_prepared(*events, pairs, memory, floored, shape, rules)
+    reason, log_likelihood, history = run_prepared(events, pairs, memory, floored, shape, rules)
     if reason < 0:
         return None
     parameters = start

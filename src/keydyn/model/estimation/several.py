@@ -13,7 +13,7 @@ import numpy as np
 from keydyn.model.arrays import Floats, Integers, compiled
 from keydyn.model.estimation.algorithm import IMPOSSIBLE
 from keydyn.model.estimation.cold_start import prepare, run_prepared
-from keydyn.model.estimation.tables import Rules, Truths
+from keydyn.model.estimation.tables import Events, Rules, Truths
 
 Array = TypeVar("Array", Floats, Integers, Truths)
 
@@ -79,8 +79,8 @@ def fit_several(
         n_types = max(n_seen[b], 1)
         acted = np.zeros((n_features, n_types, n_states), dtype=np.bool_)
         shape = (n_features, n_types, n_states, n_pairs[b], data.pairs.shape[1])
-        events = (data.codes, own, data.steps, of_sequences, data.x, data.first_seen)
-        outcome = run_prepared(*events, data.pairs, data.memory, acted, shape, rules)
+        events = Events(data.codes, own, data.steps, of_sequences, data.x, data.first_seen)
+        outcome = run_prepared(events, data.pairs, data.memory, acted, shape, rules)
         reason[b], log_likelihood[b] = outcome[0], outcome[1]
         at = places[b]
         memory = put(memory, at[MEMORY], data.memory)
