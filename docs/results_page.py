@@ -59,7 +59,7 @@ SHOWN: dict[str, tuple[str, list[str], dict[str, str]]] = {
     ),
     "goodness-of-fit": (
         "Goodness of fit",
-        ["goodness_of_fit", "p_values", "residuals"],
+        ["goodness_of_fit", "p_values", "marginals", "residuals"],
         {"p_values": "p-values of all users", "residuals": "Residuals of one user of each dataset"},
     ),
     "calibration": (
