@@ -36,8 +36,8 @@ WHY_NOT_PUBLISHED = (
     "of surrogates are too much alike. The area is integrated exactly, not on a grid. And the POHMM's "
     "marginal distribution weighs each state by its share among events of a type, as it must; the printed "
     "formula takes its share among all events. Moreover the test takes its parameters from the data that it "
-    "judges: where a model has many of them an event, its size is not 0.05 (`keydyn study calibration`), and a "
-    "few surrogates with an enormous area move the mean that the two-sided p-value is taken from. The "
+    "judges: where a model has many of them an event, its size is not 0.05 (`keydyn study calibration`), and "
+    "a few surrogates with an enormous area move the mean that the two-sided p-value is taken from. The "
     "one-sided shares beside are the ones to judge a model by, with the size that calibration found in mind."
 )
 
