@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +23,7 @@ from keydyn.model.estimation.indexing import (
     places_among,
     seen_types,
 )
+from keydyn.model.estimation.logarithm import logarithm
 from keydyn.model.estimation.smoothing import kept_shares, transition_weights
 from keydyn.model.estimation.starting import scale_floor, start_moments
 from keydyn.model.estimation.tables import (
@@ -148,11 +148,17 @@ def copy_into(target: Floats, source: Floats) -> None:
 @compiled
 def working(X: Floats, log_scale: Floats) -> Floats:
     """Values on the scale on which locations and spreads are taken."""
-    n_events, n_features = X.shape
-    x = np.empty((n_events, n_features))
-    for n in range(n_events):
-        for k in range(n_features):
-            x[n, k] = math.log(X[n, k]) if log_scale[k] > 0.0 else X[n, k]
+    n_features = X.shape[1]
+    x = X.copy()
+    values = x.ravel()
+    if log_scale.min() > 0.0:
+        # All in one loop, in vector instructions; a missing value stays NaN.
+        for n in range(len(values)):
+            values[n] = logarithm(values[n]) if values[n] == values[n] else values[n]
+    else:
+        for n in range(len(values)):
+            if log_scale[n % n_features] > 0.0 and values[n] == values[n]:
+                values[n] = logarithm(values[n])
     return x
 
 
