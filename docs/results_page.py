@@ -19,8 +19,7 @@ Measured by `keydyn study …` on the paper's five datasets; `make results` runs
 page anew from the tables that they leave. Figures of the paper are labelled as published, everything else was
 measured here. Each study's own folder has more: error rates in ISO's vocabulary with confidence intervals,
 every score, and a report. Times are by the clock on two cores, compiling (once a machine) not included; other
-work may have run beside. A study that went on after an interruption tells the time since then; goodness of
-fit was interrupted after 330 s.
+work may have run beside. A study that went on after an interruption tells the time since then.
 
 The example of continuous verification is the first sample of the first essay user: impostors are found after
 81 keys on average, as in the paper's own example.
@@ -59,7 +58,7 @@ SHOWN: dict[str, tuple[str, list[str], dict[str, str]]] = {
     ),
     "goodness-of-fit": (
         "Goodness of fit",
-        ["goodness_of_fit", "p_values", "residuals"],
+        ["goodness_of_fit", "p_values", "marginals", "residuals"],
         {"p_values": "p-values of all users", "residuals": "Residuals of one user of each dataset"},
     ),
     "calibration": (

@@ -23,6 +23,7 @@ from keydyn.studies.goodness import (
     goodness_of_fit,
     goodness_rows,
     rejections,
+    rejections_by_marginal,
     rejections_by_p_value,
     user_goodness,
 )
@@ -70,13 +71,40 @@ def test_every_user_model_and_setting_has_a_row(keystrokes, tests_of_users):
     alone = user_goodness(sequences, "fable", user, "hmm", "recommended", 5, 2, n_jobs=2)
     own = tests_of_users[tests_of_users["user"] == user]
     row = own[(own["model"] == "hmm") & (own["settings"] == "recommended")].iloc[0]
+    assert pd.isna(alone["p_printed"])
+    for found in (alone, row):
+        found["p_printed"] = found["p_states"] = None
     assert alone == row.to_dict()
     skip = {
         (u, m, s) for u, m, s in zip(*(tests_of_users[c] for c in ("user", "model", "settings")), strict=True)
     }
     skip.remove((user, "hmm", "recommended"))
     left = list(goodness_rows(keystrokes, "fable", n_surrogates=5, n_second=2, skip=skip, n_jobs=2))
+    left[0]["p_printed"] = left[0]["p_states"] = None
     assert left == [alone]
+
+
+def test_a_row_is_the_model_s_own_test(keystrokes, tests_of_users):
+    """The same as `goodness_of_fit` of the model, by each way to make its distribution."""
+    user, sequences = next(iter(intervals_by_user(keystrokes).items()))
+    for name, settings in (("hmm", "recommended"), ("pohmm", "published")):
+        own = tests_of_users[(tests_of_users["user"] == user) & (tests_of_users["model"] == name)]
+        row = own[own["settings"] == settings].iloc[0]
+        for kind, marginal in (("p_value", "exact"), ("p_printed", "printed"), ("p_states", "states")):
+            if name == "hmm" and kind != "p_value":
+                assert np.isnan(row[kind])
+                continue
+            found = pattern(name, settings).goodness_of_fit(
+                sequences,
+                n_surrogates=5,
+                n_second=2,
+                marginal=marginal,
+                random_state=stream(0, "goodness of fit", "fable", user, name, settings),
+            )
+            assert row[kind] == found.p_value
+        assert rejections_by_marginal(tests_of_users)["exact"].item() == np.mean(
+            tests_of_users.query("model == 'pohmm' and settings == 'published'")["p_value"] <= 0.05
+        )
 
 
 def test_streams_are_apart():

@@ -72,7 +72,7 @@ def draw_truths(errors: pd.DataFrame, path: Path) -> None:
     """Write the figure of the same for several true models, one line each, scenarios side by side."""
     scenarios, truths = sorted(errors["scenario"].unique()), list(dict.fromkeys(errors["truth"]))
     n = np.array(sorted(errors["n"].unique()))
-    with drawing(2.3 * len(scenarios) + 1.6, 4.6, path) as figure:
+    with drawing(2.6 * len(scenarios) + 1.6, 4.6, path) as figure:
         grid = figure.subplots(len(PARTS), len(scenarios), sharex=True, sharey=True, squeeze=False)
         for row, part in enumerate(PARTS):
             for axes, scenario in zip(grid[row], scenarios, strict=True):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from keydyn.model.sequences import Sequences
 
 if TYPE_CHECKING:
     from keydyn.model.pohmm import POHMM
+
+# A fitted model, and the data it was fitted to.
+Fit = tuple[Any, Sequences]
 
 
 @dataclass(frozen=True)
@@ -92,6 +95,15 @@ class GoodnessOfFit:
         )
 
 
+class Refits(NamedTuple):
+    """Models fitted to the data, to its surrogates and to theirs, each with what it was fitted to."""
+
+    data: Fit
+    first: list[Fit]
+    second: list[Fit]
+    not_converged: int
+
+
 def monte_carlo_test(
     model: POHMM,
     sequences: Sequences,
@@ -105,30 +117,58 @@ def monte_carlo_test(
     n_jobs: int | None = None,
 ) -> GoodnessOfFit:
     """The test of a model's settings on these data, or, without `refit`, of the model as it is."""
+    found = refits(model, sequences, generator, n_surrogates, n_second, refit, n_jobs)
+    return judged_by_areas(found, feature, scale, marginal)
+
+
+def refits(
+    model: POHMM,
+    sequences: Sequences,
+    generator: np.random.Generator,
+    n_surrogates: int,
+    n_second: int = 0,
+    refit: bool = True,
+    n_jobs: int | None = None,
+) -> Refits:
+    """The model fitted to the data, surrogates drawn from it and fitted, and the same again from those."""
     streams = generator.spawn(n_surrogates * (1 + n_second))
     fitted = surrogates.refit(model, [sequences], n_jobs)[0] if refit else model
-    over_log = [areas.over_log(emission, scale) for emission in fitted.emission_]
+
+    def again(data: list[Sequences], as_they_are: list[Any]) -> list[Fit]:
+        models = surrogates.refit(model, data, n_jobs) if refit else as_they_are
+        return list(zip(models, data, strict=True))
+
     drawn = surrogates.draw_many(fitted._parameters, sequences, streams[:n_surrogates])
-    data = [surrogate.sequences for surrogate in drawn]
-    models = surrogates.refit(model, data, n_jobs) if refit else [fitted] * n_surrogates
-    every_fit = [fitted, *models] if refit else []
-    first = [areas_of(m._parameters, s, over_log, marginal) for m, s in zip(models, data, strict=True)]
-    second: list[Floats] = []
-    for level in range(n_second):
-        own = streams[(level + 1) * n_surrogates : (level + 2) * n_surrogates]
+    first = again([surrogate.sequences for surrogate in drawn], [fitted] * n_surrogates)
+    second: list[Fit] = []
+    for level in range(1, n_second + 1):
+        own = streams[level * n_surrogates : (level + 1) * n_surrogates]
+        models = [one for one, _ in first]
         data = [
             surrogates.draw(m._parameters, sequences, g).sequences for m, g in zip(models, own, strict=True)
         ]
-        again = surrogates.refit(model, data, n_jobs) if refit else models
-        every_fit += again if refit else []
-        second += [areas_of(m._parameters, s, over_log, marginal) for m, s in zip(again, data, strict=True)]
+        second += again(data, models)
+    every_fit = [fitted, *(one for one, _ in (*first, *second))] if refit else []
+    not_converged = sum(one.stop_reason_ == "max_iter" for one in every_fit)
+    return Refits((fitted, sequences), first, second, not_converged)
+
+
+def judged_by_areas(found: Refits, feature: int, scale: str, marginal: str) -> GoodnessOfFit:
+    """The areas of all fits, by one way to make the model's distribution."""
+    fitted, sequences = found.data
+    over_log = [areas.over_log(emission, scale) for emission in fitted.emission_]
+
+    def of_all(fits: list[Fit]) -> Floats:
+        rows = [areas_of(one._parameters, data, over_log, marginal) for one, data in fits]
+        return np.stack(rows) if rows else np.empty((0, sequences.n_features))
+
     return GoodnessOfFit(
-        areas_of(fitted._parameters, sequences, over_log, marginal),
-        np.stack(first),
-        np.stack(second) if second else np.empty((0, sequences.n_features)),
+        of_all([found.data])[0],
+        of_all(found.first),
+        of_all(found.second),
         ["log" if log else "linear" for log in over_log],
         feature,
-        sum(m.stop_reason_ == "max_iter" for m in every_fit),
+        found.not_converged,
     )
 
 

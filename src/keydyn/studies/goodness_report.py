@@ -14,7 +14,7 @@ from keydyn.evaluation.tables import Table, plain_table
 from keydyn.figures.goodness_of_fit import draw_p_values
 from keydyn.figures.residuals import draw_residual_rows
 from keydyn.studies.fit_parts import Part, collect, text_inputs
-from keydyn.studies.goodness import goodness_rows, rejections, rejections_by_p_value
+from keydyn.studies.goodness import goodness_rows, rejections, rejections_by_marginal, rejections_by_p_value
 from keydyn.studies.intervals import intervals_by_user
 from keydyn.studies.outputs import Outputs
 from keydyn.studies.parts import Parts
@@ -35,11 +35,10 @@ WHY_NOT_PUBLISHED = (
     "things are different here. Surrogates have independent random streams; with one stream for all, areas "
     "of surrogates are too much alike. The area is integrated exactly, not on a grid. And the POHMM's "
     "marginal distribution weighs each state by its share among events of a type, as it must; the printed "
-    "formula takes its share among all events, and the POHMM's result depends on which (`--marginal "
-    "printed`). Moreover the test takes its parameters from the data that it judges: where a model has "
-    "many of them an event, its size is not 0.05 (`keydyn study calibration`), and a few surrogates with "
-    "an enormous area move the mean that the two-sided p-value is taken from. The one-sided shares beside "
-    "are the ones to judge a model by."
+    "formula takes its share among all events. Moreover the test takes its parameters from the data that it "
+    "judges: where a model has many of them an event, its size is not 0.05 (`keydyn study calibration`), and "
+    "a few surrogates with an enormous area move the mean that the two-sided p-value is taken from. The "
+    "one-sided shares beside are the ones to judge a model by, with the size that calibration found in mind."
 )
 
 
@@ -126,6 +125,17 @@ def write_goodness(outputs: Outputs, found: Found, facts: Mapping[str, Any]) -> 
         "chance.",
         "Cumulative p-values of HMM and POHMM for each dataset and setting, with a diagonal.",
     )
+    if facts.get("marginal") == "exact":
+        tables.append(
+            plain_table(
+                "marginals",
+                "The POHMM's share by how its marginal distribution is made",
+                "Published settings, two-sided. Exact: states weighed by their share among events of a type; "
+                "printed: by their share among all events, as the paper's formula has it; states: one "
+                "distribution a state, whatever the type.",
+                rejections_by_marginal(tests),
+            )
+        )
     for table in tables:
         outputs.table(table)
     anything_published = tables[0].frame["published_rejected"].notna().any()

@@ -28,7 +28,7 @@ WORDS = "words.md"
 TABLES = (
     *("identification", "verification", "recognition", "ranks", "open_set", "error_rates", "recommended"),
     *("continuous", "watching", "failures_to_acquire", "failures_to_enrol"),
-    *("simulation", "errors", "slopes", "accuracy", "goodness_of_fit", "p_values", "residuals"),
+    *("simulation", "errors", "slopes", "accuracy", "goodness_of_fit", "p_values", "marginals", "residuals"),
     *("calibration", "power", "model_choice", "choices", "candidates", "relatives", "relatives_lost_context"),
 )
 FIGURES = (
