@@ -32,7 +32,8 @@ class TextCodes:
         self._unseen = unseen
         # A text's place in the table is a weighted sum of its characters, to which padding adds nothing.
         # Any weights will do.
-        self._weights = np.random.default_rng(0).integers(0, 2**64, self._known.shape[1], dtype=np.uint64)
+        width = self._known.shape[1]
+        self._weights: Weights = np.random.default_rng(0).integers(0, 2**64, (width,), dtype=np.uint64)
         self._table = np.full(1 << (4 * len(types)).bit_length(), EMPTY, dtype=np.int64)
         fill_table(self._known, self._weights, self._table)
 
