@@ -6,6 +6,7 @@ of texts costs a quarter of that, and an array of texts is characters already.
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,10 @@ from keydyn.model.arrays import Integers, compiled
 from keydyn.model.vocabulary import Types
 
 Characters = NDArray[np.uint32]
-Weights = NDArray[np.uint64]
+Words = NDArray[np.uint64]
 
 BETWEEN = "\0"
+NATIVE = f"utf-32-{sys.byteorder[0]}e"
 EMPTY = -1
 # Bytes of a character in NumPy's arrays of texts.
 CHARACTER = 4
@@ -28,12 +30,14 @@ class TextCodes:
     """A vocabulary of V texts; the code of a text is its place in it, that of any other text is `unseen`."""
 
     def __init__(self, types: Types, unseen: int) -> None:
-        self._known = _characters(types)
         self._unseen = unseen
-        # A text's place in the table is a weighted sum of its characters, to which padding adds nothing.
-        # Any weights will do.
-        width = self._known.shape[1]
-        self._weights: Weights = np.random.default_rng(0).integers(0, 2**64, (width,), dtype=np.uint64)
+        # Two characters to a word. Two places more than any known text has: they tell a longer one.
+        longest = types.dtype.itemsize // CHARACTER
+        self._width = longest + 2 + longest % 2
+        self._known = _padded(types, self._width).view(np.uint64)
+        # A text's place in the table is a weighted sum of its words. Any weights will do.
+        draw = np.random.default_rng(0)
+        self._weights: Words = draw.integers(0, 2**64, (self._width // 2,), dtype=np.uint64)
         self._table = np.full(1 << (4 * len(types)).bit_length(), EMPTY, dtype=np.int64)
         fill_table(self._known, self._weights, self._table)
 
@@ -43,34 +47,37 @@ class TextCodes:
             joined = BETWEEN.join(labels)
         except TypeError:
             return None
-        text = np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), dtype="<u4").astype(np.uint32)
-        # Two characters more than any known text has: by the first a longer one is seen to be longer.
-        rows = np.zeros((len(labels), self._known.shape[1] + 2), dtype=np.uint32)
+        text = np.frombuffer(joined.encode(NATIVE, "surrogatepass"), dtype=np.uint32)
+        rows = np.zeros((len(labels), self._width), dtype=np.uint32)
         return self._of_rows(rows) if lay_out(text, rows) else None
 
     def of_array(self, labels: Types) -> Integers:
         """The code of each text of an array of texts, (B,)."""
-        return self._of_rows(_characters(labels))
+        return self._of_rows(_padded(labels, self._width))
 
     def _of_rows(self, rows: Characters) -> Integers:
         codes = np.full(len(rows), self._unseen)
-        look_up_rows(rows, self._known, self._weights, self._table, codes)
+        look_up(rows.view(np.uint64), self._known, self._weights, self._table, codes)
         return codes
 
 
-def _characters(texts: Types) -> Characters:
-    """(B, W) characters of texts, zeros behind each."""
-    width = texts.dtype.itemsize // CHARACTER
-    together = np.array(texts, dtype=texts.dtype.newbyteorder("="), order="C")
-    return np.frombuffer(together, dtype=np.uint32).reshape(len(texts), width)
+def _padded(texts: Types, width: int) -> Characters:
+    """(B, width) characters of texts, zeros behind each; the last place is not zero if a text is longer."""
+    own = texts.dtype.itemsize // CHARACTER
+    together = np.ascontiguousarray(texts.astype(texts.dtype.newbyteorder("="), copy=False))
+    characters = np.frombuffer(together, dtype=np.uint32).reshape(len(texts), own)
+    rows = np.zeros((len(texts), width), dtype=np.uint32)
+    rows[:, :own] = characters[:, :width]
+    rows[:, -1] |= characters[:, width:].any(axis=1)
+    return rows
 
 
 @compiled
-def fill_table(known: Characters, weights: Weights, table: Integers) -> None:
+def fill_table(known: Words, weights: Words, table: Integers) -> None:
     """Every text of a vocabulary into the next empty slot from where its search begins."""
     for code in range(len(known)):
         number = np.uint64(0)
-        for n in range(known.shape[1]):
+        for n in range(len(weights)):
             number += known[code, n] * weights[n]
         slot = np.int64(number >> UPPER) & (len(table) - 1)
         while table[slot] != EMPTY:
@@ -79,25 +86,18 @@ def fill_table(known: Characters, weights: Weights, table: Integers) -> None:
 
 
 @compiled
-def look_up_rows(
-    rows: Characters, known: Characters, weights: Weights, table: Integers, codes: Integers
-) -> None:
-    """The code of each row of characters; as it was where the text is not known."""
-    shared = min(rows.shape[1], known.shape[1])
+def look_up(rows: Words, known: Words, weights: Words, table: Integers, codes: Integers) -> None:
+    """The code of each row; as it was where the text is not known."""
     for row in range(len(rows)):
         number = np.uint64(0)
-        for n in range(shared):
+        for n in range(len(weights)):
             number += rows[row, n] * weights[n]
         slot = np.int64(number >> UPPER) & (len(table) - 1)
         while table[slot] != EMPTY:
             code = table[slot]
-            different = np.uint32(0)
-            for n in range(shared):
+            different = np.uint64(0)
+            for n in range(len(weights)):
                 different |= rows[row, n] ^ known[code, n]
-            for n in range(shared, rows.shape[1]):
-                different |= rows[row, n]
-            for n in range(shared, known.shape[1]):
-                different |= known[code, n]
             if different == 0:
                 codes[row] = code
                 break
