@@ -13,7 +13,6 @@ import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Any, NamedTuple
 
 import numba
@@ -22,7 +21,7 @@ from kernel_choices import KERNEL_CHOICES
 from model_choices import MODEL_CHOICES
 
 from keydyn.model import online_two
-from keydyn.model.estimation import lanes
+from keydyn.model.estimation import lanes, shared_events
 
 REPEATS = 15
 ARITHMETIC = re.compile(r"^\s*v?(?:add|sub|mul|div|min|max|fn?m(?:add|sub)\d*)(pd|sd)\s+(.*)$")
@@ -47,13 +46,11 @@ def main() -> None:
         print(f"  {choice.name}", file=sys.stderr, flush=True)
         before, after = compared(choice)
         lines.append(f"| {choice.name} | {before:,.3g} | {after:,.3g} | {before / after:.1f} |")
-    lines += ["", "| loop | vector operations | of them 512, 256, 128 bits | others |"]
+    lines += ["", "| loop | vector operations | of 512, 256, 128 bits | single operations |"]
     lines += ["| --- | ---: | ---: | ---: |"]
-    for module in (lanes, online_two):
-        for name, (packed, scalar) in sorted(instructions(module).items()):
-            wide = ", ".join(str(packed[letter]) for letter in "zyx")
-            title = f"`{module.__name__.rpartition('.')[2]}.{name}`"
-            lines.append(f"| {title} | {sum(packed.values())} | {wide} | {scalar} |")
+    for name, packed, scalar in vectorised():
+        widths = ", ".join(str(packed[letter]) for letter in "zyx")
+        lines.append(f"| {name} | {sum(packed.values())} | {widths} | {scalar} |")
     text = "\n".join(lines) + "\n"
     print(text)
     (out / "choices.md").write_text(text, encoding="utf-8")
@@ -71,28 +68,37 @@ def compared(choice: Choice) -> tuple[float, float]:
     return statistics.median(times["plain"]), statistics.median(times["chosen"])
 
 
-def instructions(module: ModuleType) -> dict[str, tuple[dict[str, int], int]]:
-    """Floating-point operations of each loop that has run: packed ones by width, and single ones.
+def vectorised() -> list[tuple[str, dict[str, int], int]]:
+    """Floating-point operations of the loops that have run: packed ones by width, and single ones.
 
-    Code from the cache cannot be looked at, so each loop is compiled again.
+    Code from the cache cannot be looked at, so each loop is compiled again. That makes known the loops that
+    it calls, which come after it.
     """
-    found = {}
-    for name, loop in vars(module).items():
-        own = getattr(loop, "py_func", None)
-        if own is None or own.__module__ != module.__name__ or not loop.signatures:
-            continue
-        again = numba.njit(nogil=True, **loop.targetoptions | {"cache": False})(own)
-        again.compile(loop.signatures[0])
-        packed, scalar = dict.fromkeys("zyx", 0), 0
-        for line in again.inspect_asm(loop.signatures[0]).splitlines():
-            operation = ARITHMETIC.match(line)
-            if operation and operation[1] == "pd":
-                packed[next(letter for letter in "zyx" if f"%{letter}mm" in operation[2])] += 1
-            elif operation:
-                scalar += 1
-        if sum(packed.values()) + scalar:
-            found[name] = (packed, scalar)
+    found = []
+    for module in (shared_events, online_two, lanes):
+        for name, loop in vars(module).items():
+            own = getattr(loop, "py_func", None)
+            if own is None or own.__module__ != module.__name__ or not loop.signatures:
+                continue
+            options = {key: value for key, value in loop.targetoptions.items() if key != "nopython"}
+            again = numba.njit(**options | {"cache": False})(own)
+            again.compile(loop.signatures[0])
+            packed, scalar = operations(again.inspect_asm(loop.signatures[0]))
+            if sum(packed.values()):
+                found.append((f"`{module.__name__.rpartition('.')[2]}.{name}`", packed, scalar))
     return found
+
+
+def operations(assembly: str) -> tuple[dict[str, int], int]:
+    """Packed operations by the letter of their registers (z 512 bits, y 256, x 128), and single ones."""
+    packed, scalar = dict.fromkeys("zyx", 0), 0
+    for line in assembly.splitlines():
+        operation = ARITHMETIC.match(line)
+        if operation and operation[1] == "pd":
+            packed[next(letter for letter in "zyx" if f"%{letter}mm" in operation[2])] += 1
+        elif operation:
+            scalar += 1
+    return packed, scalar
 
 
 if __name__ == "__main__":

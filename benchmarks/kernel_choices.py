@@ -155,31 +155,54 @@ def deferred() -> Parts:
 
 
 @fresh
-def by_views(table: Floats, total: Floats) -> None:
-    """Σ over the events' rows, each row an array of its own."""
-    for n in range(len(STEPS)):
-        row = table[STEPS[n]]
-        for i in range(2):
-            to, into = row[i], total[STEPS[n]][i]
-            for j in range(2):
-                into[j] += to[j]
+def blend_rows(weight: float, own: Floats, other: Floats, mixed: Floats) -> None:
+    for i in range(2):
+        total = 0.0
+        for j in range(2):
+            mixed[i, j] = (1.0 - weight) * own[i, j] + weight * other[i, j]
+            total += mixed[i, j]
+        for j in range(2):
+            mixed[i, j] /= total
 
 
 @fresh
-def by_indices(table: Floats, total: Floats) -> None:
+def by_views(weights: Floats, table: Floats, mixed: Floats) -> None:
+    """Smoothing as one would write it: a function of the rows of a pair, each row an array of its own."""
+    for n in range(len(STEPS)):
+        blend_rows(weights[n], table[STEPS[n]], table[CODES[n]], mixed[n])
+
+
+@fresh
+def by_expressions(weights: Floats, table: Floats, mixed: Floats) -> None:
+    """The same in NumPy's own way of writing, which makes an array of every row."""
+    for n in range(len(STEPS)):
+        mixed[n] = (1.0 - weights[n]) * table[STEPS[n]] + weights[n] * table[CODES[n]]
+        for i in range(2):
+            mixed[n, i] /= mixed[n, i].sum()
+
+
+@fresh
+def by_indices(weights: Floats, table: Floats, mixed: Floats) -> None:
     for n in range(len(STEPS)):
         for i in range(2):
+            total = 0.0
             for j in range(2):
-                total[STEPS[n], i, j] += table[STEPS[n], i, j]
+                mixed[n, i, j] = (1.0 - weights[n]) * table[STEPS[n], i, j] + weights[n] * table[
+                    CODES[n], i, j
+                ]
+                total += mixed[n, i, j]
+            for j in range(2):
+                mixed[n, i, j] /= total
 
 
-def indices() -> Parts:
+def indices(name: str, plain: Any) -> Parts:
+    weights, mixed = RNG.random(N), np.empty((N, 2, 2))
+
     def run(function: Any) -> Floats:
-        total = np.zeros(TRANSMAT.shape)
-        function(TRANSMAT, total)
-        return total
+        function(weights, TRANSMAT, mixed)
+        return mixed.copy()
 
-    return ("rows indexed, no array views", lambda: run(by_views), lambda: run(by_indices), N)
+    return (name, lambda: run(plain), lambda: run(by_indices), N)
 
 
 KERNEL_CHOICES = (
@@ -189,5 +212,6 @@ KERNEL_CHOICES = (
     lambda: written_out("e^y written out", math.exp, exponential, RNG.uniform(-30.0, 0.0, 20_000)),
     lambda: written_out("ln x written out", math.log, logarithm, np.exp(RNG.normal(5.0, 1.0, 20_000))),
     deferred,
-    indices,
+    lambda: indices("rows indexed, no views handed to a function (smoothing)", by_views),
+    lambda: indices("rows indexed, no array expressions (smoothing)", by_expressions),
 )
