@@ -7,8 +7,10 @@ population stream go into the arithmetic of `docs/guide/cluster.md`, whose table
 from __future__ import annotations
 
 import csv
+import io
 import re
 import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +59,8 @@ def put_rate(page: Path, models_a_second: float) -> None:
         raise SystemExit(f"{page.name} must have one line that begins with models_a_second =")
     page.write_text(text, encoding="utf-8")
     names: dict[str, Any] = {}
-    exec(next(block for block in BLOCK.findall(text) if "def hours" in block), names)
+    with redirect_stdout(io.StringIO()):
+        exec(next(block for block in BLOCK.findall(text) if "def hours" in block), names)
     rows = [f"| {n} | {names['hours'](n, 2.1):.2g} h | {names['hours'](n, 0.001):.2g} h |" for n in MACHINES]
     head = "| machines of 16 cores | data sent with the tasks | tasks read their own data |"
     put(page, "hours", "\n".join([head, "| ---: | ---: | ---: |", *rows]))

@@ -45,7 +45,7 @@ def show(rows: Rows, start_up: Numbers | None, stream: Numbers | None, out: Path
             left = name in ("workload", "library")
             table.add_column(title, justify="left" if left else "right", no_wrap=left)
         for row in rows:
-            table.add_row(*(cell(row.get(name)) for name in COLUMNS))
+            table.add_row(*(cell(row, name) for name in COLUMNS))
         console.print(table)
     for what, value in lines:
         console.print(f"{what}: {value}", highlight=False)
@@ -107,13 +107,16 @@ def _stream_lines(stream: Numbers | None) -> Lines:
     ]
 
 
-def cell(value: Any) -> str:
-    """A number to three figures; a dash where there is none."""
+def cell(row: dict[str, Any], name: str) -> str:
+    """A number to three figures, seconds and megabytes to a tenth; a dash where there is none."""
+    value = row.get(name)
     if value is None:
         return "–"
     if isinstance(value, str):
         return value
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+    if value >= 100 or name in ("peak_mb", "first_call_s"):
+        return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
+    return f"{value:.3g}"
 
 
 def _write_csv(path: Path, head: list[str], lines: list[list[Any]]) -> None:
@@ -125,7 +128,7 @@ def _write_csv(path: Path, head: list[str], lines: list[list[Any]]) -> None:
 
 def _markdown(rows: Rows, lines: Lines) -> str:
     head = f"| {' | '.join(COLUMNS.values())} |\n| --- | --- |{' ---: |' * (len(COLUMNS) - 2)}\n"
-    body = "".join(f"| {' | '.join(cell(row.get(name)) for name in COLUMNS)} |\n" for row in rows)
+    body = "".join(f"| {' | '.join(cell(row, name) for name in COLUMNS)} |\n" for row in rows)
     return (head + body + "\n" if rows else "") + "".join(f"- {what}: {value}\n" for what, value in lines)
 
 
