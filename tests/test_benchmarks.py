@@ -1,4 +1,4 @@
-"""The benchmark's own parts: two ways give the same numbers; results are written and pasted as the page says."""
+"""The benchmark's own parts: two ways give the same numbers; results are written and pasted as told."""
 
 from __future__ import annotations
 
