@@ -14,6 +14,9 @@ help:
 	@echo "make test      lint, type checks and all tests but the slow ones"
 	@echo "make test-all  the slow ones too"
 	@echo "make bench     speed, side by side with other libraries; results in out/bench/"
+	@echo "make bench-choices  what each choice in the compiled loops gains"
+	@echo "make bench-million  a million users through fit and scoring; results in out/bench-million/"
+	@echo "make bench-page     the results of make bench into the documentation"
 	@echo "make lint      ruff and mypy only"
 	@echo "make results   all studies, half an hour or more; writes docs/results.md"
 	@echo "make docs      build the documentation in docs/_build/html"
@@ -56,6 +59,18 @@ test-all: lint
 .PHONY: bench
 bench: $(BENCH)/.peers
 	$(BENCH)/bin/python benchmarks/speed.py $(BENCH_OPTIONS)
+
+.PHONY: bench-million
+bench-million: $(BENCH)/.peers
+	$(BENCH)/bin/python benchmarks/speed.py --cases stream --users 1000000 --out out/bench-million
+
+.PHONY: bench-choices
+bench-choices: $(BENCH)/.peers
+	$(BENCH)/bin/python benchmarks/choices.py out/bench
+
+.PHONY: bench-page
+bench-page:
+	$(PYTHON) benchmarks/paste.py out/bench
 
 # Other libraries in an environment of their own: one that cannot be installed is left out, and said to be.
 $(BENCH)/.peers: pyproject.toml

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import workloads
 from measuring import measured, speed_up
-from online_cases import online, online_batched, online_population
+from online_cases import online
 from peers import PEERS, our_hmm
 from population_stream import population_stream
 
@@ -96,10 +96,8 @@ CASES: dict[str, Callable[..., Numbers]] = {
     **{f"peer {name}": partial(peer, name) for name in "abcd"},
     "agreement": agreement,
     "growth": growth,
-    "score population": score_population,
+    "scoring": score_population,
     "encoding": encoding,
     "online": online,
-    "online batched": online_batched,
-    "online population": online_population,
-    "population stream": population_stream,
+    "stream": population_stream,
 }

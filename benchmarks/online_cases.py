@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
 import workloads
 from measuring import measured
 
+from keydyn import Sequences
 from keydyn.model import OnlineBatch
 
+SESSIONS, EVENTS = 5_000, 50_000
 
-def online() -> dict[str, float]:
+
+def one_event() -> dict[str, float]:
     """20,000 calls of `update`, values as a row of an array, types as whole numbers."""
     data = workloads.simulated([20_000])
     model = workloads.run_a(data)
@@ -22,20 +29,33 @@ def online() -> dict[str, float]:
     return measured(run, len(rows))
 
 
-def online_batched() -> dict[str, float]:
-    """Ten events in each of 5,000 sessions, types encoded before."""
-    data = workloads.simulated([50_000])
-    streams = workloads.run_a(data).online(n_streams=5_000)
-    codes = streams.encode(data.codes)
+def sessions(form: str) -> dict[str, float]:
+    """Ten events in each of 5,000 sessions of a model of text labels.
+
+    `form` is how labels come: "codes" encoded before, "texts" an array of texts, "list" a list of texts,
+    "objects" an array of Python's texts.
+    """
+    data = workloads.simulated([EVENTS])
+    texts = np.array([f"key{n}" for n in range(workloads.N_TYPES)])[data.codes]
+    streams = workloads.run_a(Sequences.from_arrays(data.X, texts)).online(n_streams=SESSIONS)
+    forms: dict[str, Callable[[], Any]] = {
+        "codes": lambda: streams.encode(texts),
+        "texts": lambda: texts,
+        "list": texts.tolist,
+        "objects": lambda: np.array(texts.tolist(), dtype=object),
+    }
+    labels = forms[form]()
+    parts = [slice(first, first + SESSIONS) for first in range(0, EVENTS, SESSIONS)]
+    calls = [(data.X[part], {"codes" if form == "codes" else "events": labels[part]}) for part in parts]
 
     def run() -> None:
-        for first in range(0, 50_000, 5_000):
-            streams.update(data.X[first : first + 5_000], codes=codes[first : first + 5_000])
+        for x, types in calls:
+            streams.update(x, **types)
 
-    return measured(run, 50_000)
+    return measured(run, EVENTS)
 
 
-def online_population() -> dict[str, float]:
+def many_models() -> dict[str, float]:
     """Four events in each of 200 sessions, each under 200 models: ns an event and model."""
     models = workloads.run_c([workloads.simulated([11] * 20, seed=k) for k in range(200)])
     batch = OnlineBatch(models, 200)
@@ -47,3 +67,10 @@ def online_population() -> dict[str, float]:
             batch.update(data.X[first : first + 200], codes=codes[first : first + 200])
 
     return measured(run, 800 * len(models))
+
+
+def online(form: str = "one") -> dict[str, float]:
+    """One event at a time, under a population, or many sessions with labels in some form."""
+    if form == "one":
+        return one_event()
+    return many_models() if form == "population" else sessions(form)

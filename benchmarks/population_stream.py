@@ -2,55 +2,98 @@
 
 from __future__ import annotations
 
+import sys
 import time
 
 import numpy as np
+import pandas as pd
 import workloads
-from measuring import memory
+from measuring import forget_peak, memory
+from numpy.typing import NDArray
 
 from keydyn import fit_many
-from keydyn.datasets import stream_typists
+from keydyn.datasets import make_typists, stream_typists
 from keydyn.keystrokes.timing import sequences_of
 
 SAMPLES, KEYS, CHUNK = 8, 11, 500
+PARTS = ("simulate", "prepare", "fit", "score")
+# Seconds between two lines of progress.
+TELL_EVERY = 10.0
 
 
 def population_stream(n_users: str) -> dict[str, float]:
     """8 samples of 11 keys of each user: 20 iterations of a fit, then the score of each sample.
 
     Processor time of simulating, of preparing (features and encoding), of fitting and of scoring; memory at
-    its largest after the first chunk and at the end.
+    its largest after the first chunk and at the end. All loops are compiled before.
     """
-    spent = dict.fromkeys(("simulate", "prepare", "fit", "score"), 0.0)
-    chunks = stream_typists(int(n_users), SAMPLES, "fixed", KEYS, chunk_users=CHUNK)
-    after_first = users = 0.0
-    worst = np.inf
-    clock = time.process_time()
-
-    def lap(what: str) -> None:
-        nonlocal clock
-        now = time.process_time()
-        spent[what] += now - clock
-        clock = now
-
-    for keystrokes in chunks:
-        lap("simulate")
-        sequences = sequences_of(keystrokes)
-        data = [sequences[first : first + SAMPLES] for first in range(0, len(sequences), SAMPLES)]
-        lap("prepare")
-        models = workloads.quietly(lambda data=data: fit_many(workloads.smoothed(), data))
-        lap("fit")
-        scores = [model.score_sequences(own) for model, own in zip(models, data, strict=True)]
-        lap("score")
-        users += len(models)
+    total = int(n_users)
+    # People who are not among the others.
+    fit_and_score(make_typists(CHUNK, SAMPLES, "fixed", KEYS, first_user=total), Laps())
+    forget_peak()
+    laps, progress = Laps(), Progress(total)
+    after_first, users, worst = 0.0, 0, np.inf
+    for keystrokes in stream_typists(total, SAMPLES, "fixed", KEYS, chunk_users=CHUNK):
+        laps.end("simulate")
+        scores = fit_and_score(keystrokes, laps)
+        users += len(scores)
         worst = min(worst, float(np.min(scores)))
         after_first = after_first or memory("VmHWM")
-    if not np.isfinite(worst):
-        raise SystemExit("a sample has no finite score under its own model")
+        progress.tell(users)
+    if users != total or not np.isfinite(worst):
+        raise SystemExit("a user is missing, or a sample has no finite score under its own model")
     return {
         "users": users,
-        **{f"{what}_us": 1e6 * seconds / users for what, seconds in spent.items()},
-        "models_a_second": users / (spent["fit"] + spent["score"]),
+        **{f"{what}_us": 1e6 * laps.spent[what] / users for what in PARTS},
+        "models_a_second": users / (laps.spent["fit"] + laps.spent["score"]),
         "memory_first_chunk_mb": after_first,
         "memory_end_mb": memory("VmHWM"),
     }
+
+
+def fit_and_score(keystrokes: pd.DataFrame, laps: Laps) -> list[NDArray[np.float64]]:
+    """The scores of each user's samples under a model fitted to them."""
+    sequences = sequences_of(keystrokes)
+    data = [sequences[first : first + SAMPLES] for first in range(0, len(sequences), SAMPLES)]
+    laps.end("prepare")
+    models = workloads.quietly(lambda: fit_many(workloads.smoothed(), data))
+    laps.end("fit")
+    scores = [model.score_sequences(own) for model, own in zip(models, data, strict=True)]
+    laps.end("score")
+    return scores
+
+
+class Laps:
+    """Processor time by what it was spent on."""
+
+    def __init__(self) -> None:
+        self.spent = dict.fromkeys(PARTS, 0.0)
+        self._clock = time.process_time()
+
+    def end(self, what: str) -> None:
+        """The time since the last call was spent on this."""
+        now = time.process_time()
+        self.spent[what] += now - self._clock
+        self._clock = now
+
+
+class Progress:
+    """A line now and then: how many are done, and how long it will take."""
+
+    def __init__(self, total: int) -> None:
+        self._total = total
+        self._began = self._told = time.monotonic()
+
+    def tell(self, done: int) -> None:
+        """Say it, unless it was said a moment ago."""
+        now = time.monotonic()
+        if now - self._told < TELL_EVERY:
+            return
+        self._told = now
+        left = (now - self._began) * (self._total - done) / done
+        print(
+            f"       {done:,} of {self._total:,} users, {done / (now - self._began):,.0f} a second, "
+            f"{memory('VmRSS'):,.0f} MB, {left / 60.0:,.0f} min left",
+            file=sys.stderr,
+            flush=True,
+        )

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import csv
+import os
+import platform
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -17,72 +20,103 @@ COLUMNS = {
     "library": "library",
     "ns": "ns",
     "ratio": "best peer / this",
+    "target": "target",
+    "target_ratio": "target / this",
     "peak_mb": "peak MB",
     "two_threads": "2 threads",
     "first_call_s": "first call, s",
 }
 HUNDRED_MILLION = 100_000_000
 Rows = list[dict[str, Any]]
+Numbers = dict[str, float]
+Lines = list[tuple[str, str]]
 
 
-def show(rows: Rows, start_up: dict[str, float], stream: dict[str, float], out: Path) -> None:
+def show(rows: Rows, start_up: Numbers | None, stream: Numbers | None, out: Path) -> None:
     """Print everything and write `speed.csv`, `speed.md`, `speed.png`, `summary.csv` into `out`."""
     for row in rows:
-        peers = [r["ns"] for r in rows if r["workload"] == row["workload"] and r["library"] != "keydyn"]
-        row["ratio"] = min(peers) / row["ns"] if peers else None
-    lines = summary(start_up, stream)
+        row["target_ratio"] = row["target"] / row["ns"] if row.get("target") else None
+    lines = [*_machine(), *_start_up_lines(start_up), *_stream_lines(stream)]
     # Wide enough for a line a row, whatever the terminal.
-    console = Console(width=120)
-    table = Table(title="ns an observation (fits: and iteration), one thread", title_justify="left")
-    for name, title in COLUMNS.items():
-        table.add_column(title, justify="left" if name in ("workload", "library") else "right")
-    for row in rows:
-        table.add_row(*(cell(row.get(name)) for name in COLUMNS))
-    console.print(table)
+    console = Console(width=150)
+    if rows:
+        table = Table(title="ns an observation (fits: and iteration), one thread", title_justify="left")
+        for name, title in COLUMNS.items():
+            left = name in ("workload", "library")
+            table.add_column(title, justify="left" if left else "right", no_wrap=left)
+        for row in rows:
+            table.add_row(*(cell(row, name) for name in COLUMNS))
+        console.print(table)
     for what, value in lines:
-        console.print(f"{what}: {value}")
+        console.print(f"{what}: {value}", highlight=False)
     _write_csv(out / "speed.csv", list(COLUMNS), [[row.get(name) for name in COLUMNS] for row in rows])
     _write_csv(out / "summary.csv", ["what", "value"], [list(line) for line in lines])
+    if stream:
+        _write_csv(out / "stream.csv", list(stream), [list(stream.values())])
     (out / "speed.md").write_text(_markdown(rows, lines), encoding="utf-8")
-    _draw(rows, out / "speed.png")
-    console.print(f"Wrote speed.csv, summary.csv, speed.md and speed.png to {out}")
+    if rows:
+        _draw(rows, out / "speed.png")
+    console.print(f"Results are in {out}")
 
 
-def summary(start_up: dict[str, float], stream: dict[str, float]) -> list[tuple[str, str]]:
-    """What is no row of the table."""
+def _machine() -> Lines:
+    """What it was measured on."""
+    names = Path("/proc/cpuinfo")
+    found = names.read_text(encoding="utf-8").splitlines() if names.exists() else []
+    model = next((line.split(":")[1].strip() for line in found if line.startswith("model name")), "")
+    parts = ("keydyn", "numpy", "numba", "hmmlearn", "dynamax", "jax")
+    return [
+        ("processor", f"{model or platform.machine()}, {os.cpu_count()} cores"),
+        ("versions", ", ".join([f"Python {platform.python_version()}", *filter(None, map(_version, parts))])),
+    ]
+
+
+def _version(package: str) -> str:
+    try:
+        return f"{package} {version(package)}"
+    except ImportError:
+        return ""
+
+
+def _start_up_lines(start_up: Numbers | None) -> Lines:
+    if not start_up:
+        return []
     over = start_up["cached"] - start_up["bare"]
-    lines = [
+    return [
         ("start-up, dependencies alone", f"{start_up['bare']:.2f} s"),
         ("start-up, first process (compiles)", f"{start_up['compiling']:.2f} s"),
         ("start-up, later processes", f"{start_up['cached']:.2f} s, {over:.2f} s over the dependencies"),
     ]
-    if stream:
-        rate = stream["models_a_second"]
-        hours = HUNDRED_MILLION / rate / 3600
-        lines += [
-            ("population stream", f"{stream['users']:,.0f} users, 8 samples of 11 keys, 20 iterations"),
-            *(
-                (f"population stream, {what}", f"{stream[f'{what}_us']:,.0f} µs a user")
-                for what in ("simulate", "prepare", "fit", "score")
-            ),
-            ("population stream, fit and score", f"{rate:,.0f} models a second and core"),
-            ("the same for 100 million users, on paper", f"{hours:,.1f} hours on one core"),
-            (
-                "population stream, memory",
-                f"{stream['memory_first_chunk_mb']:,.0f} MB after the first chunk, "
-                f"{stream['memory_end_mb']:,.0f} MB at the end",
-            ),
-        ]
-    return lines
 
 
-def cell(value: Any) -> str:
-    """A number to three figures; a dash where there is none."""
+def _stream_lines(stream: Numbers | None) -> Lines:
+    if not stream:
+        return []
+    rate = stream["models_a_second"]
+    hours = HUNDRED_MILLION / rate / 3600
+    first, end = stream["memory_first_chunk_mb"], stream["memory_end_mb"]
+    return [
+        ("population stream", f"{stream['users']:,.0f} users, 8 samples of 11 keys, 20 iterations"),
+        *(
+            (f"population stream, {what}", f"{stream[f'{what}_us']:,.0f} µs a user")
+            for what in ("simulate", "prepare", "fit", "score")
+        ),
+        ("population stream, fit and score", f"{rate:,.0f} models a second and core"),
+        ("the same for 100 million users, on paper", f"{hours:,.1f} hours on one core"),
+        ("population stream, memory", f"{first:,.0f} MB after the first chunk, {end:,.0f} MB at the end"),
+    ]
+
+
+def cell(row: dict[str, Any], name: str) -> str:
+    """A number to three figures, seconds and megabytes to a tenth; a dash where there is none."""
+    value = row.get(name)
     if value is None:
         return "–"
     if isinstance(value, str):
         return value
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+    if value >= 100 or name in ("peak_mb", "first_call_s"):
+        return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
+    return f"{value:.3g}"
 
 
 def _write_csv(path: Path, head: list[str], lines: list[list[Any]]) -> None:
@@ -92,14 +126,14 @@ def _write_csv(path: Path, head: list[str], lines: list[list[Any]]) -> None:
         writer.writerows(lines)
 
 
-def _markdown(rows: Rows, lines: list[tuple[str, str]]) -> str:
+def _markdown(rows: Rows, lines: Lines) -> str:
     head = f"| {' | '.join(COLUMNS.values())} |\n| --- | --- |{' ---: |' * (len(COLUMNS) - 2)}\n"
-    body = "".join(f"| {' | '.join(cell(row.get(name)) for name in COLUMNS)} |\n" for row in rows)
-    return head + body + "\n" + "".join(f"- {what}: {value}\n" for what, value in lines)
+    body = "".join(f"| {' | '.join(cell(row, name) for name in COLUMNS)} |\n" for row in rows)
+    return (head + body + "\n" if rows else "") + "".join(f"- {what}: {value}\n" for what, value in lines)
 
 
 def _draw(rows: Rows, path: Path) -> None:
-    """Every measurement a point on one logarithmic axis, a line a workload."""
+    """Every measurement a point on one logarithmic axis, a line a workload; a stroke is a target."""
     workloads = list(dict.fromkeys(row["workload"] for row in rows))[::-1]
     libraries = list(dict.fromkeys(row["library"] for row in rows))
     with drawing(7.0, 0.8 + 0.32 * len(workloads), path) as figure:
@@ -114,6 +148,16 @@ def _draw(rows: Rows, path: Path) -> None:
                 label=library,
                 zorder=3,
             )
+        aimed = [row for row in rows if row.get("target")]
+        axes.scatter(
+            [row["target"] for row in aimed],
+            [workloads.index(row["workload"]) for row in aimed],
+            color=GREY,
+            marker="|",
+            s=90,
+            label="target",
+            zorder=2,
+        )
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
         axes.set_yticks(range(len(workloads)), workloads)

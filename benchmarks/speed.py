@@ -16,17 +16,17 @@ import shutil
 import statistics
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import report
+from targets import target_of
 
 HERE = Path(__file__).parent
-OUT = Path("out") / "bench"
-CACHE = OUT / "numba-cache"
 LIBRARIES = {"hmmlearn": ("hmmlearn", "hmmlearn scaling"), "dynamax": ("dynamax",)}
-THREADED = {"c", "e", "score population"}
+THREADED = {"c", "e", "scoring"}
 
 TITLES = {
     "a": "A: one sequence of 100,000",
@@ -35,12 +35,18 @@ TITLES = {
     "d": "D: score each of 20,000 × 11",
     "e": "E: 4,096 models, same events",
     "f": "F: 3,000 events of 70 types",
-    "score population": "score 200 models",
+    "growth 50": "1,000,000 events, 50 types",
+    "growth 20000": "1,000,000 events, 20,000 types",
+    "scoring": "score 200 models",
     "encoding": "encode labels and values",
     "online": "online, one event",
-    "online batched": "online, 5,000 sessions",
+    "online codes": "online, 5,000 sessions, codes",
+    "online texts": "online, 5,000 sessions, texts",
+    "online list": "online, 5,000 sessions, list",
+    "online objects": "online, 5,000 sessions, objects",
     "online population": "online, 200 × 200 models",
 }
+START_UP, STREAM = "start-up", "stream"
 
 # What a process that does nothing with them pays for the dependencies.
 BARE = """
@@ -63,58 +69,89 @@ TELL = "\nimport time\nprint(time.process_time())\n"
 def main() -> None:
     """Measure everything, print the table, write CSV and figure."""
     options = _options()
-    OUT.mkdir(parents=True, exist_ok=True)
-    shutil.rmtree(CACHE, ignore_errors=True)
+    options.out.mkdir(parents=True, exist_ok=True)
+    bench = Bench(options.out / "numba-cache")
+    wanted = options.cases or [START_UP, *TITLES, STREAM]
+    rows_wanted = [name for name in TITLES if name in wanted]
     libraries = [case for name, cases in LIBRARIES.items() if _installed(name) for case in cases]
-    start_up = measure_start_up()
-    check_agreement(libraries)
-    rows = []
-    for name in options.cases or TITLES:
-        rows.append({"workload": TITLES[name], "library": "keydyn", **case(name)})
-        others = libraries if name in "abcd" else []
-        rows += [{"workload": TITLES[name], **case(f"peer {name}", library)} for library in others]
-    rows += [
-        {
-            "workload": f"1,000,000 events, {int(n_types):,} types",
-            "library": "keydyn",
-            **case("growth", n_types),
-        }
-        for n_types in ([] if options.cases else ["50", "20000"])
-    ]
-    stream = {} if options.cases else case("population stream", str(options.users))
-    report.show(rows, start_up, stream, OUT)
+    start_up = bench.start_up() if START_UP in wanted else None
+    if any(name in "abcd" for name in rows_wanted):
+        check_agreement(bench.case("agreement", *libraries))
+    rows, ours = [], {}
+    for name in rows_wanted:
+        found = rows_of(bench, name, libraries)
+        ours[name] = found[0]["ns"]
+        found[0]["target"] = target_of(name, ours | {row["library"]: row["ns"] for row in found[1:]})
+        rows += found
+    stream = bench.case(STREAM, str(options.users)) if STREAM in wanted else None
+    report.show(rows, start_up, stream, options.out)
 
 
-def case(name: str, *arguments: str) -> dict[str, Any]:
-    """The numbers of one case, from a process of its own."""
-    print(f"  {name} {' '.join(arguments)} …", file=sys.stderr, flush=True)
-    code = [sys.executable, str(HERE / "measuring.py"), name, *arguments]
-    numbers: dict[str, Any] = json.loads(_run(code, pinned=name not in THREADED).splitlines()[-1])
-    return numbers
+def rows_of(bench: Bench, name: str, libraries: list[str]) -> list[dict[str, Any]]:
+    """The rows of one workload: ours first, then those of other libraries that can do it."""
+    rows = [{"workload": TITLES[name], "library": "keydyn", **bench.case(*name.split(maxsplit=1))}]
+    if name in "abcd":
+        rows += [{"workload": TITLES[name], **bench.case(f"peer {name}", library)} for library in libraries]
+    rows[0]["ratio"] = min(row["ns"] for row in rows[1:]) / rows[0]["ns"] if len(rows) > 1 else None
+    return rows
 
 
-def measure_start_up() -> dict[str, float]:
-    """Seconds of processor time: imports of the dependencies, a first fit that compiles, and a later one."""
+class Bench:
+    """Runs each case in a process of its own, all with compiled code from the same empty folder at first."""
 
-    def seconds(code: str) -> float:
-        return float(_run([sys.executable, "-c", code + TELL]))
+    def __init__(self, cache: Path) -> None:
+        self._cache = cache.resolve()
+        self._began = time.monotonic()
+        shutil.rmtree(cache, ignore_errors=True)
 
-    bare = statistics.median(seconds(BARE) for _ in range(5))
-    compiling = seconds(FIRST_FIT)
-    return {
-        "bare": bare,
-        "compiling": compiling,
-        "cached": statistics.median(seconds(FIRST_FIT) for _ in range(5)),
-    }
+    def case(self, name: str, *arguments: str) -> dict[str, Any]:
+        """The numbers of one case."""
+        minutes, seconds = divmod(int(time.monotonic() - self._began), 60)
+        print(f"  {minutes}:{seconds:02} {name} {' '.join(arguments)}", file=sys.stderr, flush=True)
+        code = [sys.executable, str(HERE / "measuring.py"), name, *arguments]
+        pinned = name not in THREADED
+        numbers: dict[str, Any] = json.loads(self._run(code, pinned).splitlines()[-1])
+        return numbers
+
+    def start_up(self) -> dict[str, float]:
+        """Seconds of processor time: imports of the dependencies, a first fit that compiles, a later one."""
+        print("  0:00 start-up: the first process compiles, about a minute", file=sys.stderr, flush=True)
+        bare = statistics.median(self._seconds(BARE) for _ in range(5))
+        compiling = self._seconds(FIRST_FIT)
+        cached = statistics.median(self._seconds(FIRST_FIT) for _ in range(5))
+        return {"bare": bare, "compiling": compiling, "cached": cached}
+
+    def _seconds(self, code: str) -> float:
+        return float(self._run([sys.executable, "-c", code + TELL], pinned=True))
+
+    def _run(self, command: list[str], pinned: bool) -> str:
+        """What it prints; held to one core and one thread if `pinned`."""
+        environment = os.environ | {"NUMBA_CACHE_DIR": str(self._cache), "JAX_PLATFORMS": "cpu"}
+        # Python's own cache is on, as it is unless someone turned it off.
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
+        if pinned:
+            environment |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+        before = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
+        if pinned and before:
+            os.sched_setaffinity(0, {max(before)})
+        try:
+            # What it says of its progress and of errors goes where ours does.
+            done = subprocess.run(command, stdout=subprocess.PIPE, text=True, env=environment, check=False)
+        finally:
+            if before:
+                os.sched_setaffinity(0, before)
+        if done.returncode:
+            raise SystemExit(f"{' '.join(command)} failed")
+        return done.stdout
 
 
-def check_agreement(libraries: list[str]) -> None:
+def check_agreement(found: dict[str, dict[str, list[float]]]) -> None:
     """All libraries reach the same log-likelihood from the same start, or nothing is timed."""
-    for kind, reached in case("agreement", *libraries).items():
-        for library, found in reached.items():
-            if not np.allclose(found, reached["keydyn"], rtol=1e-9):
-                raise SystemExit(f"{kind}: keydyn reaches {reached['keydyn']}, {library} {found}")
-        print(f"{kind}: {', '.join(reached)} reach the same log-likelihood", file=sys.stderr)
+    for kind, reached in found.items():
+        for library, values in reached.items():
+            if not np.allclose(values, reached["keydyn"], rtol=1e-9):
+                raise SystemExit(f"{kind}: keydyn reaches {reached['keydyn']}, {library} {values}")
+        print(f"       {kind}: {', '.join(reached)} reach the same log-likelihood", file=sys.stderr)
 
 
 def _installed(name: str) -> bool:
@@ -124,28 +161,13 @@ def _installed(name: str) -> bool:
     return True
 
 
-def _run(command: list[str], pinned: bool = True) -> str:
-    """What it prints; held to one core and one thread if `pinned`."""
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(CACHE.resolve()), "JAX_PLATFORMS": "cpu"}
-    if pinned:
-        environment |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-    before = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
-    if pinned and before:
-        os.sched_setaffinity(0, {max(before)})
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
-    finally:
-        if before:
-            os.sched_setaffinity(0, before)
-    if done.returncode:
-        raise SystemExit(f"{' '.join(command)} failed:\n{done.stderr}")
-    return done.stdout
-
-
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--users", type=int, default=20_000, help="users of the population stream")
-    parser.add_argument("--cases", nargs="*", choices=list(TITLES), help="only these rows of the table")
+    parser.add_argument(
+        "--cases", nargs="*", choices=[START_UP, *TITLES, STREAM], help="only these; all by default"
+    )
+    parser.add_argument("--out", type=Path, default=Path("out") / "bench", help="folder of the results")
     return parser.parse_args()
 
 

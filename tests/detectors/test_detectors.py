@@ -145,6 +145,34 @@ def test_a_population_is_a_template_for_everybody(samples):
         fit_population("mahalanobis", samples[[0, 1, 30]])
 
 
+def test_samples_of_users_in_turn(samples):
+    """Templates do not depend on whether the samples of a user stand together."""
+    turns = np.argsort(samples.numbers, kind="stable")
+    assert samples.users[turns][:3].tolist() == ["ann", "bob", "eve"]
+    mixed = fit_population("manhattan", samples[turns])
+    assert mixed.users.tolist() == ["ann", "bob", "eve"]
+    np.testing.assert_array_equal(mixed.score(samples), fit_population("manhattan", samples).score(samples))
+
+
+def test_some_of_the_samples(samples):
+    """A run of samples and any others are picked alike."""
+    everything = np.arange(len(samples))
+    for which in (
+        slice(2, 5),
+        [2, 3, 4],
+        [4, 2],
+        everything % 3 == 0,
+        everything < 4,
+        slice(None, None, -1),
+        3,
+    ):
+        some, chosen = samples[which], np.atleast_1d(everything[which])
+        assert some.index.tolist() == [samples.index[n] for n in chosen]
+        assert some.sequences.names == [samples.sequences.names[n] for n in chosen]
+        np.testing.assert_array_equal(some.vectors, samples.vectors[chosen])
+        assert some.sequences.n_events == sum(samples.sequences.lengths[chosen])
+
+
 class Median(Detector):
     """A third party's detector."""
 

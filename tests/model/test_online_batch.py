@@ -10,7 +10,7 @@ import pytest
 from scipy import special, stats
 
 from keydyn import HMM, POHMM
-from keydyn.model import LogNormal, OnlineBatch, online_tables
+from keydyn.model import LogNormal, OnlineBatch, online_tables, online_two
 from keydyn.model.densities import coefficients_of, kind_of, log_density
 from keydyn.model.emissions import family as family_of
 from tests.model.enumeration import FAMILIES, Truth, random_params, random_values
@@ -217,6 +217,28 @@ def test_sessions_with_their_own_cohorts():
     )
     batch.restart()
     assert batch.n_events.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("n_models", [1, 3])
+def test_more_filters_than_are_taken_at_a_time(n_models):
+    """Some begin in every step, some are missing a value or a type, some come near underflow."""
+    models = [fitted(u, labels) for u, labels in enumerate(["abc", "bcd", "abcd"][:n_models])]
+    n_sessions = 2 * online_two.TOGETHER + 7
+    batch = OnlineBatch(models, n_sessions)
+    rng = np.random.default_rng(12)
+    seen = [[] for _ in range(n_sessions)]
+    for _ in range(5):
+        which = np.flatnonzero(rng.random(n_sessions) < 0.7)
+        X, events = typing(rng, len(which), [*"abcd", None])
+        X[rng.random(len(X)) < 0.1, 0] = 1e250
+        found = batch.update(X, events, which)
+        for row, s in enumerate(which.tolist()):
+            seen[s].append((X[row], events[row], found[row]))
+    for events in seen:
+        if events:
+            X, labels, found = zip(*events, strict=True)
+            wanted = [model.score_samples(np.array(X), events=list(labels)) for model in models]
+            np.testing.assert_allclose(np.array(found), np.transpose(wanted), **CLOSE)
 
 
 def test_codes_in_place_of_labels():

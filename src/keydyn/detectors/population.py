@@ -71,7 +71,9 @@ def fit_population(
     `progress` is called with the number of users done. An error names the user.
     """
     codes, users = pd.factorize(samples.users)
-    groups = [samples[codes == u] for u in range(len(users))]
+    together = samples[np.argsort(codes, kind="stable")]
+    ends = np.cumsum(np.bincount(codes, minlength=len(users)))
+    groups = [together[first:end] for first, end in zip([0, *ends[:-1]], ends, strict=True)]
     return Population(users, fit_templates(make_detector(detector), groups, n_jobs, progress))
 
 

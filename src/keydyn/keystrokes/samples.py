@@ -110,7 +110,12 @@ class Samples:
 
     def __getitem__(self, which: Any) -> Samples:
         """Some of the samples: a slice, an array of numbers or of truth values."""
-        chosen = np.atleast_1d(np.arange(len(self))[which])
+        chosen: Any = which
+        if not isinstance(which, slice):
+            chosen = np.atleast_1d(np.arange(len(self))[which])
+            # What stands together is not copied.
+            if len(chosen) and (np.diff(chosen) == 1).all():
+                chosen = slice(int(chosen[0]), int(chosen[-1]) + 1)
         return Samples(
             self.index[chosen], self.sequences[chosen], self.emission, self.table.iloc[chosen], self.kind
         )

@@ -26,21 +26,27 @@ def timing_features(keystrokes: pd.DataFrame, first: str = "median") -> pd.DataF
     interval: with `first="median"`, the published protocol, it gets the median of the sample's others (none
     if there are none), with "missing" it is NaN. What needs a release that was not seen is NaN.
     """
+    return pd.DataFrame(_timings(keystrokes, first, TIMINGS), index=keystrokes.index)
+
+
+def _timings(keystrokes: pd.DataFrame, first: str, wanted: Sequence[str]) -> dict[str, Floats]:
+    """Those timings that are wanted: medians take time."""
     if first not in ("median", "missing"):
         raise ValueError(f"first must be 'median' or 'missing', not {first!r}")
     press, release = keystrokes["timepress"].to_numpy(), keystrokes["timerelease"].to_numpy()
     starts = sample_starts(keystrokes)
-    features = {"duration": release - press}
-    for name, end, begin in (
-        ("tau", press, press),
-        ("release_press", press, release),
-        ("release_release", release, release),
-    ):
+    ends = {"tau": (press, press), "release_press": (press, release), "release_release": (release, release)}
+    features = {}
+    for name in wanted:
+        if name == "duration":
+            features[name] = release - press
+            continue
+        end, begin = ends[name]
         interval = np.full(len(press), np.nan)
         interval[1:] = end[1:] - begin[:-1]
         interval[starts] = np.nan
         features[name] = _with_medians(interval, starts) if first == "median" else interval
-    return pd.DataFrame(features, index=keystrokes.index)
+    return features
 
 
 def event_types(keystrokes: pd.DataFrame, kind: str = "key") -> Types | None:
@@ -78,14 +84,15 @@ def sequences_of(
 
     `names` of the result are the (user, session) of each sample.
     """
-    table = timing_features(keystrokes, first)
-    absent = [name for name in features if name not in table and name not in keystrokes]
+    absent = [name for name in features if name not in TIMINGS and name not in keystrokes]
     if absent:
         raise ValueError(
             f"no feature {', '.join(map(repr, absent))}: no column of that name, and timings are "
             f"{', '.join(TIMINGS)}"
         )
-    values = pd.DataFrame({name: table[name] if name in table else keystrokes[name] for name in features})
+    timings = _timings(keystrokes, first, [name for name in features if name in TIMINGS])
+    columns = {name: timings[name] if name in timings else keystrokes[name] for name in features}
+    values = pd.DataFrame(columns, index=keystrokes.index)
     starts = sample_starts(keystrokes)
     lengths = np.diff(np.append(starts, len(keystrokes)))
     encoded = Sequences.from_arrays(values, event_types(keystrokes, events), lengths)

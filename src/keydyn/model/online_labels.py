@@ -9,6 +9,7 @@ import numpy as np
 
 from keydyn.model import vocabulary
 from keydyn.model.arrays import Integers
+from keydyn.model.text_codes import TextCodes
 from keydyn.model.vocabulary import Types
 
 
@@ -21,6 +22,7 @@ class Labels:
         # Only these are looked up as they are: True is no event type, though it equals 1.
         self._plain = str if types.dtype.kind == "U" else int
         self.missing, self.unseen = len(types), len(types) + 1
+        self._texts: TextCodes | None = None
 
     def one(self, event: Any) -> int:
         """The code of one label."""
@@ -39,17 +41,26 @@ class Labels:
 
     def many(self, events: Any) -> Integers:
         """The code of each label, (B,)."""
-        if isinstance(events, list) and self._plain is str:
-            try:
-                return np.fromiter(map(self._places.get, events), np.int64, len(events))
-            except TypeError:
-                # Some label is missing, unseen or no label.
-                pass
-        labels = vocabulary.as_labels(events)
-        codes, types = vocabulary.encode(labels)
+        labels = events if isinstance(events, list) else vocabulary.as_labels(events)
+        found = self._of_texts(labels) if self._plain is str else None
+        if found is not None:
+            return found
+        # Some label is missing or no text: the general way takes it, or says what is wrong with it.
+        codes, types = vocabulary.encode(vocabulary.as_labels(labels))
         found = vocabulary.translation(types, self._types, self._places)
         found[:-1][found[:-1] == self.missing] = self.unseen
         return found[codes]
+
+    def _of_texts(self, labels: Any) -> Integers | None:
+        """The code of each label, if all are texts."""
+        if self._texts is None:
+            # Made when it is first needed: a single stream never does.
+            self._texts = TextCodes(self._types, self.unseen)
+        if isinstance(labels, list):
+            return self._texts.of_list(labels)
+        if labels.dtype.kind == "U":
+            return self._texts.of_array(labels)
+        return self._texts.of_list(labels.tolist()) if labels.dtype == object else None
 
     def check(self, codes: Any, n: int, what: str) -> Integers:
         """Codes that the caller gives: one for each of n streams or sessions (`what`), from `encode`."""

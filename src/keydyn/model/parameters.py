@@ -169,7 +169,7 @@ class Parameters:
         """π[j | ω] with one more row, the marginal, for unknown types."""
         if self.marginal is None:
             return self.startprob
-        return np.vstack([self.startprob, self.marginal.startprob])
+        return np.concatenate([self.startprob, self.marginal.startprob[None]])
 
     @cached_property
     def emission_tables(self) -> list[Emission]:
@@ -177,7 +177,9 @@ class Parameters:
         if self.marginal is None:
             return self.emission
         return [
-            emission.replace({k: np.vstack([v, marginal.params[k]]) for k, v in emission.params.items()})
+            emission.replace(
+                {k: np.concatenate([v, marginal.params[k][None]]) for k, v in emission.params.items()}
+            )
             for emission, marginal in zip(self.emission, self.marginal.emission, strict=True)
         ]
 
@@ -189,16 +191,21 @@ class Parameters:
     def tables(self) -> Tables:
         """Copies of the parameters for compiled functions, of location-scale families only."""
         marginal = self.known_marginal()
-        params = [e.params for e in self.emission_tables]
+        m, n_states = self.startprob.shape
+        n_features = len(self.emission)
+        loc, scale = np.empty((2, n_features, m + 1, n_states))
+        for k, (own, everywhere) in enumerate(zip(self.emission, marginal.emission, strict=True)):
+            for table, name in ((loc[k], "loc"), (scale[k], "scale")):
+                table[:m], table[m] = own.params[name], everywhere.params[name]
         return Tables(
             np.array(self.start_table, order="C"),
             np.array(self.transmat, order="C"),
-            np.stack([p["loc"] for p in params]),
-            np.stack([p["scale"] for p in params]),
+            loc,
+            scale,
             np.array(marginal.transmat_from, order="C"),
             np.array(marginal.transmat_to, order="C"),
             np.array(marginal.transmat, order="C"),
-            np.zeros((len(params), *self.startprob.shape), dtype=np.bool_),
+            np.zeros((n_features, m, n_states), dtype=np.bool_),
         )
 
     @cached_property

@@ -120,13 +120,34 @@ class Sequences:
         return (self[s] for s in range(len(self)))
 
     def __getitem__(self, which: Any) -> Sequences:
-        """Some of the sequences: a number, a slice, an array of numbers or of truth values."""
+        """Some of the sequences: a number, a slice, an array of numbers or of truth values.
+
+        What stands together is not copied.
+        """
+        if isinstance(which, (int, np.integer)) and not isinstance(which, bool):
+            number = range(len(self))[which]
+            return self._run(number, number + 1)
+        if isinstance(which, slice) and which.step in (None, 1):
+            first, end, _ = which.indices(len(self))
+            return self._run(first, max(first, end))
         chosen = np.atleast_1d(np.arange(len(self))[which])
         lengths = self.lengths[chosen]
         offsets = np.concatenate([[0], np.cumsum(lengths)])
         rows = np.repeat(self.offsets[chosen] - offsets[:-1], lengths) + np.arange(offsets[-1])
         names = None if self.names is None else [self.names[s] for s in chosen]
         return Sequences(self.X[rows], self.codes[rows], self.event_types, offsets, self.feature_names, names)
+
+    def _run(self, first: int, end: int) -> Sequences:
+        """The sequences from the first up to the end, which is not one of them."""
+        begin, stop = self.offsets[first], self.offsets[end]
+        return Sequences(
+            self.X[begin:stop],
+            self.codes[begin:stop],
+            self.event_types,
+            self.offsets[first : end + 1] - begin,
+            self.feature_names,
+            None if self.names is None else self.names[first:end],
+        )
 
     def __repr__(self) -> str:
         return (

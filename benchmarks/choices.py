@@ -1,0 +1,106 @@
+"""What each choice in the compiled loops gains over the plain way: `make bench-choices`.
+
+Both ways must give the same numbers before they are timed. Times are processor time of one thread, the median
+of repeats, in turns. A second table tells which loops became vector instructions.
+"""
+
+from __future__ import annotations
+
+import re
+import statistics
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+from kernel_choices import KERNEL_CHOICES
+from model_choices import MODEL_CHOICES
+
+from keydyn.model import online_two
+from keydyn.model.estimation import lanes, shared_events
+
+REPEATS = 15
+ARITHMETIC = re.compile(r"^\s*v?(?:add|sub|mul|div|min|max|fn?m(?:add|sub)\d*)(pd|sd)\s+(.*)$")
+
+
+class Choice(NamedTuple):
+    """Two ways to the same numbers, `count` of them a call."""
+
+    name: str
+    plain: Callable[[], Any]
+    chosen: Callable[[], Any]
+    count: int
+
+
+def main() -> None:
+    """Print both tables, and write them to the folder that is named."""
+    out = Path(sys.argv[1] if len(sys.argv) > 1 else "out/bench")
+    out.mkdir(parents=True, exist_ok=True)
+    lines = ["| choice | the plain way, ns | as it is, ns | gain |", "| --- | ---: | ---: | ---: |"]
+    for make in (*KERNEL_CHOICES, *MODEL_CHOICES):
+        choice = Choice(*make())
+        print(f"  {choice.name}", file=sys.stderr, flush=True)
+        before, after = compared(choice)
+        lines.append(f"| {choice.name} | {before:,.3g} | {after:,.3g} | {before / after:.1f} |")
+    lines += ["", "| loop | vector operations | of 512, 256, 128 bits | single operations |"]
+    lines += ["| --- | ---: | ---: | ---: |"]
+    for name, packed, scalar in vectorised():
+        widths = ", ".join(str(packed[letter]) for letter in "zyx")
+        lines.append(f"| {name} | {sum(packed.values())} | {widths} | {scalar} |")
+    text = "\n".join(lines) + "\n"
+    print(text)
+    (out / "choices.md").write_text(text, encoding="utf-8")
+
+
+def compared(choice: Choice) -> tuple[float, float]:
+    """Processor time of both ways in ns, after a look at their results."""
+    np.testing.assert_allclose(choice.chosen(), choice.plain(), rtol=1e-9, err_msg=choice.name)
+    times: dict[str, list[float]] = {"plain": [], "chosen": []}
+    for _ in range(REPEATS):
+        for way, run in (("plain", choice.plain), ("chosen", choice.chosen)):
+            began = time.process_time_ns()
+            run()
+            times[way].append((time.process_time_ns() - began) / choice.count)
+    return statistics.median(times["plain"]), statistics.median(times["chosen"])
+
+
+def vectorised() -> list[tuple[str, dict[str, int], int]]:
+    """Floating-point operations of the loops that have run: packed ones by width, and single ones.
+
+    Code from the cache cannot be looked at, so each loop is compiled again. That makes known the loops that
+    it calls, which come after it.
+    """
+    found = []
+    for module in (shared_events, online_two, lanes):
+        for name, loop in vars(module).items():
+            own = getattr(loop, "py_func", None)
+            if own is None or own.__module__ != module.__name__ or not loop.signatures:
+                continue
+            options = {key: value for key, value in loop.targetoptions.items() if key != "nopython"}
+            again = numba.njit(**options | {"cache": False})(own)
+            again.compile(loop.signatures[0])
+            packed, scalar = operations(again.inspect_asm(loop.signatures[0]))
+            if sum(packed.values()):
+                found.append((f"`{module.__name__.rpartition('.')[2]}.{name}`", packed, scalar))
+    return found
+
+
+def operations(assembly: str) -> tuple[dict[str, int], int]:
+    """Packed operations by the letter of their registers (z 512 bits, y 256, x 128), and single ones."""
+    packed, scalar = dict.fromkeys("zyx", 0), 0
+    for line in assembly.splitlines():
+        operation = ARITHMETIC.match(line)
+        if operation and operation[1] == "pd":
+            packed[next(letter for letter in "zyx" if f"%{letter}mm" in operation[2])] += 1
+        elif operation:
+            scalar += 1
+    return packed, scalar
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    main()

@@ -1,0 +1,99 @@
+"""Choices seen through the package's own methods: many models, many sequences, many sessions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import workloads
+
+from keydyn import Sequences
+from keydyn.model import filter_bank, many, online_kernels, online_tables
+from keydyn.model.online_labels import Labels
+
+Parts = tuple[str, Any, Any, int]
+N_MODELS, N_SESSIONS = 256, 5_000
+
+
+def in_lanes() -> Parts:
+    text = np.tile(np.arange(11), 50)
+    data = [
+        Sequences.from_arrays(workloads.simulated([550], seed=k).X, text, [11] * 50) for k in range(N_MODELS)
+    ]
+
+    def alone() -> Any:
+        few, many.FEW = many.FEW, N_MODELS + 1
+        try:
+            return together()
+        finally:
+            many.FEW = few
+
+    def together() -> Any:
+        return [model.log_likelihood_ for model in workloads.run_c(data)]
+
+    return ("models as vector lanes (whole fits)", alone, together, N_MODELS * 550 * workloads.ITERATIONS)
+
+
+def all_sequences() -> Parts:
+    model, sequences = workloads.run_b(workloads.simulated([11] * 500)), workloads.simulated([11] * 1_000)
+    apart = list(sequences)
+    return (
+        "all sequences in one call (scores)",
+        lambda: np.concatenate([model.score_sequences(one) for one in apart]),
+        lambda: model.score_sequences(sequences),
+        sequences.n_events,
+    )
+
+
+def sessions(model: Any, data: Sequences) -> Any:
+    """A step of many sessions that have begun; all start from the same each time."""
+    streams = model.online(n_streams=N_SESSIONS)
+    streams.update(data.X, data.codes)
+    begun = streams._bank.filters.copy()
+
+    def run() -> Any:
+        streams._bank.filters[:] = begun
+        return streams.update(data.X, codes=data.codes)
+
+    return run
+
+
+def in_passes() -> Parts:
+    data = workloads.simulated([N_SESSIONS])
+    step = sessions(workloads.run_a(data), data)
+
+    def general(*arguments: Any) -> None:
+        online_kernels.update_many(*arguments[:5], filter_bank.NONE_GIVEN, *arguments[5:])
+
+    def plain() -> Any:
+        own, filter_bank.update_many_of_two = filter_bank.update_many_of_two, general
+        try:
+            return step()
+        finally:
+            filter_bank.update_many_of_two = own
+
+    return ("online, many sessions: two states, in passes", plain, step, N_SESSIONS)
+
+
+def all_pairs() -> Parts:
+    data = workloads.simulated([N_SESSIONS])
+    model = workloads.run_a(data)
+    dense, online_tables.DENSE = online_tables.DENSE, 0
+    searched = sessions(model, data)
+    online_tables.DENSE = dense
+    return ("online, many sessions: all pairs laid out", searched, sessions(model, data), N_SESSIONS)
+
+
+def joined_labels() -> Parts:
+    types = np.array([f"key{n}" for n in range(workloads.N_TYPES)])
+    texts = types[np.random.default_rng(0).integers(0, len(types), N_SESSIONS)].tolist()
+    places, labels = {text: n for n, text in enumerate(types.tolist())}, Labels(types)
+    return (
+        "list of labels joined and looked up at once",
+        lambda: np.fromiter(map(places.get, texts), np.int64, len(texts)),
+        lambda: labels.many(texts),
+        N_SESSIONS,
+    )
+
+
+MODEL_CHOICES = (in_lanes, all_sequences, in_passes, all_pairs, joined_labels)
