@@ -1,9 +1,8 @@
-"""Many models of data of their own, against each fitted alone; and the functions behind the loops."""
+"""Many models of data of their own, against each fitted alone."""
 
 from __future__ import annotations
 
 import copy
-import math
 import warnings
 
 import numpy as np
@@ -11,8 +10,6 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from keydyn import HMM, POHMM, Sequences, fit_many
-from keydyn.model.estimation.exponential import LEAST, exponential
-from keydyn.model.estimation.logarithm import logarithm
 from keydyn.model.vocabulary import SINGLE_TYPE
 
 
@@ -97,17 +94,3 @@ def test_an_error_names_the_model():
     weights[2] = -weights[2]
     with pytest.raises(ValueError, match=r"model 2: sample_weight of sequence 0 is -1"):
         fit_many(POHMM(tol=1.0), items(), sample_weight=weights)
-
-
-def test_the_functions_written_out_are_those_of_the_library():
-    """ln x and e^y to the last bit or the one before, from the smallest number to the largest."""
-    rng = np.random.default_rng(0)
-    x = [*np.exp(rng.uniform(-745.0, 709.0, 5_000)), *rng.uniform(0.4, 2.5, 5_000)]
-    x += [5e-324, 1e-310, 2.0**-1022, 0.5, 1.0 - 2.0**-53, 1.0, 1.0 + 2.0**-52, math.sqrt(0.5), 2.0, 1.7e308]
-    for value in filter(None, x):
-        expected = math.log(value)
-        assert abs(logarithm(value) - expected) <= np.spacing(abs(expected)), value
-    for value in [*rng.uniform(LEAST, 0.0, 5_000), 0.0, -1e-300, LEAST]:
-        expected = math.exp(value)
-        assert abs(exponential(value) - expected) <= np.spacing(expected), value
-    assert exponential(-1e6) == pytest.approx(math.exp(LEAST))

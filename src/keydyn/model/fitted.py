@@ -19,7 +19,7 @@ from keydyn.model.emissions import Emission, Family, families_of
 from keydyn.model.lattice import EventIndex, Lattice
 from keydyn.model.marginals import joint_transmat, stationary_distribution
 from keydyn.model.parameters import Marginal, Parameters
-from keydyn.model.result import Estimates, FitResult, n_parameters
+from keydyn.model.result import Estimates, FitResult, Scorable, n_parameters
 from keydyn.model.sequences import Sequences, as_sequences
 from keydyn.model.settings import Settings, check_settings
 from keydyn.model.smoothing import normalised
@@ -130,6 +130,11 @@ class Fitted:
         return self._source.estimates if isinstance(self._source, FitResult) else self._source
 
     @property
+    def _scorable(self) -> Scorable:
+        """As much of what was learnt as scoring needs."""
+        return self._source.scorable if isinstance(self._source, FitResult) else self._source
+
+    @property
     def _parameters(self) -> Parameters:
         return self._learnt.parameters
 
@@ -164,7 +169,7 @@ class Fitted:
             families = families_of(self.emission, sequences.n_features)
         else:
             self._compare_features(sequences, reset=False)
-            families = [emission.distribution for emission in self._parameters.emission]
+            families = self._scorable.families
         training.check_domain(sequences, families)
         return sequences, families
 

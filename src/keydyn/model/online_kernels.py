@@ -14,6 +14,7 @@ import numpy as np
 
 from keydyn.model.arrays import Floats, Integers, compiled
 from keydyn.model.densities import COEFFICIENTS, CUSTOM, log_density, takes_logarithm
+from keydyn.model.estimation.indexing import find_sorted
 from keydyn.model.kernels import COVERED, TINY
 from keydyn.model.log_kernels import filter_step, safe_log
 from keydyn.model.online_tables import (
@@ -87,20 +88,6 @@ def event_densities(
 
 
 @compiled
-def find_pair(successors: Integers, first: int, end: int, after: int) -> int:
-    """Where `after` is among the types that follow, −1 if it is not.
-
-    Halving without a branch on what is found: types come in no order that a processor could guess.
-    """
-    size = end - first
-    while size > 1:
-        half = size >> 1
-        first += half if successors[first + half] <= after else 0
-        size -= half
-    return first if size == 1 and successors[first] == after else -1
-
-
-@compiled
 def unseen_step(
     types: Floats, before: int, after: int, rules: Floats, model: int, n_states: int, step: Floats
 ) -> None:
@@ -164,7 +151,7 @@ def find_step(
             step[k] = types[row, column + k]
         return
     row = first_row + before
-    pair = find_pair(successors, int(types[row, FIRST_PAIR]), int(types[row, END_PAIR]), after)
+    pair = find_sorted(successors, int(types[row, FIRST_PAIR]), int(types[row, END_PAIR]), after)
     if pair >= 0:
         for k in range(square):
             step[k] = steps[pair, k]

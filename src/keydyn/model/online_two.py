@@ -16,14 +16,14 @@ import numpy as np
 from keydyn.model.arrays import Floats, Integers, compiled
 from keydyn.model.densities import COEFFICIENTS, LOG_NORMAL, log_density
 from keydyn.model.estimation.exponential import exponential
+from keydyn.model.estimation.indexing import find_sorted
+from keydyn.model.estimation.logarithm import logarithm
 from keydyn.model.kernels import COVERED
-from keydyn.model.logarithm import logarithm
 from keydyn.model.online_kernels import (
     COUNT,
     IN_LOGS,
     LAST,
     TOTAL,
-    find_pair,
     find_step,
     general_step,
 )
@@ -77,7 +77,9 @@ def update_many_of_two(
                 if dense:
                     pair = int(types[row, FIRST_PAIR]) + code
                 elif before != unknown and code != unknown:
-                    pair = find_pair(successors, int(types[row, FIRST_PAIR]), int(types[row, END_PAIR]), code)
+                    pair = find_sorted(
+                        successors, int(types[row, FIRST_PAIR]), int(types[row, END_PAIR]), code
+                    )
                 if pair >= 0:
                     from_0_to_0, from_0_to_1 = steps[pair, 0], steps[pair, 1]
                     from_1_to_0, from_1_to_1 = steps[pair, 2], steps[pair, 3]

@@ -2,16 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keydyn.model.arrays import Floats, Integers
+from keydyn.model.emissions import Family
+from keydyn.model.estimation.scoring import Finished
 from keydyn.model.parameters import Parameters
 from keydyn.model.settings import Settings
 from keydyn.model.statistics import Counts, Statistics
+from keydyn.model.vocabulary import Types
+
+
+class Scorable(Protocol):
+    """As much of a model as scoring needs."""
+
+    @property
+    def event_types(self) -> Types: ...
+    @property
+    def type_places(self) -> dict[Any, int]: ...
+    @property
+    def families(self) -> list[Family]: ...
+    @property
+    def finished(self) -> Finished | None: ...
+
+
+class Unopened(Scorable, Protocol):
+    """Estimates as a compiled fit left them."""
+
+    def unpacked(self) -> Estimates: ...
 
 
 @dataclass(frozen=True)
@@ -32,6 +54,22 @@ class Estimates:
     floored: list[NDArray[np.bool_]] | None = None
     stationary: Floats | None = None
     n_parameters: tuple[int, int] | None = None
+
+    @property
+    def event_types(self) -> Types:
+        return self.parameters.event_types
+
+    @property
+    def type_places(self) -> dict[Any, int]:
+        return self.parameters.type_places
+
+    @property
+    def families(self) -> list[Family]:
+        return [emission.distribution for emission in self.parameters.emission]
+
+    @property
+    def finished(self) -> Finished | None:
+        return self.parameters.finished
 
     def reordered(self, order: Integers) -> Estimates:
         """The same with states renumbered."""
@@ -58,7 +96,7 @@ class FitResult:
 
     def __init__(
         self,
-        estimates: Estimates | Callable[[], Estimates],
+        estimates: Estimates | Unopened,
         log_likelihood: float,
         history: Floats,
         stop_reason: str,
@@ -72,7 +110,12 @@ class FitResult:
     def estimates(self) -> Estimates:
         """What was found; made when first asked for, which of a million models may be never."""
         if not isinstance(self._estimates, Estimates):
-            self._estimates = self._estimates()
+            self._estimates = self._estimates.unpacked()
+        return self._estimates
+
+    @property
+    def scorable(self) -> Scorable:
+        """What scoring needs of them, without making all of them."""
         return self._estimates
 
     def order_states(self, settings: Settings) -> None:

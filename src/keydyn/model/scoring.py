@@ -32,7 +32,7 @@ class Scoring(Fitted, Inference):
     def _scores(self, X: Any, events: Any, lengths: ArrayLike | None, of_events: bool) -> Floats | None:
         """The scores; None where the lattice is needed, for other families or to refuse an unknown type."""
         check_is_fitted(self)
-        model = self._parameters.finished
+        model = self._scorable.finished
         if model is None or self.handle_unknown == "error":
             return None
         sequences, _ = self._take(X, events, lengths, new=False)
@@ -42,7 +42,7 @@ class Scoring(Fitted, Inference):
 
     def _places(self, source: vocabulary.Types) -> Integers:
         """The model's code of each event type of the source, and of no type, last."""
-        types = self._parameters.event_types
+        types = self._scorable.event_types
         if vocabulary.is_single(types):
             return np.zeros(len(source) + 1, dtype=np.int64)
-        return vocabulary.translation(source, types, self._parameters.type_places)
+        return vocabulary.translation(source, types, self._scorable.type_places)

@@ -9,9 +9,12 @@ import math
 
 from keydyn.model.arrays import Floats, Integers, compiled
 from keydyn.model.estimation.exponential import exponential
+from keydyn.model.estimation.logarithm import logarithm
 from keydyn.model.estimation.tables import Density
 
 HALF_LOG_TAU = 0.5 * math.log(2.0 * math.pi)
+# A square above this is beyond all densities; it keeps the logarithm finite.
+LARGEST = 1e300
 # Places in a row of `cells`: location, 1 / scale, ln f at the location.
 LOC, INVERSE, HEIGHT = 0, 1, 2
 
@@ -44,7 +47,7 @@ def log_density(value: float, df: float, loc: float, inverse: float, height: flo
     standard = (value - loc) * inverse
     if math.isinf(df):
         return height - 0.5 * standard * standard
-    return height - 0.5 * (df + 1.0) * math.log1p(standard * standard / df)
+    return height - 0.5 * (df + 1.0) * logarithm(1.0 + min(standard * standard / df, LARGEST))
 
 
 @compiled

@@ -98,7 +98,7 @@ def _one_of(
         rules,
     )
     log_likelihood = float(found.log_likelihood[b])
-    return FitResult(packed.unpacked, log_likelihood, history, algorithm.REASONS[reason])
+    return FitResult(packed, log_likelihood, history, algorithm.REASONS[reason])
 
 
 def fit_shared_events(
@@ -135,7 +135,7 @@ def fit_shared_events(
             rules,
         )
         reached = float(found.log_likelihood[b])
-        results.append(FitResult(packed.unpacked, reached, history, algorithm.REASONS[reason]))
+        results.append(FitResult(packed, reached, history, algorithm.REASONS[reason]))
     return results
 
 

@@ -136,7 +136,8 @@ def careful_score(s: int, events: Events, family: Density, tables: Tables, scrat
         increments,
     )
     scratch.scores[s] = increments.sum()
-    scratch.largest[first:last] = increments
+    for n in range(first, last):
+        scratch.largest[n] = increments[n - first]
 
 
 @inlined

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from keydyn.model.arrays import Floats, Integers, compiled
+from keydyn.model.estimation.densities import LARGEST
 from keydyn.model.estimation.exponential import exponential
 from keydyn.model.estimation.logarithm import logarithm
 from keydyn.model.estimation.tables import Density, Events
@@ -161,8 +162,8 @@ def _densities_in_lanes(
                     value = x[n, k, lane]
                     standard0 = (value - cells[code, k, LOC0, lane]) * cells[code, k, INVERSE0, lane]
                     standard1 = (value - cells[code, k, LOC1, lane]) * cells[code, k, INVERSE1, lane]
-                    fall0 = power * logarithm(1.0 + standard0 * standard0 * inverse_df)
-                    fall1 = power * logarithm(1.0 + standard1 * standard1 * inverse_df)
+                    fall0 = power * logarithm(1.0 + min(standard0 * standard0 * inverse_df, LARGEST))
+                    fall1 = power * logarithm(1.0 + min(standard1 * standard1 * inverse_df, LARGEST))
                     log_x = on_log_scale * value
                     density0 = max(cells[code, k, HEIGHT0, lane] - fall0 - log_x, family.log_floor)
                     density1 = max(cells[code, k, HEIGHT1, lane] - fall1 - log_x, family.log_floor)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy import special
@@ -11,6 +13,7 @@ from scipy import special
 from keydyn.model import vocabulary
 from keydyn.model.arrays import Floats, Integers
 from keydyn.model.emissions import Emission, Family, Params, Stats
+from keydyn.model.estimation.scoring import Finished
 from keydyn.model.estimation.tables import Fit, Rules, Shape, Sums, Tables, Truths, carve
 from keydyn.model.parameters import EventChain, Marginal, Parameters
 from keydyn.model.result import Estimates, n_parameters, ordered
@@ -18,7 +21,8 @@ from keydyn.model.settings import Settings
 from keydyn.model.statistics import Counts, Statistics
 
 
-class Packed(NamedTuple):
+@dataclass(eq=False)
+class Packed:
     """A compiled fit from data alone as it was left, until someone looks at it.
 
     Attributes
@@ -42,12 +46,42 @@ class Packed(NamedTuple):
     settings: Settings
     rules: Rules
 
+    @cached_property
+    def event_types(self) -> vocabulary.Types:
+        return self.types[self.seen] if len(self.seen) else np.array([vocabulary.SINGLE_TYPE])
+
+    @cached_property
+    def type_places(self) -> dict[Any, int]:
+        return vocabulary.places_of(self.event_types)
+
+    @cached_property
+    def finished(self) -> Finished:
+        """The model as scoring needs it, which takes no notice of how states are numbered."""
+        fit = carve(self.memory, self.shape, self.pairs[0], self.pairs[1], self.floored)
+        tables, pairs, _ = self._in_order(fit)
+        rules, smoothing = self.rules, self.settings.smoothing
+        return Finished(
+            tables,
+            pairs[:, 0] * self.shape[1] + pairs[:, 1],
+            fit.basis.leaving,
+            fit.counted.entering,
+            rules.density.df,
+            rules.density.log_scale,
+            rules.smooth_transitions,
+            smoothing.published,
+        )
+
     def unpacked(self) -> Estimates:
         """The estimates, states numbered."""
         fit = carve(self.memory, self.shape, self.pairs[0], self.pairs[1], self.floored)
-        types = self.types[self.seen] if len(self.seen) else np.array([vocabulary.SINGLE_TYPE])
+        types = self.event_types
         df = self.rules.density.df
-        tables, sums, counts, chain = self._in_order(fit, types)
+        tables, pairs, order = self._in_order(fit)
+        basis, counted = fit.basis, fit.counted
+        of_pairs = (basis.pair_prob[order], fit.sums.transitions[order], counted.pair[order])
+        chain = EventChain(basis.prob, basis.leaving, counted.entering, counted.startprob, of_pairs[0])
+        sums = fit.sums._replace(transitions=of_pairs[1])
+        counts = Counts(types, pairs, self.n_sequences, counted.types, counted.starts, of_pairs[2])
         overall: list[Stats] = [
             {"count": row[0:1, None], "mean": row[1:2, None], "square": row[2:3, None], "largest": row[3]}
             for row in fit.overall
@@ -62,19 +96,14 @@ class Packed(NamedTuple):
         )
         return ordered(estimates, self.settings)
 
-    def _in_order(self, fit: Fit, types: vocabulary.Types) -> tuple[Tables, Sums, Counts, EventChain]:
-        """Tables and sums with the pairs sorted, the counts and the event chain."""
-        tables, sums, basis, counted = fit.tables, fit.sums, fit.basis, fit.counted
-        pairs = np.ascontiguousarray(self.pairs[:, : len(counted.pair)].T)
-        pair, pair_prob = counted.pair, basis.pair_prob
-        if not self.in_order:
-            order = np.lexsort((pairs[:, 1], pairs[:, 0]))
-            pairs, pair, pair_prob = pairs[order], pair[order], pair_prob[order]
-            tables = tables._replace(transmat=tables.transmat[order])
-            sums = sums._replace(transitions=sums.transitions[order])
-        chain = EventChain(basis.prob, basis.leaving, counted.entering, counted.startprob, pair_prob)
-        counts = Counts(types, pairs, self.n_sequences, counted.types, counted.starts, pair)
-        return tables, sums, counts, chain
+    def _in_order(self, fit: Fit) -> tuple[Tables, Integers, slice | Integers]:
+        """Tables with the pairs of known types alone and sorted, these pairs (P, 2), and their rows."""
+        n_pairs = self.shape[3]
+        pairs = np.ascontiguousarray(self.pairs[:, :n_pairs].T)
+        if self.in_order:
+            return fit.tables._replace(transmat=fit.tables.transmat[:n_pairs]), pairs, slice(n_pairs)
+        order = np.argsort(pairs[:, 0] * self.shape[1] + pairs[:, 1])
+        return fit.tables._replace(transmat=fit.tables.transmat[order]), pairs[order], order
 
 
 def parameters_of(

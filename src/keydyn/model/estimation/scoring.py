@@ -10,7 +10,7 @@ import numpy as np
 from keydyn.model.arrays import Floats, Integers, compiled, inlined
 from keydyn.model.estimation.cold_start import working
 from keydyn.model.estimation.expectation import careful_score, filtered
-from keydyn.model.estimation.indexing import index_steps
+from keydyn.model.estimation.indexing import find_sorted, index_steps
 from keydyn.model.estimation.recursions import SMALL
 from keydyn.model.estimation.smoothing import NO_RULE, blend_transitions, transition_weights
 from keydyn.model.estimation.tables import Density, Events, Scratch, Tables, new_scratch
@@ -110,40 +110,44 @@ def score_some(
 @inlined
 def step_tables(before: Integers, after: Integers, model: Finished) -> Floats:
     """a[i, j | ψ, ω] of any pairs: as listed, smoothed if never seen, marginal where a type is unknown."""
-    tables = model.tables
-    n_types, n_states, _ = tables.from_type.shape
-    found = np.full((len(before), n_states, n_states), 1.0 / n_states)
-    unseen = np.zeros(len(before), dtype=np.bool_)
+    own = model.tables
+    n_types, n_states, _ = own.from_type.shape
+    found, nothing = np.empty((len(before), n_states, n_states)), np.zeros(1)
     for step in range(len(before)):
-        if before[step] < n_types and after[step] < n_types:
-            code = before[step] * n_types + after[step]
-            row = np.searchsorted(model.pair_codes, code)
-            if row < len(model.pair_codes) and model.pair_codes[row] == code:
-                found[step] = tables.transmat[row]
-            else:
-                unseen[step] = True
-        elif before[step] < n_types:
-            found[step] = tables.from_type[before[step]]
-        elif after[step] < n_types:
-            found[step] = tables.to_type[after[step]]
+        earlier, later = before[step], after[step]
+        if earlier < n_types and later < n_types:
+            row = find_sorted(model.pair_codes, 0, len(model.pair_codes), earlier * n_types + later)
+            for i in range(n_states):
+                for j in range(n_states):
+                    found[step, i, j] = own.transmat[row, i, j] if row >= 0 else 1.0 / n_states
+            if row < 0 and model.smooth_transitions != NO_RULE:
+                weight_before, weight_after = transition_weights(
+                    model.smooth_transitions,
+                    model.published,
+                    before[step : step + 1],
+                    after[step : step + 1],
+                    nothing,
+                    model.leaving,
+                    model.entering,
+                )
+                blend_transitions(
+                    weight_before,
+                    weight_after,
+                    before[step : step + 1],
+                    after[step : step + 1],
+                    own.from_type,
+                    own.to_type,
+                    found[step : step + 1],
+                )
         else:
-            found[step] = tables.of_all
-    if model.smooth_transitions != NO_RULE and unseen.any():
-        earlier, later = before[unseen], after[unseen]
-        uniform = np.full((len(earlier), n_states, n_states), 1.0 / n_states)
-        weight_before, weight_after = transition_weights(
-            model.smooth_transitions,
-            model.published,
-            earlier,
-            later,
-            np.zeros(len(earlier)),
-            model.leaving,
-            model.entering,
-        )
-        blend_transitions(
-            weight_before, weight_after, earlier, later, tables.from_type, tables.to_type, uniform
-        )
-        found[unseen] = uniform
+            for i in range(n_states):
+                for j in range(n_states):
+                    if earlier < n_types:
+                        found[step, i, j] = own.from_type[earlier, i, j]
+                    elif later < n_types:
+                        found[step, i, j] = own.to_type[later, i, j]
+                    else:
+                        found[step, i, j] = own.of_all[i, j]
     return found
 
 
