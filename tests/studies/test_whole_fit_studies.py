@@ -57,7 +57,7 @@ def least_errors(loc, scale, n_events):
     """Standard errors of both means and deviations by Fisher's information of a half-and-half mixture.
 
     All transition probabilities of θ₀ are one half, so that the intervals of a type are independent draws
-    from a mixture whose share is unknown too; what else the transitions leave open is uncorrelated with these.
+    from a mixture whose share is unknown too; what else transitions leave open is uncorrelated.
     """
     x = np.linspace(loc[0] - 9 * scale[0], loc[1] + 9 * scale[1], 200_001)
     parts = [stats.norm.pdf(x, m, s) for m, s in zip(loc, scale, strict=True)]
