@@ -9,7 +9,7 @@ from scipy import stats
 
 from keydyn.datasets import make_typists
 from keydyn.studies.calibration import calibration_table, power_table, share_interval
-from keydyn.studies.calibration_report import power_words, size_words, write_calibration
+from keydyn.studies.calibration_report import pooled_words, power_words, size_words, write_calibration
 from keydyn.studies.choice_report import choice_words, write_choice
 from keydyn.studies.model_choice import FAMILIES, SMOOTHING, STATES, choice_table
 from keydyn.studies.outputs import Outputs
@@ -52,6 +52,20 @@ def test_words_on_size():
     assert "Fable, POHMM: two-sided calibrated as far as can be seen (size 0.05" in two
     assert "one-sided not calibrated (size 0.36" in one
     assert "double bootstrap of the right size, but not uniform (size 0.05" in double
+
+
+def test_words_on_size_over_all_models():
+    """5 of 100 twice are 10 of 200, a share of 0.05; 36 and 5 are 41 of 200."""
+    even = np.arange(1, 101) / 100
+    small = np.round(np.ceil(100 * even**3) / 100, 2)
+    tables = [
+        calibration_table(found_by(small, even)),
+        calibration_table(found_by(even, np.ones(100), model="hmm")),
+    ]
+    said = pooled_words(pd.concat(tables))
+    assert "two-sided 10 of 200 (0.05, 0.02 to 0.09; as often as it should)" in said
+    assert "one-sided 41 of 200 (0.20, 0.15 to 0.27; too often)" in said
+    assert "double bootstrap 5 of 200 (0.03, 0.01 to 0.06; as often as it should)" in said
 
 
 def test_words_on_power():

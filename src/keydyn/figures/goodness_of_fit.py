@@ -80,7 +80,7 @@ def draw_power(table: pd.DataFrame, path: Path) -> None:
             axes.hlines(place, ends[:, 0], ends[:, 1], color="black", linewidth=0.8)
             for at, share, high in zip(place, shares, ends[:, 1], strict=True):
                 inside = share >= 0.15
-                x, colour = (0.02, "white") if inside else (high + 0.01, "black")
+                x, colour = (0.06, "white") if inside else (high + 0.01, "black")
                 axes.text(x, at, f"{share:.2f}", va="center", color=colour, fontsize=7.5)
         axes.axvline(LEVEL, color=GREY, linewidth=0.8, linestyle="--")
         centre = step * np.arange(len(hypotheses)) + 0.5 * (len(groups) - 1)

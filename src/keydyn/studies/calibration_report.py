@@ -19,6 +19,7 @@ from keydyn.studies.calibration import (
     calibration_table,
     power_rows,
     power_table,
+    share_interval,
 )
 from keydyn.studies.fit_parts import Part, collect, text_inputs
 from keydyn.studies.goodness import LEVEL
@@ -105,7 +106,7 @@ def write_calibration(outputs: Outputs, tests: pd.DataFrame, facts: Mapping[str,
             "Bars by dataset, model and wrong hypothesis.",
         ),
     ]
-    words = outputs.words([*size_words(size), power_words(power)])
+    words = outputs.words([*size_words(size), pooled_words(size), power_words(power)])
     sections = [Section("Size and power", words, tables, figures)]
     outputs.report("How far the test can be trusted", [LEAD], sections, facts)
     return tables
@@ -132,6 +133,20 @@ def size_words(table: pd.DataFrame) -> list[str]:
             )
         lines.append(f"{dataset_name(dataset)}, {detector_name(model)}: {'; '.join(told)}.")
     return lines
+
+
+def pooled_words(table: pd.DataFrame) -> str:
+    """The size of each p-value over all models and datasets: more tests, and a narrower interval."""
+    told = []
+    for kind, own in table.groupby("p", sort=False):
+        rejected, tests = int((own["size"] * own["tests"]).round().sum()), int(own["tests"].sum())
+        low, high = share_interval(rejected, tests)
+        side = "too often" if low > LEVEL else "too seldom" if high < LEVEL else "as often as it should"
+        told.append(
+            f"{P_NAMES[str(kind)]} {rejected} of {tests} ({rejected / tests:.2f}, {low:.2f} to {high:.2f}; "
+            f"{side})"
+        )
+    return f"Right models rejected at {LEVEL}, all together: {'; '.join(told)}."
 
 
 def power_words(table: pd.DataFrame) -> str:
