@@ -19,8 +19,7 @@ Measured by `keydyn study …` on the paper's five datasets; `make results` runs
 page anew from the tables that they leave. Figures of the paper are labelled as published, everything else was
 measured here. Each study's own folder has more: error rates in ISO's vocabulary with confidence intervals,
 every score, and a report. Times are by the clock on two cores, compiling (once a machine) not included; other
-work may have run beside. A study that went on after an interruption tells the time since then; goodness of
-fit was interrupted after 330 s.
+work may have run beside. A study that went on after an interruption tells the time since then.
 
 The example of continuous verification is the first sample of the first essay user: impostors are found after
 81 keys on average, as in the paper's own example.
@@ -52,10 +51,15 @@ SHOWN: dict[str, tuple[str, list[str], dict[str, str]]] = {
             "states": "Hidden states found",
         },
     ),
+    "simulation-truths": (
+        "Simulation study with other true models",
+        ["simulation"],
+        {"truths": "Root mean square errors for each true model"},
+    ),
     "goodness-of-fit": (
         "Goodness of fit",
-        ["goodness_of_fit", "p_values"],
-        {"p_values": "p-values of all users"},
+        ["goodness_of_fit", "p_values", "marginals", "residuals"],
+        {"p_values": "p-values of all users", "residuals": "Residuals of one user of each dataset"},
     ),
     "calibration": (
         "How far the test can be trusted",
@@ -84,9 +88,11 @@ def page(out: Path) -> str:
             print(f"left out: no finished study in {folder}", file=sys.stderr)
             continue
         run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-        parts.append(
-            f"## {title}\n\n`keydyn study {study}`, version {run['version']}: {run['seconds']:.0f} s.\n"
-        )
+        told = f"`keydyn study {run['study']}`, version {run['version']}: {run['seconds']:.0f} s."
+        parts.append(f"## {title}\n\n{told}\n")
+        words = folder / "words.md"
+        if words.exists():
+            parts.append(words.read_text(encoding="utf-8"))
         parts += [(folder / "tables" / f"{name}.md").read_text(encoding="utf-8") for name in tables]
         for name, caption in figures.items():
             FIGURES.mkdir(parents=True, exist_ok=True)

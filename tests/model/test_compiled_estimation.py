@@ -235,7 +235,7 @@ def test_many_pairs_change_the_order_of_work_and_nothing_else():
     sequences = Sequences.from_arrays(rng.lognormal(5, 1, (n, 1)), events, [1_000] * 40)
     model = POHMM(max_iter=2, tol=0.0)
     families, rules = families_of(model.emission, 1), model._settings(1)
-    found, _ = exchange.fit_sequences(sequences, np.ones(40), families, rules)
+    (found,) = exchange.fit_each([sequences], [np.ones(40)], families, rules)
     _, by_hand = both(model, sequences, np.ones(40))
     assert m * m > indexing.SMALL_TABLE
     np.testing.assert_array_equal(found.parameters.pairs, by_hand.parameters.pairs)

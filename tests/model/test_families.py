@@ -9,6 +9,7 @@ from scipy import integrate, optimize, special, stats
 from keydyn.model import Exponential, Gamma, LogNormal, LogStudent, Normal, Student
 from keydyn.model.emissions import family, family_names
 from keydyn.model.families.gamma import gamma_shape
+from keydyn.model.families.student import even_cdf
 
 NO_FLOOR = 1e-300
 
@@ -87,6 +88,19 @@ def test_density_distribution_and_quantile_are_scipys(kind, params, truth):
     np.testing.assert_allclose(
         kind.cdf(kind.quantile(PROBABILITIES, params), params), PROBABILITIES, rtol=1e-7
     )
+
+
+@pytest.mark.parametrize("df", [2, 4, 8, 16])
+def test_distribution_function_of_whole_even_degrees(df):
+    """The short sum against scipy's general function, from the far tails to the middle."""
+    far = np.logspace(-12, 16, 400)
+    t = np.concatenate([-far[::-1], [0.0], far])
+    found = Student(df=df).cdf(t, arrays({"loc": 0.0, "scale": 1.0, "df": df}))
+    truth = special.stdtr(df, t)
+    np.testing.assert_allclose(found, truth, rtol=1e-13, atol=1e-280)
+    assert (np.diff(found) >= -1e-14).all()
+    ends = np.array([-np.inf, -1e200, 1e200, np.inf, np.nan])
+    np.testing.assert_array_equal(even_cdf(ends, df), [0.0, 0.0, 1.0, 1.0, np.nan])
 
 
 @pytest.mark.parametrize(("kind", "params", "truth"), CASES, ids=IDS)

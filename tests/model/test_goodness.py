@@ -129,7 +129,7 @@ def test_p_values_by_hand():
     result = GoodnessOfFit(
         areas=np.array([5.0, 0.5]),
         surrogate_areas=np.array([[1.0, 1.0], [2.0, 2.0], [3.0, 3.0], [6.0, 4.0]]),
-        second_areas=np.array([[2.0, 1.0], [3.0, 1.0], [4.0, 1.0], [7.0, 1.0]]),
+        second_areas=np.array([[2.0, 1.0]] * 4 + [[8.0, 1.0]] * 4),
         scales=["linear", "log"],
         feature=0,
         not_converged=0,
@@ -137,17 +137,46 @@ def test_p_values_by_hand():
     # Mean 3: distances 2, 1, 0, 3 against 2.
     assert result.p_value == (2 + 1) / 5
     assert result.p_one_sided == (1 + 1) / 5
-    # Geometric means 36^¼ and 168^¼: areas grew by 1.47, and none of the first level reaches 7.3.
+    # The geometric mean of a surrogate's own surrogates is √(2 · 8) = 4, of the data's 36^¼ = 2.45. The
+    # former scatter more than surrogates do among each other, so that all are drawn together, to 2.45 / 4;
+    # the data stand at 5 / 2.45.
+    np.testing.assert_allclose(
+        goodness.measured_by_own_surrogates(np.array([1.0, 2.0, 3.0, 6.0]), np.array([[2.0] * 4, [8.0] * 4])),
+        np.log(36**0.25 / 4),
+    )
     assert result.p_double == (0 + 1) / 5
     other = result.of(1)
     assert (other.statistic, other.p_one_sided) == (0.5, 1.0)
     assert "p_double" in repr(result)
     plain = GoodnessOfFit(np.ones(1), np.ones((3, 1)), np.empty((0, 1)), ["linear"], 0, 0)
     assert plain.p_value == plain.p_one_sided == 1.0
-    with pytest.raises(ValueError, match="n_second=1"):
+    with pytest.raises(ValueError, match="n_second=2"):
         _ = plain.p_double
     with pytest.raises(ValueError, match="features are numbered 0 to 0"):
         plain.of(1)
+
+
+def test_the_double_bootstrap_is_right_where_the_plug_in_is_not():
+    """Areas exp(μ + ε), ε standard normal; a fit finds μ − 0.8 + 0.3 ε + 0.3 η in place of μ.
+
+    All of it is known: the plug-in rejects with a chance of Φ((0.8 − 1.645) / √(0.7² + 0.3²)) = 0.13, a right
+    test with one of 0.05.
+    """
+    generator, n_tests, n_first, n_second = np.random.default_rng(4), 1500, 99, 4
+    plain, double = [], []
+    for _ in range(n_tests):
+        noise, own = generator.normal(size=(2, n_first + 1)), generator.normal(size=(n_second, n_first))
+        fitted = noise[0, 0] * 0.3 - 0.8 + 0.3 * noise[1, 0]
+        first = fitted + noise[0, 1:]
+        again = fitted + 0.3 * noise[0, 1:] - 0.8 + 0.3 * noise[1, 1:]
+        areas_found = (np.exp(x).reshape(-1, 1) for x in (first, again + own))
+        found = GoodnessOfFit(np.exp(noise[0, :1]), *areas_found, ["linear"], 0, 0)
+        plain.append(found.p_one_sided)
+        double.append(found.p_double)
+    assert np.mean(np.array(plain) <= 0.05) > 0.1
+    size = np.count_nonzero(np.array(double) <= 0.05)
+    assert stats.binomtest(size, n_tests, 0.05).pvalue > ALPHA
+    assert stats.kstest(double, "uniform").pvalue > ALPHA
 
 
 @pytest.fixture(scope="module")
@@ -158,8 +187,8 @@ def hmm():
 def test_the_same_seed_gives_the_same_test_whatever_the_jobs(hmm):
     X, _, _ = hmm.sample(120, random_state=0)
     model = HMM(emission="normal", tol=1e-3)
-    one = model.goodness_of_fit(X, n_surrogates=9, n_second=1, random_state=5)
-    two = model.goodness_of_fit(X, n_surrogates=9, n_second=1, random_state=5, n_jobs=2)
+    one = model.goodness_of_fit(X, n_surrogates=9, n_second=2, random_state=5)
+    two = model.goodness_of_fit(X, n_surrogates=9, n_second=2, random_state=5, n_jobs=2)
     other = model.goodness_of_fit(X, n_surrogates=9, random_state=6)
     np.testing.assert_array_equal(one.surrogates, two.surrogates)
     np.testing.assert_array_equal(one.second_areas, two.second_areas)
@@ -198,7 +227,7 @@ def test_size_of_the_test_of_a_fitted_hmm(hmm):
     plain, double = [], []
     for seed in range(60):
         X, _, _ = hmm.sample(150, random_state=2000 + seed)
-        found = model.goodness_of_fit(X, n_surrogates=19, n_second=1, random_state=seed)
+        found = model.goodness_of_fit(X, n_surrogates=19, n_second=2, random_state=seed)
         plain.append(found.p_one_sided)
         double.append(found.p_double)
     for p in (plain, double):
@@ -270,6 +299,8 @@ def test_what_cannot_be_tested(hmm):
             hmm.goodness_of_fit(X, n_surrogates=wrong)
     with pytest.raises(ValueError, match="n_second"):
         hmm.goodness_of_fit(X, n_second=-1)
+    with pytest.raises(ValueError, match="n_second must be 0, or 2 or more"):
+        hmm.goodness_of_fit(X, n_second=1)
     with pytest.raises(ValueError, match="feature is 1"):
         hmm.goodness_of_fit(X, feature=1)
     with pytest.raises(ValueError, match="every entry is NaN"):

@@ -40,10 +40,20 @@ def fitted_both_ways(model, data):
 
 
 @pytest.mark.parametrize("kind", [POHMM, POHMM.published, HMM, HMM.published])
-@pytest.mark.parametrize("changes", [{}, {"smoothing": None}, {"marginals": "exact"}, {"max_iter": 3}])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"smoothing": None},
+        {"marginals": "exact"},
+        {"max_iter": 3},
+        {"emission": ["logstudent", "student"]},
+        {"emission": ["lognormal", "student"], "fixed": ("start", "transitions")},
+    ],
+)
 def test_lanes_give_what_each_fit_alone_gives(kind, changes, monkeypatch):
     """Every one stops by its own tolerance, with the same result, to rounding; more models than lanes."""
-    model = kind(emission=["lognormal", "normal"], **({"tol": 1e-3} | changes))
+    model = kind(**({"emission": ["lognormal", "normal"], "tol": 1e-3} | changes))
     calls = []
     fit_shared_events = exchange.fit_shared_events
     monkeypatch.setattr(exchange, "fit_shared_events", lambda *a: calls.append(1) or fit_shared_events(*a))
@@ -96,13 +106,15 @@ def test_what_cannot_share_is_fitted_alone():
     together, alone = fitted_both_ways(model, data)
     for one, other in zip(together, alone, strict=True):
         assert one.log_likelihood_ == pytest.approx(other.log_likelihood_, rel=1e-9)
-    student, plain = fitted_both_ways(POHMM(tol=1e-2, emission="student"), items(15))
-    assert [m.log_likelihood_ for m in student] == [m.log_likelihood_ for m in plain]
+    together, alone = fitted_both_ways(
+        POHMM(tol=1e-2, emission="gamma"), items(30, families=("gamma", "gamma"))
+    )
+    assert [m.log_likelihood_ for m in together] == [m.log_likelihood_ for m in alone]
 
 
 def test_an_error_names_its_item():
     """Also where the item would have shared its events with others."""
-    data = items(20)
+    data = items(30)
     data[13] = Sequences.from_arrays(-data[13].X, data[13].labels(), LENGTHS)
     with pytest.raises(ValueError, match=r"model 13: .*is no value of a lognormal emission"):
         fit_many(
@@ -115,7 +127,7 @@ def test_feature_names_come_along():
     """A fitted model knows the columns of its data."""
     data = [
         Sequences(item.X, item.codes, item.event_types, item.offsets, ("duration", "tau"))
-        for item in items(14)
+        for item in items(30)
     ]
     for model in fit_many(POHMM(tol=1e-1, emission=["lognormal", "normal"]), data):
         assert model.feature_names_in_.tolist() == ["duration", "tau"]

@@ -23,11 +23,18 @@ from keydyn.studies.goodness import (
     goodness_of_fit,
     goodness_rows,
     rejections,
+    rejections_by_marginal,
     rejections_by_p_value,
     user_goodness,
 )
 from keydyn.studies.intervals import intervals_by_user, stream
-from keydyn.studies.model_choice import choice_table, model_choice
+from keydyn.studies.model_choice import (
+    MAX_ITERATIONS,
+    TOLERANCE,
+    choice_table,
+    left_out,
+    model_choice,
+)
 from keydyn.studies.patterns import pattern
 
 
@@ -38,7 +45,7 @@ def keystrokes():
 
 @pytest.fixture(scope="module")
 def tests_of_users(keystrokes):
-    return goodness_of_fit(keystrokes, "fable", n_surrogates=5, n_second=1)
+    return goodness_of_fit(keystrokes, "fable", n_surrogates=5, n_second=2)
 
 
 def test_the_intervals_are_all_but_the_first(keystrokes):
@@ -61,16 +68,43 @@ def test_every_user_model_and_setting_has_a_row(keystrokes, tests_of_users):
         assert tests_of_users[name].between(1 / 6, 1).all()
     # A row does not depend on those before it: what was interrupted goes on to the same result.
     user, sequences = list(intervals_by_user(keystrokes).items())[1]
-    alone = user_goodness(sequences, "fable", user, "hmm", "recommended", 5, 1, n_jobs=2)
+    alone = user_goodness(sequences, "fable", user, "hmm", "recommended", 5, 2, n_jobs=2)
     own = tests_of_users[tests_of_users["user"] == user]
     row = own[(own["model"] == "hmm") & (own["settings"] == "recommended")].iloc[0]
+    assert pd.isna(alone["p_printed"])
+    for found in (alone, row):
+        found["p_printed"] = found["p_states"] = None
     assert alone == row.to_dict()
     skip = {
         (u, m, s) for u, m, s in zip(*(tests_of_users[c] for c in ("user", "model", "settings")), strict=True)
     }
     skip.remove((user, "hmm", "recommended"))
-    left = list(goodness_rows(keystrokes, "fable", n_surrogates=5, n_second=1, skip=skip, n_jobs=2))
+    left = list(goodness_rows(keystrokes, "fable", n_surrogates=5, n_second=2, skip=skip, n_jobs=2))
+    left[0]["p_printed"] = left[0]["p_states"] = None
     assert left == [alone]
+
+
+def test_a_row_is_the_model_s_own_test(keystrokes, tests_of_users):
+    """The same as `goodness_of_fit` of the model, by each way to make its distribution."""
+    user, sequences = next(iter(intervals_by_user(keystrokes).items()))
+    for name, settings in (("hmm", "recommended"), ("pohmm", "published")):
+        own = tests_of_users[(tests_of_users["user"] == user) & (tests_of_users["model"] == name)]
+        row = own[own["settings"] == settings].iloc[0]
+        for kind, marginal in (("p_value", "exact"), ("p_printed", "printed"), ("p_states", "states")):
+            if name == "hmm" and kind != "p_value":
+                assert np.isnan(row[kind])
+                continue
+            found = pattern(name, settings).goodness_of_fit(
+                sequences,
+                n_surrogates=5,
+                n_second=2,
+                marginal=marginal,
+                random_state=stream(0, "goodness of fit", "fable", user, name, settings),
+            )
+            assert row[kind] == found.p_value
+        assert rejections_by_marginal(tests_of_users)["exact"].item() == np.mean(
+            tests_of_users.query("model == 'pohmm' and settings == 'published'")["p_value"] <= 0.05
+        )
 
 
 def test_streams_are_apart():
@@ -147,7 +181,7 @@ def test_model_choice(keystrokes, tmp_path):
     assert len(found) == 2 * 2 * 2 * 2
     # BIC and held-out likelihood again, by hand, of one of them.
     user, sequences = next(iter(intervals_by_user(keystrokes).items()))
-    settings = {"n_states": 2, "emission": "gamma", "tol": 1e-3, "max_iter": 500}
+    settings = {"n_states": 2, "emission": "gamma", "tol": TOLERANCE, "max_iter": MAX_ITERATIONS}
     model = pattern("pohmm", "recommended", **settings)
     held_out = sum(
         pattern("pohmm", "recommended", **settings).fit(sequences[1 - s]).score(sequences[s]) for s in (0, 1)
@@ -164,6 +198,10 @@ def test_model_choice(keystrokes, tmp_path):
     assert (tmp_path / "choice.png").stat().st_size > 5000
     with pytest.raises(ValueError, match="the paper's choice"):
         choice_table(found[found["states"] == 1])
+
+
+def test_which_samples_are_left_out():
+    assert [left_out(n) for n in (1, 2, 3, 4, 6)] == [[], [0, 1], [0, 1, 2], [0, 2, 3], [0, 2, 5]]
 
 
 def test_a_user_with_one_sample_has_nothing_held_out(keystrokes):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -24,15 +24,28 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from keydyn.evaluation.tables import Table
+    from keydyn.studies.goodness_report import Found
     from keydyn.studies.outputs import Outputs
     from keydyn.studies.parts import Parts
     from keydyn.studies.scoring import Tell
     from keydyn.studies.texts import Text
 
+Result = TypeVar("Result")
+
 TextOption = Annotated[
     list[str] | None, typer.Option("--dataset", help="fable, essay or simulated; repeatable.")
 ]
 SurrogatesOption = Annotated[int, typer.Option("--surrogates", min=19, help="Surrogates of each test.")]
+
+
+SecondOption = Annotated[
+    int,
+    typer.Option(
+        "--second",
+        min=0,
+        help="Surrogates of each surrogate for a double bootstrap: 0 for none, or 2 or more.",
+    ),
+]
 
 
 @fail_clearly
@@ -81,6 +94,7 @@ def simulation(
 def goodness_of_fit(
     dataset: TextOption = None,
     surrogates: SurrogatesOption = 100,
+    second: SecondOption = 0,
     marginal: Annotated[
         str, typer.Option(help="The model's marginal distribution: exact, printed (the paper's) or states.")
     ] = "exact",
@@ -100,18 +114,21 @@ def goodness_of_fit(
 
     if marginal not in MARGINALS:
         raise ValueError(f"--marginal must be one of {', '.join(MARGINALS)}, not {marginal!r}")
+    _check_second(second)
 
-    def work(texts: Sequence[Text], parts: Parts, tell: Tell) -> pd.DataFrame:
-        return goodness_tests(texts, surrogates, marginal, seed, parts, jobs or -1, tell)
+    def work(texts: Sequence[Text], parts: Parts, tell: Tell) -> Found:
+        return goodness_tests(texts, surrogates, second, marginal, seed, parts, jobs or -1, tell)
 
-    settings = {"seed": seed, "surrogates": surrogates, "marginal": marginal}
+    settings = {"seed": seed, "surrogates": surrogates, "second": second, "marginal": marginal}
     _study("goodness-of-fit", work, write_goodness, dataset, data, out, engine, fresh, settings)
 
 
 @fail_clearly
 def calibration(
     dataset: TextOption = None,
-    surrogates: SurrogatesOption = 99,
+    surrogates: SurrogatesOption = 59,
+    second: SecondOption = 4,
+    repeats: Annotated[int, typer.Option(min=1, help="Tests of each user where the model is right.")] = 1,
     data: DataOption = None,
     out: OutOption = None,
     jobs: JobsOption = -1,
@@ -123,12 +140,14 @@ def calibration(
 
     Example: `keydyn study calibration --dataset fable --data recordings/`
     """
-    from keydyn.studies.goodness_report import calibrate, write_calibration
+    from keydyn.studies.calibration_report import calibrate, write_calibration
+
+    _check_second(second)
 
     def work(texts: Sequence[Text], parts: Parts, tell: Tell) -> pd.DataFrame:
-        return calibrate(texts, surrogates, seed, parts, jobs or -1, tell)
+        return calibrate(texts, surrogates, second, repeats, seed, parts, jobs or -1, tell)
 
-    settings = {"seed": seed, "surrogates": surrogates}
+    settings = {"seed": seed, "surrogates": surrogates, "second": second, "repeats": repeats}
     _study("calibration", work, write_calibration, dataset, data, out, engine, fresh, settings)
 
 
@@ -145,7 +164,7 @@ def model_choice(
 
     Example: `keydyn study model-choice --dataset fable --data recordings/`
     """
-    from keydyn.studies.goodness_report import choose_models, write_choice
+    from keydyn.studies.choice_report import choose_models, write_choice
 
     def work(texts: Sequence[Text], parts: Parts, tell: Tell) -> pd.DataFrame:
         return choose_models(texts, parts, jobs or -1, tell)
@@ -175,10 +194,15 @@ def everything(
     goodness_of_fit(data=data, out=out / "goodness-of-fit", **shared)
 
 
+def _check_second(second: int) -> None:
+    if second == 1:
+        raise ValueError("--second must be 0, or 2 or more")
+
+
 def _study(
     name: str,
-    work: Callable[[Sequence[Text], Parts, Tell], pd.DataFrame],
-    write: Callable[[Outputs, pd.DataFrame, dict[str, Any]], list[Table]],
+    work: Callable[[Sequence[Text], Parts, Tell], Result],
+    write: Callable[[Outputs, Result, dict[str, Any]], list[Table]],
     dataset: Sequence[str] | None,
     data: Path | None,
     out: Path | None,

@@ -55,7 +55,7 @@ def draw_calibration(tests: pd.DataFrame, path: Path) -> None:
                 values = own[kind].to_numpy()
                 label = f"{P_NAMES[kind]} (size {np.mean(values <= LEVEL):.2f})"
                 _cumulative(axes, values, COLOURS[column], label)
-            axes.set_title(f"{MODEL_NAMES.get(str(model), model)}, {dataset}")
+            axes.set_title(f"{MODEL_NAMES.get(str(model), model)}, {str(dataset).capitalize()}")
             axes.set_xlabel("p-value")
             axes.legend(loc="lower right", fontsize=7.0, handlelength=1.2)
         grid[0].set_ylabel("share of true hypotheses")
@@ -74,9 +74,14 @@ def draw_power(table: pd.DataFrame, path: Path) -> None:
         for column, ((dataset, model), own) in enumerate(groups):
             shares = own.set_index("hypothesis").loc[hypotheses, "one_sided"].to_numpy()
             place = step * np.arange(len(hypotheses)) + column
-            label = f"{MODEL_NAMES.get(str(model), model)}, {dataset}"
-            bars = axes.barh(place, shares, height=0.8, color=COLOURS[column], label=label)
-            axes.bar_label(bars, fmt="{:.2f}", padding=2, fontsize=7.5)
+            label = f"{MODEL_NAMES.get(str(model), model)}, {str(dataset).capitalize()}"
+            axes.barh(place, shares, height=0.8, color=COLOURS[column], label=label)
+            ends = own.set_index("hypothesis").loc[hypotheses, ["low", "high"]].to_numpy()
+            axes.hlines(place, ends[:, 0], ends[:, 1], color="black", linewidth=0.8)
+            for at, share, high in zip(place, shares, ends[:, 1], strict=True):
+                inside = share >= 0.15
+                x, colour = (0.02, "white") if inside else (high + 0.01, "black")
+                axes.text(x, at, f"{share:.2f}", va="center", color=colour, fontsize=7.5)
         axes.axvline(LEVEL, color=GREY, linewidth=0.8, linestyle="--")
         centre = step * np.arange(len(hypotheses)) + 0.5 * (len(groups) - 1)
         axes.set_yticks(centre, hypotheses)

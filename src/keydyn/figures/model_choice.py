@@ -10,6 +10,13 @@ from matplotlib.axes import Axes
 
 from keydyn.figures.style import COLOURS, GREY, drawing
 
+FAMILY_NAMES = {
+    "lognormal": "log-normal",
+    "logstudent": "log-t",
+    "gamma": "gamma",
+    "exponential": "exponential",
+    "normal": "normal",
+}
 MEASURES = {
     "bic": "BIC an event, less is better",
     "held_out": "held-out log-likelihood an event,\nmore is better",
@@ -53,7 +60,7 @@ def _draw_measure(axes: Axes, own: pd.DataFrame, measure: str) -> None:
                 markerfacecolor=None if smoothed else "white",
                 linestyle="-" if smoothed else ":",
                 color=COLOURS[column],
-                label=f"{family}{'' if smoothed else ', not smoothed'}",
+                label=f"{FAMILY_NAMES.get(str(family), family)}{'' if smoothed else ', not smoothed'}",
             )
     axes.plot([2], [0.0], "o", markersize=9, markerfacecolor="none", color="black")
     axes.set_xticks(sorted(own["states"].unique()))

@@ -24,25 +24,47 @@ def draw_residual_checks(
     Left the residuals against the quantiles they should have, with the band that holds each point with
     probability 0.95; right their autocorrelation, with the same for none.
     """
+    draw_residual_rows({"": (residuals, lengths)}, path, n_lags)
+
+
+def draw_residual_rows(
+    rows: Mapping[str, tuple[Mapping[str, ArrayLike], ArrayLike | None]], path: Path, n_lags: int = 20
+) -> None:
+    """Write the same for several samples below one another: by title, residuals by model, and lengths."""
+    with drawing(8.2, 0.4 + 3.2 * len(rows), path) as figure:
+        grid = figure.subplots(len(rows), 2, width_ratios=[1.0, 1.2], squeeze=False)
+        for (quantiles, lags), (title, (residuals, lengths)) in zip(grid, rows.items(), strict=True):
+            _draw_row(quantiles, lags, title, residuals, lengths, n_lags)
+
+
+def _draw_row(
+    quantiles: Axes,
+    lags: Axes,
+    title: str,
+    residuals: Mapping[str, ArrayLike],
+    lengths: ArrayLike | None,
+    n_lags: int,
+) -> None:
     tests = {name: check_residuals(z, lengths, n_lags) for name, z in residuals.items()}
-    with drawing(8.2, 3.6, path) as figure:
-        quantiles, lags = figure.subplots(1, 2, width_ratios=[1.0, 1.2])
-        for column, (name, z) in enumerate(residuals.items()):
-            values = np.asarray(z, dtype=np.float64).ravel()
-            _draw_quantiles(
-                quantiles, values[~np.isnan(values)], f"{name} (KS {_p(tests[name].ks_p)})", column
-            )
-            _draw_lags(lags, tests[name], name, column, len(tests))
-        edge = 1.96 / np.sqrt(min(test.n for test in tests.values()))
-        lags.axhspan(-edge, edge, color=GREY, alpha=0.2, linewidth=0)
-        lags.axhline(0.0, color=GREY, linewidth=0.6)
-        lags.set(title="Autocorrelation", xlabel="lag (events)")
-        lags.xaxis.set_major_locator(MaxNLocator(integer=True))
-        lags.legend(fontsize=8.0)
-        quantiles.set(
-            title="Residuals against the standard normal", xlabel="expected quantile", ylabel="residual"
-        )
-        quantiles.legend(loc="upper left", fontsize=8.0)
+    for column, (name, z) in enumerate(residuals.items()):
+        values = np.asarray(z, dtype=np.float64).ravel()
+        _draw_quantiles(quantiles, values[~np.isnan(values)], f"{name} (KS {_p(tests[name].ks_p)})", column)
+        _draw_lags(lags, tests[name], name, column, len(tests))
+    edge = 1.96 / np.sqrt(min(test.n for test in tests.values()))
+    lags.axhspan(-edge, edge, color=GREY, alpha=0.2, linewidth=0)
+    lags.axhline(0.0, color=GREY, linewidth=0.6)
+    lags.set(title=f"{title}: autocorrelation" if title else "Autocorrelation", xlabel="lag (events)")
+    lags.xaxis.set_major_locator(MaxNLocator(integer=True))
+    # Room for the legend above the bars.
+    low, high = lags.get_ylim()
+    lags.set_ylim(low, high + 0.3 * (high - low))
+    lags.legend(loc="upper right", fontsize=8.0)
+    quantiles.set(
+        title=f"{title}: residuals" if title else "Residuals against the standard normal",
+        xlabel="expected quantile",
+        ylabel="residual",
+    )
+    quantiles.legend(loc="upper left", fontsize=8.0)
 
 
 def _draw_quantiles(axes: Axes, z: Floats, label: str, column: int) -> None:

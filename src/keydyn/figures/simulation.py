@@ -53,11 +53,9 @@ def draw_errors(errors: pd.DataFrame, path: Path) -> None:
         for axes, part in zip(figure.subplots(1, len(PARTS), sharey=True), PARTS, strict=True):
             n = np.array(sorted(errors["n"].unique()))
             for column, scenario in enumerate(scenarios):
-                own = errors[(errors["scenario"] == scenario) & (errors["part"] == part)]
-                table = own.pivot_table(index="n", columns="parameter", values="rmse")
-                relative = np.exp(np.log(table / table.iloc[0]).mean(axis=1))
+                relative = _relative_errors(errors, scenario, part)
                 axes.plot(
-                    table.index,
+                    relative.index,
                     relative,
                     marker="o",
                     markersize=3,
@@ -68,6 +66,28 @@ def draw_errors(errors: pd.DataFrame, path: Path) -> None:
             axes.set(xscale="log", yscale="log", xlabel="events N", title=PARTS[part].capitalize())
         figure.axes[0].set_ylabel(f"error relative to N = {n[0]:g}")
         figure.axes[0].legend(fontsize=7.5)
+
+
+def draw_truths(errors: pd.DataFrame, path: Path) -> None:
+    """Write the figure of the same for several true models, one line each, scenarios side by side."""
+    scenarios, truths = sorted(errors["scenario"].unique()), list(dict.fromkeys(errors["truth"]))
+    n = np.array(sorted(errors["n"].unique()))
+    with drawing(2.6 * len(scenarios) + 1.6, 4.6, path) as figure:
+        grid = figure.subplots(len(PARTS), len(scenarios), sharex=True, sharey=True, squeeze=False)
+        for row, part in enumerate(PARTS):
+            for axes, scenario in zip(grid[row], scenarios, strict=True):
+                for column, truth in enumerate(truths):
+                    relative = _relative_errors(errors[errors["truth"] == truth], scenario, part)
+                    colour = COLOURS[column % len(COLOURS)]
+                    axes.plot(relative.index, relative, marker="o", markersize=3, color=colour, label=truth)
+                axes.plot(n, np.sqrt(n[0] / n), color=GREY, linestyle="--", linewidth=0.8, label="slope −½")
+                axes.set(xscale="log", yscale="log")
+            grid[row, 0].set_ylabel(f"error relative to N = {n[0]:g},\n{PARTS[part]}")
+        for axes, scenario in zip(grid[0], scenarios, strict=True):
+            axes.set_title(TITLES[scenario], fontsize=8.5)
+        for axes in grid[-1]:
+            axes.set_xlabel("events N")
+        grid[0, -1].legend(loc="upper left", bbox_to_anchor=(1.02, 1.0), fontsize=8.0)
 
 
 def draw_accuracy(accuracies: pd.DataFrame, path: Path) -> None:
@@ -85,6 +105,14 @@ def draw_accuracy(accuracies: pd.DataFrame, path: Path) -> None:
         axes.plot([], [], color=GREY, linestyle=":", linewidth=1.0, label="by the true parameters")
         axes.set(xscale="log", xlabel="events N", ylabel="share of states found", title="Hidden states")
         axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=8.0)
+
+
+def _relative_errors(errors: pd.DataFrame, scenario: int, part: str) -> pd.Series:
+    """The geometric mean over parameters of each one's error, as a share of that at the shortest N."""
+    own = errors[(errors["scenario"] == scenario) & (errors["part"] == part)]
+    table = own.pivot_table(index="n", columns="parameter", values="rmse")
+    relative: pd.Series = np.exp(np.log(table / table.iloc[0]).mean(axis=1))
+    return relative
 
 
 def _draw_residuals(axes: Axes, own: pd.DataFrame, colour: str) -> None:

@@ -124,10 +124,12 @@ def _student(params: Params) -> tuple[Callable[[Floats], Floats], Floats]:
             "between distribution functions is infinite: it needs more than one"
         )
 
+    standard: Params = {"loc": np.zeros(1), "scale": np.ones(1), "df": df}
+
     def integral(y: Floats) -> Floats:
         z = (y[:, None] - loc) / scale
-        density = np.exp(Student().log_density(z, {"loc": np.zeros(1), "scale": np.ones(1), "df": df}))
-        return scale * (z * special.stdtr(df, z) + density * (df + z**2) / (df - 1.0))
+        density = np.exp(Student().log_density(z, standard))
+        return scale * (z * Student().cdf(z, standard) + density * (df + z**2) / (df - 1.0))
 
     return integral, loc
 

@@ -48,11 +48,14 @@ class Diagnostics(Fitted):
         mean. `marginal` is how the model's distribution is made: "exact", Σ Π[ω] Π[j | ω] f(x; b[j | ω]);
         "printed", with Π[j] for Π[j | ω]; "states", Σ Π[j] f(x; b[j]), one distribution a state.
 
-        `n_second` surrogates of each surrogate give a double-bootstrap p-value as well, `p_double`; 1 is
-        enough, and takes twice the time. The result does not depend on `n_jobs`.
+        `n_second` surrogates of each surrogate, 2 or more, give a double-bootstrap p-value as well,
+        `p_double`; 4 are enough, and take five times the time. The result does not depend on `n_jobs`.
         """
         n_surrogates = surrogates.check_number("n_surrogates", n_surrogates, 1)
-        n_second = surrogates.check_number("n_second", n_second, 0)
+        if surrogates.check_number("n_second", n_second, 0) == 1:
+            raise ValueError(
+                "n_second must be 0, or 2 or more: one alone does not tell how far it is by chance"
+            )
         areas.check_marginal(marginal)
         if refit:
             sequences, _ = self._take(X, events, lengths, new=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from keydyn.model import lattice as lattices
@@ -19,11 +19,11 @@ from keydyn.model.emissions import Emission, Family, families_of
 from keydyn.model.lattice import EventIndex, Lattice
 from keydyn.model.marginals import joint_transmat, stationary_distribution
 from keydyn.model.parameters import Marginal, Parameters
-from keydyn.model.result import FitResult
+from keydyn.model.result import Estimates, FitResult, n_parameters
 from keydyn.model.sequences import Sequences, as_sequences
 from keydyn.model.settings import Settings, check_settings
 from keydyn.model.smoothing import normalised
-from keydyn.model.statistics import Counts, Statistics
+from keydyn.model.statistics import Statistics
 from keydyn.model.vocabulary import Types
 
 
@@ -43,57 +43,54 @@ class Fitted:
     density_floor: float | None
     handle_unknown: str
 
-    _parameters: Parameters
-    # Statistics of the data learnt from so far, and whether they are those of a fit.
-    _totals: Statistics | None = None
+    # What was learnt or given, or the fit that found it.
+    _source: Estimates | FitResult
+    # Whether the running totals are those of a fit.
     _totals_from_fit: bool = False
     # Whether the vocabulary was given and stays as it is.
     _closed: bool = False
-    _stationary: Floats | None = None
 
     log_likelihood_: float
     history_: Floats
     n_iter_: int
     stop_reason_: str
-    n_parameters_: int
-    n_parameters_full_: int
     n_features_in_: int
 
     @property
     def event_types_(self) -> Types:
-        return self._theta().event_types
+        return self._parameters.event_types
 
     @property
     def startprob_(self) -> Floats:
-        return self._theta().startprob
+        return self._parameters.startprob
 
     @property
     def transmat_(self) -> Floats:
         """Built when asked for: it has m² entries, the model only the observed pairs."""
-        return self._theta().dense_transmat()
+        return self._parameters.dense_transmat()
 
     @property
     def emission_(self) -> list[Emission]:
-        return self._theta().emission
+        return self._parameters.emission
 
     @property
     def event_startprob_(self) -> Floats:
-        return self._theta().chain.known()[0]
+        return self._parameters.chain.known()[0]
 
     @property
     def event_transmat_(self) -> Floats:
-        return self._theta().dense_event_transmat()
+        return self._parameters.dense_event_transmat()
 
     @property
     def event_prob_(self) -> Floats:
-        theta = self._theta()
+        theta = self._parameters
         if np.isnan(theta.chain.prob).any():
             raise ValueError("the event chain has no unique stationary distribution")
         return theta.chain.prob
 
     @property
     def stationary_(self) -> Floats:
-        theta = self._theta()
+        theta = self._parameters
         if self._stationary is not None:
             return self._stationary
         joint = joint_transmat(self.transmat_, self.event_transmat_)
@@ -104,20 +101,52 @@ class Fitted:
 
     @property
     def marginal_(self) -> Marginal:
-        return self._theta().known_marginal()
+        return self._parameters.known_marginal()
 
     @property
     def converged_(self) -> bool:
         """Whether the last iteration of `fit` gained less than `tol` without falling."""
         return self.stop_reason_ == "tol"
 
-    def _theta(self) -> Parameters:
-        if not hasattr(self, "_parameters"):
+    @property
+    def n_parameters_(self) -> int:
+        return self._n_parameters()[0]
+
+    @property
+    def n_parameters_full_(self) -> int:
+        return self._n_parameters()[1]
+
+    @property
+    def scale_floored_(self) -> list[NDArray[np.bool_]]:
+        floored = self._learnt.floored
+        if floored is None:
+            raise AttributeError("these parameters were given, so no scale floor acted on them")
+        return floored
+
+    @property
+    def _learnt(self) -> Estimates:
+        if not self.__sklearn_is_fitted__():
             raise AttributeError(f"this {type(self).__name__} is not fitted yet")
-        return self._parameters
+        return self._source.estimates if isinstance(self._source, FitResult) else self._source
+
+    @property
+    def _parameters(self) -> Parameters:
+        return self._learnt.parameters
+
+    @property
+    def _totals(self) -> Statistics | None:
+        """Statistics of the data learnt from so far."""
+        return self._learnt.statistics if self.__sklearn_is_fitted__() else None
+
+    @property
+    def _stationary(self) -> Floats | None:
+        return self._learnt.stationary
+
+    def _n_parameters(self) -> tuple[int, int]:
+        return self._learnt.n_parameters or n_parameters(self._parameters, None, ())
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_parameters")
+        return "_source" in vars(self)
 
     def _settings(self, n_features: int) -> Settings:
         kind: Any = type(self)
@@ -142,9 +171,11 @@ class Fitted:
     def _compare_features(self, sequences: Sequences, *, reset: bool) -> None:
         """scikit-learn's check of the features' number and names, or, with `reset`, their being noted."""
         names = sequences.feature_names
-        if reset and names is None and not hasattr(self, "feature_names_in_"):
+        if reset and (names is not None or not hasattr(self, "feature_names_in_")):
             # The same as below, without its checks of what there is nothing to check of.
             self.n_features_in_ = sequences.n_features
+            if names is not None:
+                self.feature_names_in_ = np.array(names, dtype=object)
             return
         known = getattr(self, "feature_names_in_", None)
         if (
@@ -179,24 +210,13 @@ class Fitted:
 
     def _take_given(self, parameters: Parameters) -> None:
         """Become the model of given parameters."""
-        self._parameters = parameters
-        self._totals, self._stationary, self._closed = None, None, False
+        self._source, self._closed = Estimates(parameters), False
         self.n_features_in_ = len(parameters.emission)
-        self.n_parameters_, self.n_parameters_full_ = training.n_parameters(parameters, None, ())
 
-    def _take_result(self, result: FitResult, stationary: Floats, settings: Settings) -> None:
-        """Become the model of a finished fit."""
-        self._parameters = result.parameters
-        self._totals, self._totals_from_fit, self._closed = result.statistics, True, False
-        self._stationary = stationary
+    def _take_result(self, result: FitResult, source: Estimates | FitResult) -> None:
+        """Become the model of a finished fit, of which `source` has the estimates."""
+        self._source, self._totals_from_fit, self._closed = source, True, False
         self.log_likelihood_ = result.log_likelihood
         self.history_ = result.history
         self.n_iter_ = len(result.history)
         self.stop_reason_ = result.stop_reason
-        self.scale_floored_ = result.floored
-        self._count_parameters(result.statistics.counts, settings)
-
-    def _count_parameters(self, counts: Counts, settings: Settings) -> None:
-        self.n_parameters_, self.n_parameters_full_ = training.n_parameters(
-            self._parameters, counts, settings.fixed
-        )

@@ -17,7 +17,7 @@ from keydyn.model.estimation.formulas import update_start, update_transitions
 from keydyn.model.estimation.smoothing import blend_transitions, kept_shares, transition_weights
 from keydyn.model.marginals import event_chain, exact_marginal, printed_marginal
 from keydyn.model.parameters import Parameters
-from keydyn.model.result import FitResult
+from keydyn.model.result import Estimates, FitResult
 from keydyn.model.settings import Settings
 from keydyn.model.smoothing import as_number, normalised
 from keydyn.model.statistics import Counts, Data, Statistics, expectation
@@ -52,12 +52,14 @@ def open_loop(data: Data, settings: Settings, start: Parameters, number: int = 0
         history.append(statistics.log_likelihood)
         stop_reason = _why_stop(history, settings, number)
         if stop_reason is not None:
-            return FitResult(parameters, statistics, history[-1], np.array(history), stop_reason, floored)
+            found = Estimates(parameters, statistics, floored)
+            return FitResult(found, history[-1], np.array(history), stop_reason)
         parameters, floored = maximisation(statistics, parameters, settings)
         parameters = smooth(parameters, statistics.counts, settings)
     final = lattice.filtered(lattice.build(parameters, data.X, data.index, settings.density_floor))[1]
     log_likelihood = float(data.weights @ lattice.per_sequence(final, data.index.offsets))
-    return FitResult(parameters, statistics, log_likelihood, np.array(history), "max_iter", floored)
+    found = Estimates(parameters, statistics, floored)
+    return FitResult(found, log_likelihood, np.array(history), "max_iter")
 
 
 def fit_from_starts(data: Data, settings: Settings, generator: np.random.Generator) -> Iterator[FitResult]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from keydyn.model.sequences import Sequences
 if TYPE_CHECKING:
     from keydyn.model.pohmm import POHMM
 
+# A fitted model, and the data it was fitted to.
+Fit = tuple[Any, Sequences]
+
 
 @dataclass(frozen=True)
 class GoodnessOfFit:
@@ -29,7 +32,8 @@ class GoodnessOfFit:
     ----------
     areas : (K,) the statistic of each feature
     surrogate_areas : (S, K) the same of the surrogates
-    second_areas : (S·D, K) of surrogates of the surrogates; none unless asked for
+    second_areas : (D·S, K) of surrogates of the surrogates, one of each before the next of any; none unless
+        asked for
     scales : "linear" or "log" for each feature: whether its areas are over x, in its unit, or over ln x
     feature : the feature that the properties speak of; `of` gives another's
     not_converged : how many of the fits stopped at `max_iter`
@@ -70,15 +74,14 @@ class GoodnessOfFit:
     def p_double(self) -> float:
         """The one-sided p-value corrected by a double bootstrap. Needs `n_second`.
 
-        A surrogate's area tends to be smaller than that of data from the true model, because a fitted model
-        is simpler than the truth; by how much is seen from surrogates to their own surrogates. The data's
-        area is made smaller in the same proportion (of geometric means) before it is compared.
+        Beran's prepivoting: the data's area is measured by its surrogates, that of each surrogate by
+        surrogates of its own, and the first is compared with the second (`measured_by_own_surrogates`).
         """
         if len(self.second_areas) == 0:
-            raise ValueError("there are no surrogates of surrogates: ask for them with n_second=1 or more")
-        second = self.second_areas[:, self.feature]
-        change = np.mean(np.log(second)) - np.mean(np.log(self.surrogates))
-        return _share(self.surrogates >= self.statistic * np.exp(change))
+            raise ValueError("there are no surrogates of surrogates: ask for them with n_second=2 or more")
+        second = self.second_areas[:, self.feature].reshape(-1, len(self.surrogates))
+        by_own = measured_by_own_surrogates(self.surrogates, second)
+        return _share(by_own >= _log(np.array(self.statistic)) - _log(self.surrogates).mean())
 
     def of(self, feature: int) -> GoodnessOfFit:
         """The same test by the marginal of another feature."""
@@ -90,6 +93,15 @@ class GoodnessOfFit:
             f"GoodnessOfFit(statistic={self.statistic:.4g}, p_value={self.p_value:.3g}, "
             f"p_one_sided={self.p_one_sided:.3g}{double}, {len(self.surrogate_areas)} surrogates)"
         )
+
+
+class Refits(NamedTuple):
+    """Models fitted to the data, to its surrogates and to theirs, each with what it was fitted to."""
+
+    data: Fit
+    first: list[Fit]
+    second: list[Fit]
+    not_converged: int
 
 
 def monte_carlo_test(
@@ -105,31 +117,74 @@ def monte_carlo_test(
     n_jobs: int | None = None,
 ) -> GoodnessOfFit:
     """The test of a model's settings on these data, or, without `refit`, of the model as it is."""
+    found = refits(model, sequences, generator, n_surrogates, n_second, refit, n_jobs)
+    return judged_by_areas(found, feature, scale, marginal)
+
+
+def refits(
+    model: POHMM,
+    sequences: Sequences,
+    generator: np.random.Generator,
+    n_surrogates: int,
+    n_second: int = 0,
+    refit: bool = True,
+    n_jobs: int | None = None,
+) -> Refits:
+    """The model fitted to the data, surrogates drawn from it and fitted, and the same again from those."""
     streams = generator.spawn(n_surrogates * (1 + n_second))
     fitted = surrogates.refit(model, [sequences], n_jobs)[0] if refit else model
-    over_log = [areas.over_log(emission, scale) for emission in fitted.emission_]
+
+    def again(data: list[Sequences], as_they_are: list[Any]) -> list[Fit]:
+        models = surrogates.refit(model, data, n_jobs) if refit else as_they_are
+        return list(zip(models, data, strict=True))
+
     drawn = surrogates.draw_many(fitted._parameters, sequences, streams[:n_surrogates])
-    data = [surrogate.sequences for surrogate in drawn]
-    models = surrogates.refit(model, data, n_jobs) if refit else [fitted] * n_surrogates
-    every_fit = [fitted, *models] if refit else []
-    first = [areas_of(m._parameters, s, over_log, marginal) for m, s in zip(models, data, strict=True)]
-    second: list[Floats] = []
-    for level in range(n_second):
-        own = streams[(level + 1) * n_surrogates : (level + 2) * n_surrogates]
+    first = again([surrogate.sequences for surrogate in drawn], [fitted] * n_surrogates)
+    second: list[Fit] = []
+    for level in range(1, n_second + 1):
+        own = streams[level * n_surrogates : (level + 1) * n_surrogates]
+        models = [one for one, _ in first]
         data = [
             surrogates.draw(m._parameters, sequences, g).sequences for m, g in zip(models, own, strict=True)
         ]
-        again = surrogates.refit(model, data, n_jobs) if refit else models
-        every_fit += again if refit else []
-        second += [areas_of(m._parameters, s, over_log, marginal) for m, s in zip(again, data, strict=True)]
+        second += again(data, models)
+    every_fit = [fitted, *(one for one, _ in (*first, *second))] if refit else []
+    not_converged = sum(one.stop_reason_ == "max_iter" for one in every_fit)
+    return Refits((fitted, sequences), first, second, not_converged)
+
+
+def judged_by_areas(found: Refits, feature: int, scale: str, marginal: str) -> GoodnessOfFit:
+    """The areas of all fits, by one way to make the model's distribution."""
+    fitted, sequences = found.data
+    over_log = [areas.over_log(emission, scale) for emission in fitted.emission_]
+
+    def of_all(fits: list[Fit]) -> Floats:
+        rows = [areas_of(one._parameters, data, over_log, marginal) for one, data in fits]
+        return np.stack(rows) if rows else np.empty((0, sequences.n_features))
+
     return GoodnessOfFit(
-        areas_of(fitted._parameters, sequences, over_log, marginal),
-        np.stack(first),
-        np.stack(second) if second else np.empty((0, sequences.n_features)),
+        of_all([found.data])[0],
+        of_all(found.first),
+        of_all(found.second),
         ["log" if log else "linear" for log in over_log],
         feature,
-        sum(m.stop_reason_ == "max_iter" for m in every_fit),
+        found.not_converged,
     )
+
+
+def measured_by_own_surrogates(first: Floats, second: Floats) -> Floats:
+    """How much larger each surrogate's area is, in logs, than those of surrogates of its own; (S,).
+
+    `first` (S,) holds their areas, `second` (D, S) those of D surrogates drawn from the model fitted to each.
+    The mean of so few is itself uncertain, which spreads the differences; they are drawn together so that
+    their variance is what it would be with D without limit.
+    """
+    logs = _log(second)
+    difference: Floats = _log(first) - logs.mean(axis=0)
+    spread, of_the_means = difference.var(), logs.var(axis=0, ddof=1).mean() / len(second)
+    kept = np.sqrt(max(1.0 - of_the_means / spread, 0.0)) if spread > 0.0 else 1.0
+    together: Floats = difference.mean() + kept * (difference - difference.mean())
+    return together
 
 
 def areas_of(
@@ -149,6 +204,11 @@ def check_feature(feature: int, n_features: int) -> int:
     if surrogates.check_number("feature", feature, 0) >= n_features:
         raise ValueError(f"feature is {feature}, but features are numbered 0 to {n_features - 1}")
     return feature
+
+
+def _log(found: Floats) -> Floats:
+    """Logarithms of areas; one that rounding has made nothing is the least number there is."""
+    return np.log(np.maximum(found, np.finfo(float).tiny))
 
 
 def _share(as_extreme: Sequence[bool] | np.ndarray) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import ArrayLike
 from keydyn.model import fitting, initialize, training, vocabulary
 from keydyn.model.emissions import families_of
 from keydyn.model.fitted import Fitted
+from keydyn.model.result import Estimates, n_parameters
 from keydyn.model.smoothing import normalised
 from keydyn.model.statistics import expectation
 
@@ -63,17 +65,19 @@ class Incremental(Fitted):
         if totals is None:
             raise ValueError("there is nothing to update from: call accumulate or partial_fit first")
         settings = self._settings(self.n_features_in_)
-        parameters, self.scale_floored_ = fitting.maximisation(totals, self._parameters, settings)
-        self._parameters = fitting.smooth(parameters, totals.counts, settings)
-        self._stationary = normalised(totals.occupancy)
+        parameters, floored = fitting.maximisation(totals, self._parameters, settings)
+        self._source = Estimates(
+            fitting.smooth(parameters, totals.counts, settings),
+            None if forget else totals,
+            floored,
+            normalised(totals.occupancy),
+            n_parameters(parameters, totals.counts, settings.fixed),
+        )
         self.log_likelihood_ = totals.log_likelihood
         for of_a_fit in ("history_", "n_iter_", "stop_reason_", "init_results_"):
             if hasattr(self, of_a_fit):
                 delattr(self, of_a_fit)
-        self._count_parameters(totals.counts, settings)
         self._totals_from_fit = False
-        if forget:
-            self._totals = None
         return self
 
     def _accumulate(
@@ -85,7 +89,7 @@ class Incremental(Fitted):
         sample_weight: ArrayLike | None,
         after_fit: bool,
     ) -> Self:
-        begun = hasattr(self, "_parameters")
+        begun = self.__sklearn_is_fitted__()
         sequences, families = self._take(X, events, lengths, new=not begun)
         settings = self._settings(sequences.n_features)
         if begun:
@@ -105,22 +109,25 @@ class Incremental(Fitted):
             start = initialize.start_parameters(data, settings)
             parameters = fitting.smooth(start, data.counts, settings)
         totals = expectation(parameters, data, settings.density_floor)
-        if self._totals is not None and (after_fit or not self._totals_from_fit):
-            totals = self._totals.merged(totals, families)
         if begun:
-            self._make_room(len(data.event_types) - len(self.event_types_))
+            if self._totals is not None and (after_fit or not self._totals_from_fit):
+                totals = self._totals.merged(totals, families)
+            learnt = _with_room(self._learnt, len(data.event_types) - len(self.event_types_))
         else:
             self._compare_features(sequences, reset=True)
-            self._parameters = parameters
-            self._count_parameters(totals.counts, settings)
-        self._parameters, self._totals, self._closed = parameters, totals, closed
+            counted = n_parameters(parameters, totals.counts, settings.fixed)
+            learnt = Estimates(parameters, n_parameters=counted)
+        self._source, self._closed = replace(learnt, parameters=parameters, statistics=totals), closed
         self._totals_from_fit = False
         return self
 
-    def _make_room(self, new: int) -> None:
-        """Rows for new event types in what is told of the old ones: no state is likelier, no floor acted."""
-        shape = (new, self._parameters.n_states)
-        if self._stationary is not None:
-            self._stationary = np.vstack([self._stationary, normalised(np.zeros(shape))])
-        if hasattr(self, "scale_floored_"):
-            self.scale_floored_ = [np.vstack([a, np.zeros(shape, dtype=bool)]) for a in self.scale_floored_]
+
+def _with_room(learnt: Estimates, new: int) -> Estimates:
+    """Rows for new event types in what is told of the old ones: no state is likelier, no floor acted."""
+    shape = (new, learnt.parameters.n_states)
+    stationary, floored = learnt.stationary, learnt.floored
+    if stationary is not None:
+        stationary = np.vstack([stationary, normalised(np.zeros(shape))])
+    if floored is not None:
+        floored = [np.vstack([acted, np.zeros(shape, dtype=bool)]) for acted in floored]
+    return replace(learnt, stationary=stationary, floored=floored)

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
-from copy import copy
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from keydyn.model import training
-from keydyn.model.emissions import Family
+from keydyn.model.emissions import Family, families_of
 from keydyn.model.estimation import exchange
-from keydyn.model.families import Student
 from keydyn.model.pohmm import POHMM
+from keydyn.model.result import FitResult
 from keydyn.model.sequences import Sequences
+from keydyn.model.settings import Settings
 
 Model = TypeVar("Model", bound=POHMM)
 
 # Fewer models than this over the same events are as quick one by one; so many go to a thread at a time.
-FEW = 12
+FEW = 24
 TOGETHER = 256
 
 
@@ -55,6 +58,7 @@ def fit_many(
     for numbers, models in Parallel(n_jobs=n_jobs, prefer="threads")(work):
         for number, one in zip(numbers, models, strict=True):
             fitted[number] = one
+    _warn_of_those_not_converged(pattern, fitted)
     return fitted
 
 
@@ -76,14 +80,17 @@ def same_events(pattern: POHMM, data: Sequence[Any]) -> list[list[int]]:
 
 def parts(n_items: int, n_jobs: int | None) -> list[range]:
     """Runs of item numbers, eight for each thread so that none waits long for another."""
-    size = max(1, n_items // (8 * effective_n_jobs(n_jobs)))
+    size = min(max(1, n_items // (8 * effective_n_jobs(n_jobs))), TOGETHER)
     return [range(first, min(first + size, n_items)) for first in range(0, n_items, size)]
 
 
-def unfitted(pattern: Model) -> Model:
-    """A clone of an unfitted model; where its parameters cannot be changed in place, they are shared."""
-    plain = all(_is_plain(value) for value in vars(pattern).values())
-    fresh: Model = copy(pattern) if plain else clone(pattern)
+def unfitted(pattern: Model, n: int) -> list[Model]:
+    """Clones of an unfitted model; where its parameters cannot be changed in place, they are shared."""
+    if not all(_is_plain(value) for value in vars(pattern).values()):
+        return [clone(pattern) for _ in range(n)]
+    fresh: list[Model] = [object.__new__(type(pattern)) for _ in range(n)]
+    for one in fresh:
+        one.__dict__.update(vars(pattern))
     return fresh
 
 
@@ -95,37 +102,89 @@ def _is_plain(value: Any) -> bool:
 
 def _fit_shared(pattern: Model, data: Sequence[Any], numbers: list[int]) -> tuple[list[int], list[Model]]:
     """Models over the same event sequences; whatever is wrong with one is said where it is fitted alone."""
-    fresh = [unfitted(pattern) for _ in numbers]
-    try:
-        taken = [m._take(data[k], None, None, new=True) for m, k in zip(fresh, numbers, strict=True)]
-        sequences, families = [sequences for sequences, _ in taken], taken[0][1]
-        settings = pattern._settings(sequences[0].n_features)
-    except ValueError:
-        return _fit_some(pattern, data, [None] * len(data), numbers)
-    if not exchange.is_covered(settings, families) or any(isinstance(f, Student) for f in families):
-        return _fit_some(pattern, data, [None] * len(data), numbers)
-    values = np.stack([item.X for item in sequences])
-    found = exchange.fit_shared_events(values, sequences[0], families, settings)
-    models = []
-    for m, k, item, result in zip(fresh, numbers, sequences, found, strict=True):
-        if result is None:
-            models.append(_fit_one(m, data[k], None, k))
-        else:
-            models.append(m._finish(item, settings, *training.in_order(*result, settings), new=True))
-    return numbers, models
+    taken = _take_all(pattern, [data[k] for k in numbers])
+    if taken is not None:
+        sequences, families, settings = taken
+        if exchange.is_covered(settings, families):
+            values = np.stack([item.X for item in sequences])
+            found = exchange.fit_shared_events(values, sequences[0], families, settings)
+            return numbers, _finished(pattern, data, [None] * len(data), numbers, sequences, found)
+    return _fit_some(pattern, data, [None] * len(data), numbers)
 
 
 def _fit_some(
     pattern: Model, data: Sequence[Any], weights: list[Any], numbers: list[int]
 ) -> tuple[list[int], list[Model]]:
-    return numbers, [_fit_one(unfitted(pattern), data[k], weights[k], k) for k in numbers]
+    """Models of data of their own, together in compiled code where that is possible."""
+    taken = _take_all(pattern, [data[k] for k in numbers])
+    sequences: list[Sequences | None] = [None] * len(numbers)
+    found: list[FitResult | None] = [None] * len(numbers)
+    if taken is not None:
+        sequences, families, settings = [*taken[0]], taken[1], taken[2]
+        # What is wrong with a weight is said where that model is fitted alone.
+        with suppress(ValueError):
+            found = training.fit_at_once(taken[0], families, [weights[k] for k in numbers], settings)
+    return numbers, _finished(pattern, data, weights, numbers, sequences, found)
+
+
+def _take_all(pattern: POHMM, items: list[Any]) -> tuple[list[Sequences], list[Family], Settings] | None:
+    """All items as sequences of the same features, and what they are fitted with; None if one is amiss."""
+    if not isinstance(pattern, POHMM) or not all(isinstance(item, Sequences) for item in items):
+        return None
+    sequences = [pattern._as_sequences(item, None, None) for item in items]
+    if len({item.n_features for item in sequences}) != 1:
+        return None
+    try:
+        families = families_of(pattern.emission, sequences[0].n_features)
+        settings = pattern._settings(sequences[0].n_features)
+        for item in sequences:
+            training.check_domain(item, families)
+    except ValueError:
+        return None
+    return sequences, families, settings
+
+
+def _finished(
+    pattern: Model,
+    data: Sequence[Any],
+    weights: list[Any],
+    numbers: list[int],
+    sequences: Sequence[Sequences | None],
+    found: Sequence[FitResult | None],
+) -> list[Model]:
+    """Models of what was found; where nothing was, the model is fitted alone."""
+    models = []
+    for fresh, k, item, result in zip(
+        unfitted(pattern, len(numbers)), numbers, sequences, found, strict=True
+    ):
+        if result is None or item is None:
+            models.append(_fit_one(fresh, data[k], weights[k], k))
+        else:
+            models.append(fresh._finish(item, [result], result))
+    return models
 
 
 def _fit_one(fresh: Model, item: Any, weights: Any, number: int) -> Model:
     try:
+        if isinstance(fresh, POHMM):
+            return fresh._estimate(item, None, None, weights)
         return fresh.fit(item, sample_weight=weights)
     except (ValueError, TypeError) as error:
         raise ValueError(f"model {number}: {error}") from error
     except Exception as error:
         error.add_note(f"model {number}")
         raise
+
+
+def _warn_of_those_not_converged(pattern: POHMM, models: Sequence[POHMM]) -> None:
+    """One warning for all: a population may have many. A relative of the POHMM warns for itself."""
+    ours = isinstance(pattern, POHMM)
+    stopped = [number for number, one in enumerate(models) if ours and one.stop_reason_ == "max_iter"]
+    if stopped:
+        warnings.warn(
+            f"{len(stopped)} of {len(models)} models had not converged after max_iter={pattern.max_iter} "
+            f"iterations, the first of them model {stopped[0]}: raise max_iter or tol, or check that "
+            f"the data support {pattern.n_states} states",
+            ConvergenceWarning,
+            stacklevel=3,
+        )

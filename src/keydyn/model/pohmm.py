@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 from typing import Any, Self
 
@@ -14,7 +15,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from keydyn.model import fitting, given, sampling, storage, training
-from keydyn.model.arrays import Floats
 from keydyn.model.criteria import Criterion
 from keydyn.model.diagnostics import Diagnostics
 from keydyn.model.emissions import Family, families_of
@@ -22,7 +22,7 @@ from keydyn.model.generative import Generative
 from keydyn.model.incremental import Incremental
 from keydyn.model.online import OnlineFilter, OnlineFilters
 from keydyn.model.parameters import Parameters
-from keydyn.model.result import FitResult
+from keydyn.model.result import Estimates, FitResult, n_parameters
 from keydyn.model.scoring import Scoring
 from keydyn.model.sequences import Sequences
 from keydyn.model.settings import Settings
@@ -199,42 +199,47 @@ class POHMM(Diagnostics, Incremental, Generative, Scoring, DensityMixin, BaseEst
         the same form, None or NaN where an event has no type. `sample_weight` has one entry a sequence; a
         weight of k is the same as k copies. `y` is ignored.
         """
-        current = self._parameters if self.warm_start and hasattr(self, "_parameters") else None
+        self._estimate(X, events, lengths, sample_weight)
+        if self.stop_reason_ == "max_iter":
+            gain = self.log_likelihood_ - self.history_[-1]
+            warnings.warn(
+                f"not converged after max_iter={self.max_iter} iterations (last gain {gain:.3g}, "
+                f"tol={self.tol:g}): raise max_iter or tol, or check that the data support "
+                f"{self.n_states} states",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return self
+
+    def _estimate(
+        self, X: Any, events: Any, lengths: ArrayLike | None, sample_weight: ArrayLike | None
+    ) -> Self:
+        """`fit` without a word on convergence."""
+        begun = self.warm_start and self.__sklearn_is_fitted__()
+        current = self._parameters if begun else None
         sequences, families = self._take(X, events, lengths, new=current is None)
         settings = self._settings(sequences.n_features)
         if current is not None:
             training.check_unchanged(current, settings, families_of(self.emission, sequences.n_features))
-        found = None
-        if current is None and settings.n_init == 1:
-            found = training.fit_at_once(sequences, families, sample_weight, settings)
-        if found is None:
-            found = self._fit_in_steps(sequences, families, sample_weight, settings, current)
-        return self._finish(sequences, settings, *found, new=current is None)
+        else:
+            (found,) = training.fit_at_once([sequences], families, [sample_weight], settings)
+            if found is not None:
+                return self._finish(sequences, [found], found)
+        results, best, source = self._fit_in_steps(sequences, families, sample_weight, settings, current)
+        return self._finish(sequences, results, best, source)
 
     def _finish(
         self,
         sequences: Sequences,
-        settings: Settings,
         results: list[FitResult],
         best: FitResult,
-        stationary: Floats,
-        *,
-        new: bool,
+        source: Estimates | None = None,
     ) -> Self:
-        """Become the model of a finished fit, and say so if it had to stop."""
-        if new:
+        """Become the model of a finished fit."""
+        if not (self.warm_start and self.__sklearn_is_fitted__()):
             self._compare_features(sequences, reset=True)
-        self._take_result(best, stationary, settings)
+        self._take_result(best, source or best)
         self.init_results_ = results
-        if best.stop_reason == "max_iter":
-            gain = best.log_likelihood - best.history[-1]
-            warnings.warn(
-                f"not converged after max_iter={settings.max_iter} iterations (last gain {gain:.3g}, "
-                f"tol={settings.tol:g}): raise max_iter or tol, or check that the data support "
-                f"{settings.n_states} states",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
         return self
 
     def _fit_in_steps(
@@ -244,8 +249,8 @@ class POHMM(Diagnostics, Incremental, Generative, Scoring, DensityMixin, BaseEst
         sample_weight: ArrayLike | None,
         settings: Settings,
         current: Parameters | None,
-    ) -> tuple[list[FitResult], FitResult, Floats]:
-        """The results of all starts, or of going on from the current parameters; the best; its Π[j | ω]."""
+    ) -> tuple[list[FitResult], FitResult, Estimates]:
+        """The results of all starts, or of going on from the current parameters; the best, in full."""
         known = None if current is None else current.event_types
         data = training.training_data(sequences, families, sample_weight, known)
         if current is None:
@@ -254,9 +259,15 @@ class POHMM(Diagnostics, Incremental, Generative, Scoring, DensityMixin, BaseEst
         else:
             start = current.extended(data.event_types, data.counts.pairs)
             results = [fitting.fit(data, settings, start)]
-        results = [training.ordered(result, settings) for result in results]
+        for result in results:
+            result.order_states(settings)
         best = max(results, key=lambda result: result.log_likelihood)
-        return results, best, training.stationary(best.parameters, data)
+        full = replace(
+            best.estimates,
+            stationary=training.stationary(best.parameters, data),
+            n_parameters=n_parameters(best.parameters, best.statistics.counts, settings.fixed),
+        )
+        return results, best, full
 
     def aic(self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None) -> Criterion:
         """Akaike's information criterion, lower is better."""

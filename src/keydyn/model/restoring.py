@@ -13,6 +13,7 @@ from keydyn.model.arrays import Floats, Integers
 from keydyn.model.emissions import Emission, Family, families_of, family
 from keydyn.model.given import check_emission, distribution
 from keydyn.model.parameters import EventChain, Marginal, Parameters
+from keydyn.model.result import Estimates
 from keydyn.model.settings import check_settings, is_whole
 from keydyn.model.smoothing import Smoothing
 
@@ -55,17 +56,31 @@ def restored(header: dict[str, Any], tensors: Tensors) -> POHMM:
         if not text or len(names) != len(families):
             raise ValueError("feature_names does not fit the features")
         model.feature_names_in_ = np.array(names, dtype=object)
-    for name, value in header["fit"].items():
-        setattr(model, fit_attribute(name, value), value)
-    if "stationary" in tensors:
-        model._stationary = distribution("stationary", tensors["stationary"], parameters.startprob.shape)
+    told = {fit_attribute(name, value): value for name, value in header["fit"].items()}
+    used, full = told.pop("n_parameters_", None), told.pop("n_parameters_full_", None)
+    counted = None if used is None or full is None else (used, full)
+    for name, value in told.items():
+        setattr(model, name, value)
     if "history" in tensors:
         model.history_ = finite(tensors, "history", (header["fit"].get("n_iter_"),))
-    if "scale_floored.0" in tensors:
-        model.scale_floored_ = [tensors[f"scale_floored.{k}"] for k in range(len(families))]
-        if any(acted.shape != parameters.startprob.shape for acted in model.scale_floored_):
-            raise ValueError("scale_floored has a wrong shape")
+    model._source = Estimates(
+        parameters, None, *_of_a_fit(tensors, parameters.startprob.shape, len(families)), counted
+    )
     return model
+
+
+def _of_a_fit(
+    tensors: Tensors, shape: tuple[int, ...], n_features: int
+) -> tuple[list[Any] | None, Floats | None]:
+    """Where the scale floor acted, and Π[j | ω], if the file has them."""
+    floored, stationary = None, None
+    if "scale_floored.0" in tensors:
+        floored = [tensors[f"scale_floored.{k}"] for k in range(n_features)]
+        if any(acted.shape != shape for acted in floored):
+            raise ValueError("scale_floored has a wrong shape")
+    if "stationary" in tensors:
+        stationary = distribution("stationary", tensors["stationary"], shape)
+    return floored, stationary
 
 
 def _unfitted(header: dict[str, Any], families: list[Family]) -> POHMM:

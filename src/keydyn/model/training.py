@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from keydyn.model import vocabulary, walks
-from keydyn.model.arrays import Floats, Integers
+from keydyn.model.arrays import Floats
 from keydyn.model.emissions import Family
 from keydyn.model.estimation import exchange
 from keydyn.model.lattice import EventIndex
@@ -17,7 +17,7 @@ from keydyn.model.result import FitResult
 from keydyn.model.sequences import Sequences, check_weights
 from keydyn.model.settings import Settings
 from keydyn.model.smoothing import normalised
-from keydyn.model.statistics import Counts, Data
+from keydyn.model.statistics import Data
 from keydyn.model.sums import first_outside, weighted_sums
 from keydyn.model.vocabulary import SINGLE_TYPE, Types
 
@@ -59,28 +59,19 @@ def weighted(sequences: Sequences, sample_weight: ArrayLike | None) -> tuple[Seq
 
 
 def fit_at_once(
-    sequences: Sequences, families: list[Family], sample_weight: ArrayLike | None, settings: Settings
-) -> tuple[list[FitResult], FitResult, Floats] | None:
-    """A fit from data alone in compiled code: a list of its result, the result and Π[j | ω].
+    items: Sequence[Sequences],
+    families: list[Family],
+    sample_weight: Sequence[ArrayLike | None],
+    settings: Settings,
+) -> list[FitResult | None]:
+    """Fits from data alone in compiled code, states numbered.
 
     None where that is not possible, or where something is wrong that the other way names.
     """
-    if not exchange.is_covered(settings, families):
-        return None
-    found = exchange.fit_sequences(*weighted(sequences, sample_weight), families, settings)
-    if found is None:
-        return None
-    return in_order(*found, settings)
-
-
-def in_order(
-    result: FitResult, stationary: Floats, settings: Settings
-) -> tuple[list[FitResult], FitResult, Floats]:
-    """A single result and Π[j | ω], states numbered; the result in a list, too, as of several starts."""
-    order = state_order(result.parameters, settings)
-    if order is not None:
-        result, stationary = reordered(result, order), stationary[:, order]
-    return [result], result, stationary
+    if settings.n_init > 1 or not exchange.is_covered(settings, families):
+        return [None] * len(items)
+    together = [weighted(item, weights) for item, weights in zip(items, sample_weight, strict=True)]
+    return exchange.fit_each([item for item, _ in together], [own for _, own in together], families, settings)
 
 
 def check_unchanged(current: Parameters, settings: Settings, families: list[Family]) -> None:
@@ -121,31 +112,6 @@ def check_values_present(sequences: Sequences) -> None:
         raise ValueError(f"column {k}{name} has no value at all: every entry is NaN")
 
 
-def ordered(result: FitResult, settings: Settings) -> FitResult:
-    """States numbered by the marginal location of the leading feature, smallest first."""
-    order = state_order(result.parameters, settings)
-    return result if order is None else reordered(result, order)
-
-
-def state_order(parameters: Parameters, settings: Settings) -> Integers | None:
-    """The order that the states are to have; None if they have it."""
-    if not settings.order_states or parameters.marginal is None:
-        return None
-    leading = parameters.marginal.emission[settings.leading_feature]
-    order = np.argsort(leading.distribution.location(leading.params), kind="stable")
-    return None if (order[1:] > order[:-1]).all() else order
-
-
-def reordered(result: FitResult, order: Integers) -> FitResult:
-    """The same with states renumbered."""
-    return replace(
-        result,
-        parameters=result.parameters.reordered(order),
-        statistics=result.statistics.reordered(order),
-        floored=[floored[:, order] for floored in result.floored],
-    )
-
-
 def stationary(parameters: Parameters, data: Data) -> Floats:
     """Π[j | ω]: the share of each state among events of a type, propagated along the event sequences."""
     index = data.index
@@ -159,26 +125,3 @@ def stationary(parameters: Parameters, data: Data) -> Floats:
         occupancy,
     )
     return normalised(weighted_sums(index.codes, parameters.n_types, occupancy * data.event_weights))
-
-
-def n_parameters(parameters: Parameters, counts: Counts | None, fixed: tuple[str, ...]) -> tuple[int, int]:
-    """Free parameters that the likelihood depends on, and all that the model has (Section 3.1).
-
-    `counts` tells which types and pairs occurred; None means all.
-    """
-    m, n_states = parameters.n_types, parameters.n_states
-    families = [emission.distribution for emission in parameters.emission]
-    each = sum(family.free_parameters() for family in families)
-    shared = sum(family.shared_parameters() for family in families)
-    full = m * (n_states - 1) + m * m * n_states * (n_states - 1) + m * n_states * each + shared
-    if counts is None:
-        return full, full
-    starts, pairs, types = (int(np.count_nonzero(c)) for c in (counts.starts, counts.pair, counts.types))
-    used = 0
-    if "start" not in fixed:
-        used += starts * (n_states - 1)
-    if "transitions" not in fixed:
-        used += pairs * n_states * (n_states - 1)
-    if "emission" not in fixed:
-        used += types * n_states * each + shared
-    return used, full

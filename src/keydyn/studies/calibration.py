@@ -11,21 +11,26 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 
 from keydyn.model import Sequences, surrogates
 from keydyn.model.arrays import Floats
+from keydyn.model.emissions import family
 from keydyn.studies import work
 from keydyn.studies.goodness import LEVEL, Progress, collected, outcome
 from keydyn.studies.intervals import intervals_by_user, stream
 from keydyn.studies.patterns import MODELS, pattern
 
 P_VALUES = ("p_value", "p_one_sided", "p_double")
-# Models that are wrong for data of two log-normal states.
+# Surrogates of each surrogate for the double bootstrap.
+SECOND = 4
+# Models that are wrong for data of two states with heavy tails, and how many surrogates are enough to say so.
 WRONG: dict[str, dict[str, Any]] = {
     "one state": {"n_states": 1},
-    "exponential": {"emission": "exponential"},
+    "log-normal": {"emission": "lognormal"},
     "normal": {"emission": "normal"},
 }
+FOR_POWER = 39
 
 
 def user_calibration(
@@ -37,20 +42,26 @@ def user_calibration(
     hypothesis: str = "true",
     repeat: int = 0,
     n_surrogates: int = 100,
-    n_second: int = 1,
+    n_second: int = SECOND,
     seed: int = 0,
     n_jobs: int | None = None,
 ) -> dict[str, Any]:
     """The test on data drawn from a model fitted to this user.
 
     Tested is a model of the same settings, so that the hypothesis is true, or, with `changes`, a wrong one;
-    `hypothesis` is what the row calls it.
+    `hypothesis` is what the row calls it. Areas are over ln x for every family of positive values.
     """
-    generator = stream(seed, "calibration", dataset, user, model, repeat)
+    generator = stream(seed, "size and power", dataset, user, model, repeat)
     fitted = surrogates.refit(pattern(model, "recommended"), [sequences], n_jobs)[0]
     drawn = surrogates.draw(fitted._parameters, sequences, generator).sequences
-    found = pattern(model, "recommended", **(changes or {})).goodness_of_fit(
-        drawn, n_surrogates=n_surrogates, n_second=n_second, random_state=generator, n_jobs=n_jobs
+    tested = pattern(model, "recommended", **(changes or {}))
+    found = tested.goodness_of_fit(
+        drawn,
+        n_surrogates=n_surrogates,
+        n_second=n_second,
+        scale="linear" if family(tested.emission).lowest < 0.0 else "log",
+        random_state=generator,
+        n_jobs=n_jobs,
     )
     keys = {"dataset": dataset, "user": user, "model": model, "hypothesis": hypothesis, "repeat": repeat}
     return keys | {"events": sequences.n_events} | outcome(found)
@@ -62,7 +73,7 @@ def calibration_rows(
     models: Sequence[str] = MODELS,
     repeats: int = 1,
     n_surrogates: int = 100,
-    n_second: int = 1,
+    n_second: int = SECOND,
     seed: int = 0,
     n_jobs: int | None = None,
     skip: Collection[tuple[Any, str, int]] = (),
@@ -91,7 +102,7 @@ def power_rows(
     dataset: str,
     models: Sequence[str] = MODELS,
     wrong: Mapping[str, Mapping[str, Any]] = WRONG,
-    n_surrogates: int = 100,
+    n_surrogates: int = FOR_POWER,
     seed: int = 0,
     n_jobs: int | None = None,
     skip: Collection[tuple[Any, str, str]] = (),
@@ -121,7 +132,7 @@ def calibration_table(tests: pd.DataFrame) -> pd.DataFrame:
     """For each p-value: its distance from uniform, its mean, and the actual size at 0.05, with chance beside.
 
     `ks_distance` is the largest |share of p ≤ u − u| over the values that p can take; a uniform p exceeds
-    `ks_by_chance` in one case of twenty. `size_error` is the standard error of a size of 0.05.
+    `ks_by_chance` in one case of twenty. `size_low` and `size_high` are Clopper and Pearson's 95 % interval.
     """
     rows = []
     for (dataset, model), own in tests.groupby(["dataset", "model"], sort=False):
@@ -129,6 +140,8 @@ def calibration_table(tests: pd.DataFrame) -> pd.DataFrame:
             p = own[kind].dropna().to_numpy(dtype=np.float64)
             if len(p) == 0:
                 continue
+            rejected = int(np.count_nonzero(p <= LEVEL))
+            low, high = share_interval(rejected, len(p))
             rows.append(
                 {
                     "dataset": dataset,
@@ -137,8 +150,9 @@ def calibration_table(tests: pd.DataFrame) -> pd.DataFrame:
                     "tests": len(p),
                     "surrogates": int(own["surrogates"].max()),
                     "mean": float(p.mean()),
-                    "size": float(np.mean(p <= LEVEL)),
-                    "size_error": float(np.sqrt(LEVEL * (1.0 - LEVEL) / len(p))),
+                    "size": rejected / len(p),
+                    "size_low": low,
+                    "size_high": high,
                     "ks_distance": distance_from_uniform(p, int(own["surrogates"].max())),
                     "ks_by_chance": float(1.358 / np.sqrt(len(p))),
                 }
@@ -147,13 +161,26 @@ def calibration_table(tests: pd.DataFrame) -> pd.DataFrame:
 
 
 def power_table(tests: pd.DataFrame) -> pd.DataFrame:
-    """The share of wrong hypotheses that are rejected at 0.05, one- and two-sided."""
+    """The share of wrong hypotheses that are rejected at 0.05, one- and two-sided, and that are missed."""
     table = tests.assign(
         two_sided=tests["p_value"] <= LEVEL, one_sided=tests["p_one_sided"] <= LEVEL
     ).groupby(["dataset", "model", "hypothesis"], sort=False)
-    return table.agg(
+    found = table.agg(
         tests=("user", "size"), two_sided=("two_sided", "mean"), one_sided=("one_sided", "mean")
     ).reset_index()
+    ends = [
+        share_interval(round(share * n), n)
+        for share, n in zip(found["one_sided"], found["tests"], strict=True)
+    ]
+    return found.assign(
+        low=[low for low, _ in ends], high=[high for _, high in ends], missed=1.0 - found["one_sided"]
+    )
+
+
+def share_interval(count: int, n: int) -> tuple[float, float]:
+    """Clopper and Pearson's 95 % interval of a share."""
+    found = stats.binomtest(count, n).proportion_ci(0.95, "exact")
+    return float(found.low), float(found.high)
 
 
 def distance_from_uniform(p: Floats, n_surrogates: int) -> float:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from keydyn.model import GoodnessOfFit, Sequences
+from keydyn.model import GoodnessOfFit, Sequences, areas, goodness
 from keydyn.studies import work
 from keydyn.studies.intervals import intervals_by_user, stream
 from keydyn.studies.patterns import MODELS, SETTINGS, pattern
@@ -38,17 +38,27 @@ def user_goodness(
     seed: int = 0,
     n_jobs: int | None = None,
 ) -> dict[str, Any]:
-    """The test of one model on one user's intervals: a row of `goodness_of_fit`."""
-    found = pattern(model, settings).goodness_of_fit(
-        sequences,
-        n_surrogates=n_surrogates,
-        n_second=n_second,
-        scale=scale,
-        marginal=marginal,
-        random_state=stream(seed, "goodness of fit", dataset, user, model, settings),
+    """The test of one model on one user's intervals: a row of `goodness_of_fit`.
+
+    With the published settings of a POHMM, `p_printed` and `p_states` are the two-sided p-value by the other
+    ways to make the model's distribution.
+    """
+    areas.check_marginal(marginal)
+    fits = goodness.refits(
+        pattern(model, settings),
+        sequences.without_events() if model == "hmm" else sequences,
+        stream(seed, "goodness of fit", dataset, user, model, settings),
+        n_surrogates,
+        n_second,
         n_jobs=n_jobs,
     )
-    return {"dataset": dataset, "user": user, "model": model, "settings": settings} | outcome(found)
+    found = goodness.judged_by_areas(fits, 0, scale, marginal)
+    row = {"dataset": dataset, "user": user, "model": model, "settings": settings} | outcome(found)
+    for other in ("printed", "states"):
+        wanted = model == "pohmm" and settings == "published"
+        again = goodness.judged_by_areas(fits, 0, scale, other).p_value if wanted else np.nan
+        row[f"p_{other}"] = again
+    return row
 
 
 def outcome(found: GoodnessOfFit) -> dict[str, Any]:
@@ -119,6 +129,20 @@ def rejections(tests: pd.DataFrame) -> pd.DataFrame:
     )
     keyed = zip(table["dataset"], table["model"], strict=True)
     published = [PUBLISHED.get((str(dataset), str(model)), np.nan) for dataset, model in keyed]
+    return table.assign(published_rejected=published)
+
+
+def rejections_by_marginal(tests: pd.DataFrame) -> pd.DataFrame:
+    """The share of users for whom the published POHMM is rejected, by how its distribution is made."""
+    kinds = {"exact": "p_value", "printed": "p_printed", "states": "p_states"}
+    own = tests[tests["p_printed"].notna()]
+    table = (
+        own.assign(**{name: own[kind] <= LEVEL for name, kind in kinds.items()})
+        .groupby("dataset", sort=False)[list(kinds)]
+        .mean()
+        .reset_index()
+    )
+    published = [PUBLISHED.get((str(dataset), "pohmm"), np.nan) for dataset in table["dataset"]]
     return table.assign(published_rejected=published)
 
 

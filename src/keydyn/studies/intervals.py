@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ def intervals_by_user(keystrokes: pd.DataFrame) -> dict[Any, Sequences]:
     """τ of every sample of each user, the first keystroke of a sample dropped, for it has none.
 
     A sample of a single keystroke has no interval and is not there; a user without any is not either.
+    The one feature has no name, which every fit would check anew.
     """
     keystrokes = check_keystrokes(keystrokes)
     table = keystrokes[["user", "session", "keyname"]].assign(
@@ -24,7 +26,9 @@ def intervals_by_user(keystrokes: pd.DataFrame) -> dict[Any, Sequences]:
     )
     table = table[table["tau"].notna()]
     return {
-        user: Sequences.from_frame(own, ["tau"], event="keyname", sequence="session")
+        user: replace(
+            Sequences.from_frame(own, ["tau"], event="keyname", sequence="session"), feature_names=None
+        )
         for user, own in table.groupby("user", sort=False)
     }
 

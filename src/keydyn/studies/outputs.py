@@ -16,19 +16,27 @@ import pyarrow.parquet as pq
 from matplotlib.figure import Figure
 
 from keydyn import __version__
-from keydyn.atomic import replacing
+from keydyn.atomic import replacing, write_text
 from keydyn.evaluation.tables import Table, write_table
 from keydyn.figures.style import save_figure
 from keydyn.studies.files import write_json, write_parquet
 from keydyn.studies.report import Picture, Section, write_report
 
 SCORES, RANKS, RUN, REPORT = "scores.parquet", "ranks.parquet", "run.json", "report.html"
-# What the studies of recognition can leave, by name: a folder may hold other people's files too.
+WORDS = "words.md"
+# What studies can leave, by name: a folder may hold other people's files too.
 TABLES = (
     *("identification", "verification", "recognition", "ranks", "open_set", "error_rates", "recommended"),
     *("continuous", "watching", "failures_to_acquire", "failures_to_enrol"),
+    *("simulation", "errors", "slopes", "accuracy", "goodness_of_fit", "p_values", "marginals", "residuals"),
+    *("calibration", "power", "model_choice", "choices", "candidates", "relatives", "relatives_lost_context"),
 )
-FIGURES = ("roc", "det", "cmc", "open_set", "marginal_density", "rejection", "penalty")
+FIGURES = (
+    *("roc", "det", "cmc", "open_set", "marginal_density", "rejection", "penalty", "lost_context"),
+    *("simulation", "errors", "states", "truths", "p_values", "residuals"),
+    *("calibration", "power", "model_choice"),
+)
+FRAMES = ("tests", "models", "lost_context")
 LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn", "pandas")
 
 
@@ -44,7 +52,8 @@ class Outputs:
         """Take away what an earlier run left, run.json first: none of it can be taken for this run's."""
         tables = [f"tables/{name}{ending}" for name in TABLES for ending in (".csv", ".md", ".tex")]
         figures = [f"figures/{name}{ending}" for name in FIGURES for ending in (".pdf", ".png")]
-        for name in (RUN, REPORT, SCORES, RANKS, *tables, *figures):
+        frames = [f"{name}.parquet" for name in FRAMES]
+        for name in (RUN, REPORT, WORDS, SCORES, RANKS, *frames, *tables, *figures):
             (self.folder / name).unlink(missing_ok=True)
 
     def table(self, table: Table) -> Table:
@@ -72,6 +81,11 @@ class Outputs:
     def frame(self, frame: pd.DataFrame, name: str) -> None:
         """Write the single results that tables are made of, as Parquet."""
         write_parquet(self.folder / f"{name}.parquet", frame)
+
+    def words(self, paragraphs: Sequence[str]) -> Sequence[str]:
+        """Write what a report says in sentences, so that a page of results can say it too."""
+        write_text(self.folder / WORDS, "\n\n".join(paragraphs) + "\n")
+        return paragraphs
 
     def scores(self, table: pa.Table) -> None:
         """Write every score."""

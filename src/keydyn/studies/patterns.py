@@ -25,3 +25,8 @@ def pattern(model: str, settings: str, **changes: Any) -> POHMM:
     if settings == "published":
         return kind.published(**changes)
     return kind(**(RecommendedPOHMM().pattern().get_params(deep=False) | changes))
+
+
+def settings_told(model: str, settings: str) -> dict[str, str]:
+    """The settings of a model, for the record."""
+    return {key: repr(value) for key, value in pattern(model, settings).get_params(deep=False).items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import sha256
 from os import PathLike
 
@@ -13,6 +13,7 @@ import numpy as np
 from keydyn.datasets import load_dataset, make_typists
 from keydyn.evaluation.protocols import MonacoTappert, Protocol
 from keydyn.keystrokes.samples import Samples
+from keydyn.studies.available import those_here
 from keydyn.studies.published import DATASETS
 
 SIMULATED = "simulated"
@@ -71,17 +72,5 @@ def rows_here(
 
     Without names all that are here; where none is, simulated typists. A row that was named must be here.
     """
-    if names:
-        return [load_row(name, data) for name in dict.fromkeys(names)], []
-    rows, told = [], []
-    for name in DATASETS:
-        try:
-            rows.append(load_row(name, data))
-        except FileNotFoundError as error:
-            told.append(str(error))
-    if not rows:
-        told.append(
-            "No dataset is here: simulated typists take their place, whose figures say nothing of people."
-        )
-        rows.append(load_row(SIMULATED))
-    return rows, told
+    told = "No dataset is here: simulated typists take their place, whose figures say nothing of people."
+    return those_here(names, DATASETS, partial(load_row, data=data), SIMULATED, told)

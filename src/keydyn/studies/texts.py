@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from os import PathLike
 
 import pandas as pd
 
 from keydyn.datasets import load_dataset, make_typists
+from keydyn.studies.available import those_here
 
 NAMES = ("fable", "essay")
 SIMULATED = "simulated"
@@ -39,15 +41,5 @@ def texts_here(
     names: Sequence[str] = (), data: str | PathLike[str] | None = None
 ) -> tuple[list[Text], list[str]]:
     """The texts to study, and what to tell about those that are not here; simulated ones where none is."""
-    if names:
-        return [load_text(name, data) for name in dict.fromkeys(names)], []
-    texts, told = [], []
-    for name in NAMES:
-        try:
-            texts.append(load_text(name, data))
-        except FileNotFoundError as error:
-            told.append(str(error))
-    if not texts:
-        told.append("No long text is here: simulated typists take their place.")
-        texts.append(load_text(SIMULATED))
-    return texts, told
+    told = "No long text is here: simulated typists take their place."
+    return those_here(names, NAMES, partial(load_text, data=data), SIMULATED, told)

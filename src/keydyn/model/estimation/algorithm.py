@@ -69,7 +69,7 @@ def why_stop(log_likelihood: float, gain: float, tol: float) -> int:
     return GOES_ON
 
 
-@compiled
+@inlined
 def maximisation(basis: Basis, rules: Rules, sums: Sums, tables: Tables) -> None:
     """The M-step (Eqs. 12, 14, 15) and the marginals of what it finds, nothing smoothed yet."""
     n_types, n_states = sums.occupancy.shape

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +23,7 @@ from keydyn.model.estimation.indexing import (
     places_among,
     seen_types,
 )
+from keydyn.model.estimation.logarithm import logarithm
 from keydyn.model.estimation.smoothing import kept_shares, transition_weights
 from keydyn.model.estimation.starting import scale_floor, start_moments
 from keydyn.model.estimation.tables import (
@@ -66,7 +66,7 @@ class Prepared(NamedTuple):
     usable: bool
 
 
-@compiled
+@inlined
 def prepare(
     X: Floats, source: Integers, offsets: Integers, weights: Floats, n_source: int, rules: Rules
 ) -> Prepared:
@@ -89,24 +89,13 @@ def prepare(
     return Prepared(codes, steps, x, first_seen, seen, pairs, n_pairs, in_order, memory, usable)
 
 
-@compiled
+@inlined
 def run_prepared(
-    codes: Integers,
-    offsets: Integers,
-    steps: Integers,
-    weights: Floats,
-    x: Floats,
-    first_seen: Integers,
-    pairs: Integers,
-    memory: Floats,
-    floored: Truths,
-    shape: Shape,
-    rules: Rules,
+    events: Events, pairs: Integers, memory: Floats, floored: Truths, shape: Shape, rules: Rules
 ) -> tuple[int, float, Floats]:
     """`run` from what a piece of memory holds, which then holds the result, with Π[j | ω]."""
     fit = carve(memory, shape, pairs[0], pairs[1], floored)
-    events = Events(codes, offsets, steps, weights, x, first_seen)
-    scratch = new_scratch(len(weights), len(codes), shape[0], shape[1], shape[2])
+    scratch = new_scratch(len(events.weights), len(events.codes), shape[0], shape[1], shape[2])
     outcome = run(events, fit.basis, rules, fit.tables, fit.sums, scratch)
     share_of_states(events, fit.tables, scratch.states, fit.stationary)
     return outcome
@@ -148,11 +137,17 @@ def copy_into(target: Floats, source: Floats) -> None:
 @compiled
 def working(X: Floats, log_scale: Floats) -> Floats:
     """Values on the scale on which locations and spreads are taken."""
-    n_events, n_features = X.shape
-    x = np.empty((n_events, n_features))
-    for n in range(n_events):
-        for k in range(n_features):
-            x[n, k] = math.log(X[n, k]) if log_scale[k] > 0.0 else X[n, k]
+    n_features = X.shape[1]
+    x = X.copy()
+    values = x.ravel()
+    if log_scale.min() > 0.0:
+        # All in one loop, in vector instructions; a missing value stays NaN.
+        for n in range(len(values)):
+            values[n] = logarithm(values[n]) if values[n] == values[n] else values[n]
+    else:
+        for n in range(len(values)):
+            if log_scale[n % n_features] > 0.0 and values[n] == values[n]:
+                values[n] = logarithm(values[n])
     return x
 
 

@@ -17,15 +17,20 @@ LOC, INVERSE, HEIGHT = 0, 1, 2
 
 
 @compiled
+def standard_height(df: float) -> float:
+    """ln f at the location, of scale one; ν = inf is the normal."""
+    if math.isinf(df):
+        return -HALF_LOG_TAU
+    half = 0.5 * df
+    return math.lgamma(half + 0.5) - math.lgamma(half) - 0.5 * math.log(math.pi * df)
+
+
+@compiled
 def prepare_cells(loc: Floats, scale: Floats, df: Floats, cells: Floats) -> None:
-    """What the densities of each feature and type need, side by side; ν = inf is the normal."""
+    """What the densities of each feature and type need, side by side."""
     n_features, n_types, n_states = scale.shape
     for k in range(n_features):
-        if math.isinf(df[k]):
-            height = -HALF_LOG_TAU
-        else:
-            half = 0.5 * df[k]
-            height = math.lgamma(half + 0.5) - math.lgamma(half) - 0.5 * math.log(math.pi * df[k])
+        height = standard_height(df[k])
         for row in range(n_types):
             for j in range(n_states):
                 cells[k, row, LOC, j] = loc[k, row, j]

@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
-from scipy import special
 
 from keydyn.model import initialize, vocabulary
 from keydyn.model.arrays import Floats, Integers, plain
-from keydyn.model.emissions import Emission, Family, Params, Stats
+from keydyn.model.emissions import Family
 from keydyn.model.estimation import algorithm
 from keydyn.model.estimation.cold_start import prepare, run_prepared
+from keydyn.model.estimation.packed import Packed, parameters_of, statistics_of
+from keydyn.model.estimation.several import FLOORED, HISTORY, MEMORY, NUMBERS, Fits, fit_several
 from keydyn.model.estimation.shared_events import fit_shared
 from keydyn.model.estimation.smoothing import kept_shares, transition_weights
-from keydyn.model.estimation.tables import Basis, Density, Events, Fit, Rules, Sums, Tables, carve, room
+from keydyn.model.estimation.tables import Basis, Density, Events, Rules, carve, room
 from keydyn.model.families import COMPILED, Student
 from keydyn.model.marginals import event_chain
-from keydyn.model.parameters import EventChain, Marginal, Parameters
-from keydyn.model.result import FitResult
+from keydyn.model.parameters import EventChain, Parameters
+from keydyn.model.result import Estimates, FitResult
 from keydyn.model.sequences import Sequences
 from keydyn.model.settings import Settings
 from keydyn.model.smoothing import as_number
-from keydyn.model.statistics import Counts, Data, Statistics
-from keydyn.model.vocabulary import SINGLE_TYPE
+from keydyn.model.statistics import Counts, Data
 
 
 def is_covered(settings: Settings, families: list[Family]) -> bool:
@@ -37,55 +38,104 @@ def is_covered(settings: Settings, families: list[Family]) -> bool:
     )
 
 
-def fit_sequences(
-    sequences: Sequences, weights: Floats, families: list[Family], settings: Settings
-) -> tuple[FitResult, Floats] | None:
-    """A fit from data alone, and Π[j | ω]; None if it is for the open loop to say what is wrong.
+def fit_each(
+    items: Sequence[Sequences], weights: Sequence[Floats], families: list[Family], settings: Settings
+) -> list[FitResult | None]:
+    """Fits from data alone, each to its own item; None if it is for the open loop to say what is wrong.
 
     No weight is zero.
     """
     rules = rules_of(settings, tuple(families))
-    X, source, offsets = plain(sequences.X), plain(sequences.codes), plain(sequences.offsets)
-    data = prepare(X, source, offsets, weights, len(sequences.event_types), rules)
-    types = sequences.event_types[data.seen] if len(data.seen) else np.array([SINGLE_TYPE])
-    if not data.usable or (len(data.seen) and vocabulary.is_single(types)):
+    lengths = np.concatenate([item.lengths for item in items])
+    found = fit_several(
+        plain(np.concatenate([item.X for item in items]) if len(items) > 1 else items[0].X),
+        np.concatenate([item.codes for item in items]),
+        np.concatenate([[0], np.cumsum(lengths)]),
+        np.concatenate(weights),
+        np.concatenate([[0], np.cumsum([len(item) for item in items])]),
+        np.array([len(item.event_types) for item in items]),
+        rules,
+    )
+    together = [float(own.sum()) for own in weights]
+    return [
+        None if reason < 0 else _one_of(found, b, reason, items[b].event_types, together[b], *others)
+        for others in [(families, settings, rules)]
+        for b, reason in enumerate(found.reason.tolist())
+    ]
+
+
+def _one_of(
+    found: Fits,
+    b: int,
+    reason: int,
+    types: vocabulary.Types,
+    n_sequences: float,
+    families: list[Family],
+    settings: Settings,
+    rules: Rules,
+) -> FitResult | None:
+    """The result of one of several fits, taken out of their arrays."""
+    (memory, number, floored, began), ends = found.places[b].tolist(), found.places[b + 1].tolist()
+    n_seen, n_pairs = int(found.n_seen[b]), int(found.n_pairs[b])
+    m = max(n_seen, 1)
+    numbers = found.numbers[number : ends[NUMBERS]].copy()
+    seen, pairs = numbers[:n_seen], numbers[n_seen:].reshape(2, -1)
+    if n_seen and vocabulary.is_single(types[seen]):
         return None
-    shape = (len(families), len(types), settings.n_states, data.n_pairs, data.pairs.shape[1])
-    floored = np.zeros((len(families), len(types), settings.n_states), dtype=np.bool_)
-    events = (data.codes, offsets, data.steps, weights, data.x, data.first_seen)
-    outcome = run_prepared(*events, data.pairs, data.memory, floored, shape, rules)
-    if outcome[0] < 0:
-        return None
-    parts = carve(data.memory, shape, data.pairs[0], data.pairs[1], floored)
-    return result_of(*outcome, parts, data.in_order, types, weights, families, settings, rules)
+    history = found.history[began : ends[HISTORY]].copy()
+    packed = Packed(
+        found.memory[memory : ends[MEMORY]].copy(),
+        pairs,
+        found.floored[floored : ends[FLOORED]].reshape(len(families), m, -1).copy(),
+        (len(families), m, settings.n_states, n_pairs, pairs.shape[1]),
+        seen,
+        types,
+        bool(found.in_order[b]),
+        n_sequences,
+        float(history[-1]),
+        families,
+        settings,
+        rules,
+    )
+    log_likelihood = float(found.log_likelihood[b])
+    return FitResult(packed.unpacked, log_likelihood, history, algorithm.REASONS[reason])
 
 
 def fit_shared_events(
     X: Floats, like: Sequences, families: list[Family], settings: Settings
-) -> list[tuple[FitResult, Floats] | None]:
+) -> list[FitResult | None]:
     """Fits from data alone to values (B, N, K) that go with the same event sequences, those of `like`.
 
-    Two states, normal or log-normal features, every value there; all events have a type, or none.
+    Two states, every value there; all events have a type, or none.
     """
     rules = rules_of(settings, tuple(families))
-    source, offsets, weights = plain(like.codes), plain(like.offsets), np.ones(len(like))
-    data = [prepare(x, source, offsets, weights, len(like.event_types), rules) for x in X]
-    one = data[0]
-    types = like.event_types[one.seen] if len(one.seen) else np.array([SINGLE_TYPE])
-    shape = (len(families), len(types), settings.n_states, one.n_pairs, one.n_pairs)
-    floored = np.zeros((len(X), len(families), len(types), settings.n_states), dtype=np.bool_)
-    memory = np.stack([each.memory for each in data])
-    x = np.stack([each.x for each in data])
-    events = (one.codes, offsets, one.steps, weights, x, one.first_seen)
-    found = fit_shared(*events, one.pairs, memory, floored, shape, rules)
-    results: list[tuple[FitResult, Floats] | None] = []
-    for b, reason in enumerate(found.reason):
+    codes, offsets, weights = plain(like.codes), plain(like.offsets), np.ones(len(like))
+    first = prepare(X[0], codes, offsets, weights, len(like.event_types), rules)
+    n_types = max(len(first.seen), 1)
+    shape = (len(families), n_types, settings.n_states, first.n_pairs, first.n_pairs)
+    found = fit_shared(X, offsets, weights, first, rules)
+    results: list[FitResult | None] = []
+    for b, (reason, n_iter) in enumerate(zip(found.reason.tolist(), found.n_iter.tolist(), strict=True)):
         if reason < 0:
             results.append(None)
             continue
-        parts = carve(memory[b], shape, one.pairs[0], one.pairs[1], floored[b])
-        outcome = (int(reason), float(found.log_likelihood[b]), found.history[b, : found.n_iter[b]].copy())
-        results.append(result_of(*outcome, parts, one.in_order, types, weights, families, settings, rules))
+        history = found.history[b, :n_iter].copy()
+        packed = Packed(
+            found.memory[b].copy(),
+            first.pairs,
+            found.floored[b].copy(),
+            shape,
+            first.seen,
+            like.event_types,
+            first.in_order,
+            float(len(like)),
+            float(history[-1]),
+            families,
+            settings,
+            rules,
+        )
+        reached = float(found.log_likelihood[b])
+        results.append(FitResult(packed.unpacked, reached, history, algorithm.REASONS[reason]))
     return results
 
 
@@ -109,7 +159,7 @@ def fit(data: Data, settings: Settings, start: Parameters) -> FitResult | None:
         parts.basis, basis_of(data, counts, chain, settings, rules, *pairs), strict=True
     ):
         array[:] = values
-    reason, log_likelihood, history = run_prepared(*events, pairs, memory, floored, shape, rules)
+    reason, log_likelihood, history = run_prepared(events, pairs, memory, floored, shape, rules)
     if reason < 0:
         return None
     parameters = start
@@ -117,10 +167,8 @@ def fit(data: Data, settings: Settings, start: Parameters) -> FitResult | None:
         known = (start.event_types, start.pairs, chain)
         parameters = parameters_of(parts.tables, *known, families, rules.density.df, settings)
     statistics = statistics_of(parts.sums, counts, data.overall, history[-1], rules.density.df)
-    floored_by_feature = list(floored)
-    return FitResult(
-        parameters, statistics, log_likelihood, history, algorithm.REASONS[reason], floored_by_feature
-    )
+    estimates = Estimates(parameters, statistics, list(floored))
+    return FitResult(estimates, log_likelihood, history, algorithm.REASONS[reason])
 
 
 @lru_cache(maxsize=64)
@@ -202,105 +250,4 @@ def basis_of(
                 for family, overall in zip(data.families, data.overall, strict=True)
             ]
         ),
-    )
-
-
-def result_of(
-    reason: int,
-    log_likelihood: float,
-    history: Floats,
-    parts: Fit,
-    in_order: bool,
-    types: vocabulary.Types,
-    weights: Floats,
-    families: list[Family],
-    settings: Settings,
-    rules: Rules,
-) -> tuple[FitResult, Floats]:
-    """A compiled fit from data alone as a result, and Π[j | ω]."""
-    tables, sums, basis, counted, of_all, stationary = parts
-    n_pairs = len(counted.pair)
-    pairs = np.empty((n_pairs, 2), dtype=np.int64)
-    pairs[:, 0], pairs[:, 1] = basis.before[:n_pairs], basis.after[:n_pairs]
-    pair, pair_prob = counted.pair, basis.pair_prob
-    if not in_order:
-        order = np.lexsort((pairs[:, 1], pairs[:, 0]))
-        pairs, pair, pair_prob = pairs[order], pair[order], pair_prob[order]
-        tables, sums = (
-            tables._replace(transmat=tables.transmat[order]),
-            sums._replace(transitions=sums.transitions[order]),
-        )
-    chain = EventChain(basis.prob, basis.leaving, counted.entering, counted.startprob, pair_prob)
-    counts = Counts(types, pairs, float(weights.sum()), counted.types, counted.starts, pair)
-    overall: list[Stats] = [
-        {"count": row[0:1, None], "mean": row[1:2, None], "square": row[2:3, None], "largest": row[3]}
-        for row in of_all
-    ]
-    result = FitResult(
-        parameters_of(tables, types, pairs, chain, families, rules.density.df, settings),
-        statistics_of(sums, counts, overall, history[-1], rules.density.df),
-        log_likelihood,
-        history,
-        algorithm.REASONS[reason],
-        list(tables.floored),
-    )
-    return result, stationary
-
-
-def parameters_of(
-    tables: Tables,
-    types: vocabulary.Types,
-    pairs: Integers,
-    chain: EventChain,
-    families: list[Family],
-    df: Floats,
-    settings: Settings,
-) -> Parameters:
-    """The tables as parameters."""
-    m = len(types)
-    emission, of_all = [], []
-    for k, family in enumerate(families):
-        loc, scale = tables.loc[k], tables.scale[k]
-        own: Params = {"loc": loc[:m], "scale": scale[:m]}
-        everywhere: Params = {"loc": loc[m], "scale": scale[m]}
-        if "df" in family.parameters:
-            own["df"], everywhere["df"] = np.full(own["loc"].shape, df[k]), np.full(loc.shape[1], df[k])
-        emission.append(Emission(family, own))
-        of_all.append(Emission(family, everywhere))
-    return Parameters(
-        types,
-        tables.startprob[:m],
-        pairs,
-        tables.transmat[: len(pairs)],
-        emission,
-        chain,
-        Marginal(tables.startprob[m], tables.of_all, tables.from_type, tables.to_type, of_all),
-        settings.smoothing,
-    )
-
-
-def statistics_of(
-    sums: Sums, counts: Counts, overall: list[Stats], log_likelihood: float, df: Floats
-) -> Statistics:
-    """The sums of the last expectation step as statistics."""
-    emission: list[Stats] = []
-    for k, degrees in enumerate(df):
-        stats = {"count": sums.mass[k], "mean": sums.mean[k], "square": sums.square[k]}
-        if not math.isinf(degrees):
-            half = 0.5 * (degrees + 1.0)
-            stats["precision"] = sums.precision[k]
-            stats["log_precision"] = sums.log_precision[k] + sums.mass[k] * (
-                special.digamma(half) - math.log(half)
-            )
-        emission.append(stats)
-    return Statistics(
-        counts,
-        float(log_likelihood),
-        sums.start,
-        sums.start_all,
-        sums.first_occurrence,
-        sums.occupancy,
-        sums.transitions[: len(counts.pair)],
-        emission,
-        overall,
     )

@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from keydyn.model.arrays import Floats, compiled
+from keydyn.model.arrays import Floats, compiled, inlined
 
 # Below this a sum of posterior probabilities is no evidence, and the parameter stays as it was: it is not for
 # underflow to decide.
@@ -43,8 +43,16 @@ def update_start(expected: Floats, start_all: Floats, floor: float, startprob: F
 @compiled
 def update_transitions(expected: Floats, floor: float, transmat: Floats) -> None:
     """a[i, j | ψ, ω] (Eq. 14) of the pairs that `expected` (P, M, M) has."""
-    n_pairs, n_states, _ = expected.shape
-    for pair in range(n_pairs):
+    # Loops over a number of states that the compiler knows are unrolled.
+    if expected.shape[1] == 2:
+        _update_transitions(2, expected, floor, transmat)
+    else:
+        _update_transitions(expected.shape[1], expected, floor, transmat)
+
+
+@inlined
+def _update_transitions(n_states: int, expected: Floats, floor: float, transmat: Floats) -> None:
+    for pair in range(len(expected)):
         for i in range(n_states):
             total = 0.0
             for j in range(n_states):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from keydyn.model.arrays import Floats, Integers, compiled
+from keydyn.model.arrays import Floats, Integers, compiled, inlined
 from keydyn.model.estimation.formulas import normalise
 
 
@@ -16,9 +16,25 @@ def sum_by_type(
     to_type: Floats,
 ) -> None:
     """Σ of the pairs' weighted matrices by earlier type into `from_type`, by later into `to_type`."""
-    n_states = matrices.shape[1]
     from_type[:] = 0.0
     to_type[:] = 0.0
+    # Loops over a number of states that the compiler knows are unrolled.
+    if matrices.shape[1] == 2:
+        _sum_by_type(2, before, after, matrices, weights, from_type, to_type)
+    else:
+        _sum_by_type(matrices.shape[1], before, after, matrices, weights, from_type, to_type)
+
+
+@inlined
+def _sum_by_type(
+    n_states: int,
+    before: Integers,
+    after: Integers,
+    matrices: Floats,
+    weights: Floats,
+    from_type: Floats,
+    to_type: Floats,
+) -> None:
     for pair in range(len(weights)):
         for i in range(n_states):
             for j in range(n_states):

@@ -7,13 +7,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from keydyn.model.arrays import Floats, Integers, compiled
+from keydyn.model.arrays import Floats, Integers, compiled, inlined
 from keydyn.model.estimation.cold_start import working
 from keydyn.model.estimation.expectation import careful_score, filtered
 from keydyn.model.estimation.indexing import index_steps
 from keydyn.model.estimation.recursions import SMALL
 from keydyn.model.estimation.smoothing import NO_RULE, blend_transitions, transition_weights
 from keydyn.model.estimation.tables import Density, Events, Scratch, Tables, new_scratch
+
+# So many events, if they are more than a sequence, keep all that is known of them in a core's own cache.
+AT_ONCE = 4096
 
 
 class Finished(NamedTuple):
@@ -52,6 +55,35 @@ def score(
     `place` is the model's code of each type in the source, m for one that it does not know, and m last, for
     events without a type.
     """
+    n_sequences = len(offsets) - 1
+    scores = np.empty(len(source) if of_events else n_sequences)
+    first = 0
+    while first < n_sequences:
+        last = first + 1
+        while last < n_sequences and offsets[last + 1] - offsets[first] <= AT_ONCE:
+            last += 1
+        begin, end = offsets[first], offsets[last]
+        own = offsets[first : last + 1] - begin
+        found = score_some(X[begin:end], source[begin:end], own, place, model, log_floor, of_events)
+        if of_events:
+            scores[begin:end] = found
+        else:
+            scores[first:last] = found
+        first = last
+    return scores
+
+
+@inlined
+def score_some(
+    X: Floats,
+    source: Integers,
+    offsets: Integers,
+    place: Integers,
+    model: Finished,
+    log_floor: float,
+    of_events: bool,
+) -> Floats:
+    """The same of a part of the sequences."""
     n_types, n_states, _ = model.tables.from_type.shape
     codes = np.empty(len(source), dtype=np.int64)
     for n in range(len(source)):
@@ -75,7 +107,7 @@ def score(
     return scratch.largest if of_events else scratch.scores
 
 
-@compiled
+@inlined
 def step_tables(before: Integers, after: Integers, model: Finished) -> Floats:
     """a[i, j | ψ, ω] of any pairs: as listed, smoothed if never seen, marginal where a type is unknown."""
     tables = model.tables
@@ -115,7 +147,7 @@ def step_tables(before: Integers, after: Integers, model: Finished) -> Floats:
     return found
 
 
-@compiled
+@inlined
 def increments_of(events: Events, scratch: Scratch) -> None:
     """ln P(x_n | x_1..n−1, Ω) in place of the logarithms of the largest densities, from α and its scale."""
     n_states = scratch.states.shape[1]

@@ -1,7 +1,7 @@
 """Algorithm 1 for many models over the same event sequences, compiled: fixed text, folds, surrogates.
 
-A model takes a lane, and when it stops the next one takes its place. Each stops by its own log-likelihood,
-and everything but the expectation step is done for it alone: its result is that of a fit on its own.
+A model takes a lane, and when it stops the next one takes its place. Each stops by its own log-likelihood:
+its result is that of a fit on its own.
 """
 
 from __future__ import annotations
@@ -12,15 +12,13 @@ from typing import NamedTuple
 import numpy as np
 
 from keydyn.model.arrays import Floats, Integers, compiled
-from keydyn.model.estimation.algorithm import GOES_ON, maximisation, smooth, why_stop
-from keydyn.model.estimation.cold_start import share_of_states
-from keydyn.model.estimation.densities import HALF_LOG_TAU
-from keydyn.model.estimation.gathering import sum_first_occurrences
-from keydyn.model.estimation.lanes import LANES, Lanes, expectation_in_lanes, new_lanes
-from keydyn.model.estimation.tables import Events, Fit, Rules, Shape, Truths, carve
-from keydyn.model.sums import NOTHING
+from keydyn.model.estimation.algorithm import GOES_ON, why_stop
+from keydyn.model.estimation.cold_start import Prepared, share_of_states, start, working
+from keydyn.model.estimation.lane_updates import cells_in_lanes, maximisation_in_lanes, smooth_in_lanes
+from keydyn.model.estimation.lanes import LANES, Lanes, expectation_in_lanes, log_precision, new_lanes
+from keydyn.model.estimation.tables import Events, Fit, Rules, Truths, carve
 
-# A lane with an α below this has something to watch for: its model is fitted alone.
+# A lane with a probability below this has something to watch for: its model is fitted alone.
 TOO_SMALL = 1e-200
 ALONE = -3
 
@@ -30,10 +28,13 @@ class Outcomes(NamedTuple):
 
     Attributes
     ----------
+    memory : (B, room) for `carve`; floored : (B, K, m, 2)
     reason : (B,) as of `run`, or `ALONE`; log_likelihood, n_iter : (B,)
     history : (B, n) log-likelihood at each expectation step, the first `n_iter` of a row
     """
 
+    memory: Floats
+    floored: Truths
     reason: Integers
     log_likelihood: Floats
     n_iter: Integers
@@ -41,25 +42,19 @@ class Outcomes(NamedTuple):
 
 
 @compiled
-def fit_shared(
-    codes: Integers,
-    offsets: Integers,
-    steps: Integers,
-    weights: Floats,
-    x: Floats,
-    first_seen: Integers,
-    pairs: Integers,
-    memory: Floats,
-    floored: Truths,
-    shape: Shape,
-    rules: Rules,
-) -> Outcomes:
-    """Fits of models to `x` (B, N, K), from what `memory` (B, room) holds, which then has the results."""
-    n_models, n_events, n_features = x.shape
-    reason = np.full(n_models, GOES_ON)
-    log_likelihood, n_iter = np.full(n_models, math.nan), np.zeros(n_models, dtype=np.int64)
+def fit_shared(X: Floats, offsets: Integers, weights: Floats, like: Prepared, rules: Rules) -> Outcomes:
+    """Fits from data alone of models to `X` (B, N, K); `like` is the first of them, prepared."""
+    n_models, n_events, n_features = X.shape
+    n_types, n_pairs = max(len(like.seen), 1), like.n_pairs
+    shape = (n_features, n_types, 2, n_pairs, n_pairs)
+    memory = np.empty((n_models, len(like.memory)))
+    floored = np.zeros((n_models, n_features, n_types, 2), dtype=np.bool_)
+    reason, n_iter = np.full(n_models, GOES_ON), np.zeros(n_models, dtype=np.int64)
+    log_likelihood = np.full(n_models, math.nan)
     history = np.empty((n_models, min(rules.max_iter, 64)))
-    lanes = new_lanes(n_events, n_features, shape[1], shape[3])
+    lanes = new_lanes(n_events, n_features, n_types, n_pairs)
+    events = Events(like.codes, offsets, like.steps, weights, like.x, like.first_seen)
+    basis = carve(like.memory, shape, like.pairs[0], like.pairs[1], floored[0]).basis
     states = np.empty((n_events, 2))
     taken, waiting, busy = np.full(LANES, -1), 0, 0
     while waiting < n_models or busy > 0:
@@ -67,98 +62,121 @@ def fit_shared(
             if taken[lane] < 0 and waiting < n_models:
                 taken[lane] = waiting
                 busy += 1
-                put_values(lane, x[waiting], lanes.x)
-                load(lane, carve(memory[waiting], shape, pairs[0], pairs[1], floored[waiting]), lanes)
+                memory[waiting] = like.memory
+                fit = carve(memory[waiting], shape, like.pairs[0], like.pairs[1], floored[waiting])
+                x = working(X[waiting], rules.density.log_scale)
+                own = Events(like.codes, offsets, like.steps, weights, x, like.first_seen)
+                start(X[waiting], own, rules, fit.basis, fit.overall, fit.tables)
+                load(lane, x, fit, lanes)
                 waiting += 1
-        events = Events(codes, offsets, steps, weights, x[0], first_seen)
+        cells_in_lanes(rules.density.df, lanes.loc, lanes.scale, lanes.cells)
         expectation_in_lanes(events, rules.density, lanes)
         for lane in range(LANES):
             b = taken[lane]
             if b < 0:
                 continue
-            fit = carve(memory[b], shape, pairs[0], pairs[1], floored[b])
-            log_likelihood[b] = lanes.log_likelihood[lane]
+            reached, last = lanes.log_likelihood[lane], n_iter[b] == rules.max_iter
+            log_likelihood[b] = reached
             if not lanes.worst[lane] >= TOO_SMALL:
                 reason[b] = ALONE
-            elif n_iter[b] == rules.max_iter:
+            elif last:
+                # One expectation step more than iterations, for the log-likelihood of the result.
                 reason[b] = 2
             else:
                 if n_iter[b] == history.shape[1]:
                     history = np.concatenate((history, np.empty_like(history)), axis=1)
-                history[b, n_iter[b]] = log_likelihood[b]
-                gain = log_likelihood[b] - history[b, n_iter[b] - 1] if n_iter[b] > 0 else math.inf
+                history[b, n_iter[b]] = reached
+                gain = reached - history[b, n_iter[b] - 1] if n_iter[b] > 0 else math.inf
                 n_iter[b] += 1
-                reason[b] = why_stop(log_likelihood[b], gain, rules.tol)
-                unload(lane, events, fit, lanes)
-                if rules.first_occurrence or reason[b] != GOES_ON or n_iter[b] == rules.max_iter:
-                    unload_first_seen(lane, events, lanes.states, states)
-                    sum_first_occurrences(events, fit.sums, states)
-                if reason[b] == GOES_ON:
-                    maximisation(fit.basis, rules, fit.sums, fit.tables)
-                    smooth(fit.basis, rules, fit.tables)
-                    # After the last iteration once more, for the log-likelihood of the result.
-                    load(lane, fit, lanes)
-            if reason[b] != GOES_ON:
-                share_of_states(events, fit.tables, states, fit.stationary)
-                taken[lane] = -1
-                busy -= 1
-    return Outcomes(reason, log_likelihood, n_iter, history)
+                reason[b] = why_stop(reached, gain, rules.tol)
+            if reason[b] != GOES_ON or n_iter[b] == rules.max_iter:
+                fit = carve(memory[b], shape, like.pairs[0], like.pairs[1], floored[b])
+                if not last:
+                    unload_sums(lane, like.codes, rules.density.df, fit, lanes)
+                if reason[b] != GOES_ON:
+                    unload_tables(lane, fit, lanes)
+                    share_of_states(events, fit.tables, states, fit.stationary)
+                    taken[lane] = -1
+                    busy -= 1
+        maximisation_in_lanes(basis, rules, lanes)
+        smooth_in_lanes(basis, rules, lanes)
+    return Outcomes(memory, floored, reason, log_likelihood, n_iter, history)
 
 
 @compiled
-def put_values(lane: int, x: Floats, lanes_x: Floats) -> None:
-    """A model's values into its lane."""
-    for n in range(x.shape[0]):
-        for k in range(x.shape[1]):
-            lanes_x[n, k, lane] = x[n, k]
-
-
-@compiled
-def load(lane: int, fit: Fit, lanes: Lanes) -> None:
-    """A model's parameters into its lane."""
+def load(lane: int, x: Floats, fit: Fit, lanes: Lanes) -> None:
+    """A model's values and the parameters that it starts from into its lane."""
     tables = fit.tables
-    n_features, n_types, _ = fit.sums.mass.shape
-    for row in range(n_types):
-        for j in range(2):
+    n_features, n_rows, _ = tables.loc.shape
+    for n in range(x.shape[0]):
+        for k in range(n_features):
+            lanes.x[n, k, lane] = x[n, k]
+    for j in range(2):
+        for row in range(n_rows):
             lanes.start[row, j, lane] = tables.startprob[row, j]
             for k in range(n_features):
-                lanes.cells[row, k, j, lane] = tables.loc[k, row, j]
-                lanes.cells[row, k, 2 + j, lane] = 1.0 / tables.scale[k, row, j]
-                lanes.cells[row, k, 4 + j, lane] = -HALF_LOG_TAU - math.log(tables.scale[k, row, j])
+                lanes.loc[k, row, j, lane] = tables.loc[k, row, j]
+                lanes.scale[k, row, j, lane] = tables.scale[k, row, j]
+                if row < n_rows - 1:
+                    lanes.floored[k, row, j, lane] = 0.0
+    for k in range(n_features):
+        lanes.min_scale[k, lane] = fit.basis.min_scale[k]
     for pair in range(len(tables.transmat)):
         for i in range(2):
             for j in range(2):
                 lanes.transmat[pair, 2 * i + j, lane] = tables.transmat[pair, i, j]
+    for row in range(n_rows - 1):
+        for i in range(2):
+            for j in range(2):
+                lanes.from_type[row, 2 * i + j, lane] = tables.from_type[row, i, j]
+                lanes.to_type[row, 2 * i + j, lane] = tables.to_type[row, i, j]
+                lanes.of_all[2 * i + j, lane] = tables.of_all[i, j]
 
 
 @compiled
-def unload_first_seen(lane: int, events: Events, source: Floats, states: Floats) -> None:
-    """γ of the events that are the first of their type, out of a lane."""
-    for n in events.first_seen:
+def unload_tables(lane: int, fit: Fit, lanes: Lanes) -> None:
+    """A lane's parameters."""
+    tables = fit.tables
+    n_features, n_rows, _ = tables.loc.shape
+    for j in range(2):
+        for row in range(n_rows):
+            tables.startprob[row, j] = lanes.start[row, j, lane]
+            for k in range(n_features):
+                tables.loc[k, row, j] = lanes.loc[k, row, j, lane]
+                tables.scale[k, row, j] = lanes.scale[k, row, j, lane]
+                if row < n_rows - 1:
+                    tables.floored[k, row, j] = lanes.floored[k, row, j, lane] > 0.0
+    for pair in range(len(tables.transmat)):
+        for i in range(2):
+            for j in range(2):
+                tables.transmat[pair, i, j] = lanes.transmat[pair, 2 * i + j, lane]
+    for i in range(2):
         for j in range(2):
-            states[n, j] = source[n, j, lane]
+            tables.of_all[i, j] = lanes.of_all[2 * i + j, lane]
+            for row in range(n_rows - 1):
+                tables.from_type[row, i, j] = lanes.from_type[row, 2 * i + j, lane]
+                tables.to_type[row, i, j] = lanes.to_type[row, 2 * i + j, lane]
 
 
 @compiled
-def unload(lane: int, events: Events, fit: Fit, lanes: Lanes) -> None:
-    """The sums of a lane's expectation step, but those at first occurrences."""
+def unload_sums(lane: int, codes: Integers, df: Floats, fit: Fit, lanes: Lanes) -> None:
+    """The sums of a lane's expectation step."""
     sums = fit.sums
     n_features, n_types, _ = sums.mass.shape
-    sums.start[:] = 0.0
-    sums.start_all[:] = 0.0
-    for s in range(len(events.weights)):
-        n = events.offsets[s]
-        for j in range(2):
-            sums.start[events.codes[n], j] += lanes.states[n, j, lane]
-            sums.start_all[j] += lanes.states[n, j, lane]
-    for row in range(n_types):
-        for j in range(2):
-            mass = lanes.mass[row, j, lane]
-            sums.occupancy[row, j] = mass
+    for j in range(2):
+        sums.start_all[j] = lanes.start_sums[n_types, j, lane]
+        for row in range(n_types):
+            sums.start[row, j] = lanes.start_sums[row, j, lane]
+            sums.first_occurrence[row, j] = lanes.first_occurrence[row, j, lane]
+            sums.occupancy[row, j] = lanes.mass[row, j, lane]
             for k in range(n_features):
-                sums.mass[k, row, j] = mass
-                sums.mean[k, row, j] = lanes.mean[row, k, j, lane] if mass > NOTHING else 0.0
-                sums.square[k, row, j] = lanes.square[row, k, j, lane] if mass > NOTHING else 0.0
+                sums.mass[k, row, j] = lanes.mass[row, j, lane]
+                sums.mean[k, row, j] = lanes.mean[row, k, j, lane]
+                sums.square[k, row, j] = lanes.square[row, k, j, lane]
+                sums.precision[k, row, j] = lanes.precision[row, k, j, lane]
+    for k in range(n_features):
+        if not math.isinf(df[k]):
+            log_precision(codes, k, df[k], lane, lanes, sums.log_precision[k])
     for pair in range(len(sums.transitions)):
         for i in range(2):
             for j in range(2):

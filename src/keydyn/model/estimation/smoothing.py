@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from keydyn.model.arrays import Floats, Integers, compiled
+from keydyn.model.arrays import Floats, Integers, compiled, inlined
 
 # A smoothing rule as a number; any other is a fixed share of the marginal.
 NO_RULE, FREQUENCY = 0.0, -1.0
@@ -80,7 +80,24 @@ def blend_transitions(
 
     `from_type` is a[i, j | ψ], `to_type` a[i, j | ω], by type; what is left below zero becomes zero.
     """
-    n_states = transmat.shape[1]
+    # Loops over a number of states that the compiler knows are unrolled.
+    weights, marginals = (weight_before, weight_after), (from_type, to_type)
+    if transmat.shape[1] == 2:
+        _blend_transitions(2, weights, before, after, marginals, transmat)
+    else:
+        _blend_transitions(transmat.shape[1], weights, before, after, marginals, transmat)
+
+
+@inlined
+def _blend_transitions(
+    n_states: int,
+    weights: tuple[Floats, Floats],
+    before: Integers,
+    after: Integers,
+    marginals: tuple[Floats, Floats],
+    transmat: Floats,
+) -> None:
+    (weight_before, weight_after), (from_type, to_type) = weights, marginals
     for pair in range(len(weight_before)):
         earlier, later = before[pair], after[pair]
         of_earlier, of_later = weight_before[pair], weight_after[pair]

@@ -17,6 +17,28 @@ from keydyn.model.families.log_scale import LogScale
 from keydyn.model.moments import merge_moments, mixture_moments
 from keydyn.model.sums import weighted_moments, weighted_sums
 
+# Degrees of freedom with a distribution function that is a short sum, ten times as quick as the general one.
+EVEN = range(2, 17, 2)
+
+
+def even_cdf(standard: Floats, df: int) -> Floats:
+    """The distribution function for even ν, as accurate in the tails as in the middle.
+
+    With u = (1 + t/√(ν + t²)) / 2 it is the chance of ν/2 or more successes in ν − 1 trials of probability u
+    (a regularised incomplete beta function with whole parameters).
+    """
+    with np.errstate(over="ignore"):
+        length = np.sqrt(df + standard**2)
+    near = np.divide(np.abs(standard), length, out=np.ones_like(length), where=np.isfinite(length))
+    near = 0.5 + 0.5 * near
+    # u (1 − u) = ν / 4(ν + t²): the smaller of the two without a difference of nearly equal numbers.
+    far = (0.5 * math.sqrt(df) / length) ** 2 / near
+    success, failure = np.where(standard > 0.0, near, far), np.where(standard > 0.0, far, near)
+    half, total = df // 2, np.zeros_like(near)
+    for successes in range(half, df):
+        total = total * failure + math.comb(df - 1, successes) * success ** (successes - half)
+    return np.where(np.isnan(standard), np.nan, np.minimum(total * success**half, 1.0))
+
 
 @register
 @dataclass(frozen=True)
@@ -48,7 +70,11 @@ class Student(Family):
         return constant - np.log(params["scale"]) - 0.5 * (df + 1.0) * np.log1p(standard**2 / df)
 
     def cdf(self, x: Floats, params: Params) -> Floats:
-        return np.asarray(special.stdtr(params["df"], (x - params["loc"]) / params["scale"]))
+        df, standard = params["df"], np.asarray((x - params["loc"]) / params["scale"])
+        one = float(np.ravel(df)[0]) if np.size(df) else math.nan
+        if one in EVEN and np.all(df == one):
+            return even_cdf(standard, int(one))
+        return np.asarray(special.stdtr(df, standard))
 
     def quantile(self, q: Floats, params: Params) -> Floats:
         # scipy's stdtrit gives +inf at 0

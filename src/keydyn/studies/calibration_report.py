@@ -1,0 +1,149 @@
+"""What the test of fit is worth, from start to report: its size where a model is right, and its power."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import product
+from typing import Any
+
+import pandas as pd
+
+from keydyn.evaluation.names import dataset_name, detector_name
+from keydyn.evaluation.tables import Table, plain_table
+from keydyn.figures.goodness_of_fit import P_NAMES, draw_calibration, draw_power
+from keydyn.studies.calibration import (
+    FOR_POWER,
+    WRONG,
+    calibration_rows,
+    calibration_table,
+    power_rows,
+    power_table,
+)
+from keydyn.studies.fit_parts import Part, collect, text_inputs
+from keydyn.studies.goodness import LEVEL
+from keydyn.studies.intervals import intervals_by_user
+from keydyn.studies.outputs import Outputs
+from keydyn.studies.parts import Parts
+from keydyn.studies.patterns import MODELS, settings_told
+from keydyn.studies.report import Section
+from keydyn.studies.scoring import Tell
+from keydyn.studies.texts import Text
+
+LEAD = (
+    "How far can the test of fit be trusted? Data are drawn from models that were fitted to each user with "
+    "the recommended settings, along the user's own keys, so that the truth is known and is like typing. "
+    "Fable gives short samples, essay long ones. Then the test is applied: to the model that is true, whose "
+    "p-values should be uniform, and to wrong ones, which should be rejected."
+)
+
+
+def calibrate(
+    texts: Sequence[Text],
+    n_surrogates: int,
+    n_second: int,
+    repeats: int,
+    seed: int,
+    parts: Parts,
+    n_jobs: int | None,
+    tell: Tell | None,
+) -> pd.DataFrame:
+    """Tests on data from fitted models: true hypotheses, `repeats` a user, then wrong ones."""
+    numbers: dict[str, Any] = {"n_surrogates": n_surrogates, "n_second": n_second, "repeats": repeats}
+    wanted = []
+    for text, model in product(texts, MODELS):
+        users = len(intervals_by_user(text.keystrokes))
+        shared: dict[str, Any] = {"models": (model,), "seed": seed, "n_jobs": n_jobs}
+        inputs = text_inputs(text, seed=seed, model=settings_told(model, "recommended"))
+        true = partial(calibration_rows, text.keystrokes, text.name, **numbers, **shared)
+        wrong = partial(power_rows, text.keystrokes, text.name, n_surrogates=FOR_POWER, **shared)
+        wanted.append(Part(f"true-{text.name}-{model}", inputs | numbers, users * repeats, true))
+        against = {"wrong": list(WRONG), "surrogates": FOR_POWER}
+        wanted.append(Part(f"wrong-{text.name}-{model}", inputs | against, users * len(WRONG), wrong))
+    return collect(wanted, parts, tell)
+
+
+def write_calibration(outputs: Outputs, tests: pd.DataFrame, facts: Mapping[str, Any]) -> list[Table]:
+    """Tables, figures and report on what the test is worth."""
+    outputs.frame(tests, "tests")
+    right = tests["hypothesis"] == "true"
+    size, power = calibration_table(tests[right]), power_table(tests[~right])
+    tables = [
+        plain_table(
+            "calibration",
+            "Where the model is right: is p uniform?",
+            "Size: share of p-values of at most 0.05, with its 95 % interval (Clopper and Pearson). "
+            "Distance: Kolmogorov and Smirnov's from uniform; by chance it is above the value beside it in "
+            "one case of twenty.",
+            size.assign(p=size["p"].map(P_NAMES)),
+            labels=3,
+        ),
+        plain_table(
+            "power",
+            "Where it is wrong: how often is it rejected?",
+            f"Share rejected at 0.05 with {FOR_POWER} surrogates, and 95 % interval of the one-sided share; "
+            "missed: the share of wrong models that passes the one-sided test. Data of two states with heavy "
+            "tails (log-t). Areas over ln x, except the normal's, over x.",
+            power,
+            labels=3,
+        ),
+    ]
+    for table in tables:
+        outputs.table(table)
+    figures = [
+        outputs.drawn(
+            partial(draw_calibration, tests[right]),
+            "calibration",
+            "p-values where the model is right, cumulative; a test that is calibrated stays in the grey band "
+            "in 95 % of cases.",
+            "Cumulative p-values by dataset and model with a diagonal.",
+        ),
+        outputs.drawn(
+            partial(draw_power, power),
+            "power",
+            "Share of wrong models that are rejected, with 95 % intervals.",
+            "Bars by dataset, model and wrong hypothesis.",
+        ),
+    ]
+    words = outputs.words([*size_words(size), power_words(power)])
+    sections = [Section("Size and power", words, tables, figures)]
+    outputs.report("How far the test can be trusted", [LEAD], sections, facts)
+    return tables
+
+
+def size_words(table: pd.DataFrame) -> list[str]:
+    """A sentence a model: what its p-values reject where they should not, and whether they are uniform."""
+    lines = []
+    for (dataset, model), own in table.groupby(["dataset", "model"], sort=False):
+        told = []
+        for row in own.to_dict("records"):
+            holds = row["size_low"] <= LEVEL <= row["size_high"]
+            even = row["ks_distance"] <= row["ks_by_chance"]
+            verdict = {
+                (True, True): "calibrated as far as can be seen",
+                (True, False): "of the right size, but not uniform",
+                (False, True): "not of the right size",
+                (False, False): "not calibrated",
+            }[holds, even]
+            told.append(
+                f"{P_NAMES[row['p']]} {verdict} (size {row['size']:.2f}, {row['size_low']:.2f} to "
+                f"{row['size_high']:.2f}; distance {row['ks_distance']:.2f}, {row['ks_by_chance']:.2f} by "
+                "chance)"
+            )
+        lines.append(f"{dataset_name(dataset)}, {detector_name(model)}: {'; '.join(told)}.")
+    return lines
+
+
+def power_words(table: pd.DataFrame) -> str:
+    """What is missed most and least, in a sentence."""
+    least, most = (table.iloc[int(place)] for place in (table["missed"].argmin(), table["missed"].argmax()))
+
+    def named(row: pd.Series) -> str:
+        return f"{row['hypothesis']} ({detector_name(row['model'])}, {dataset_name(row['dataset'])})"
+
+    found = int((table["one_sided"] >= 0.8).sum())
+    return (
+        f"Of {len(table)} kinds of wrong model the one-sided test finds {found} for four users of five or "
+        f"more. Found most often: {named(least)}, missed for {least['missed']:.0%}; least often: "
+        f"{named(most)}, missed for {most['missed']:.0%}."
+    )
