@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from keydyn.model import kernels
 from keydyn.model.estimation.densities import prepare_cells, relative_densities, relative_densities_two
 from keydyn.model.estimation.exponential import exponential
+from keydyn.model.estimation.logarithm import logarithm
 from keydyn.model.estimation.recursions import backward, forward
 from keydyn.model.estimation.tables import Density
 from keydyn.model.estimation.two_states import backward_two, forward_two
-from keydyn.model.logarithm import logarithm
 
 Floats = NDArray[np.float64]
 Parts = tuple[str, Any, Any, int]

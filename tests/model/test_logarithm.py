@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from keydyn.model.estimation.exponential import LEAST, exponential
-from keydyn.model.logarithm import logarithm
+from keydyn.model.estimation.logarithm import logarithm
 
 positive = st.floats(min_value=5e-324, max_value=sys.float_info.max)
 near_one = st.floats(min_value=0.5, max_value=2.0)

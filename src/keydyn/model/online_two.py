@@ -16,8 +16,8 @@ import numpy as np
 from keydyn.model.arrays import Floats, Integers, compiled
 from keydyn.model.densities import COEFFICIENTS, LOG_NORMAL, log_density
 from keydyn.model.estimation.exponential import exponential
+from keydyn.model.estimation.logarithm import logarithm
 from keydyn.model.kernels import COVERED
-from keydyn.model.logarithm import logarithm
 from keydyn.model.online_kernels import (
     COUNT,
     IN_LOGS,
