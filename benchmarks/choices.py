@@ -45,7 +45,7 @@ def main() -> None:
         choice = Choice(*make())
         print(f"  {choice.name}", file=sys.stderr, flush=True)
         before, after = compared(choice)
-        lines.append(f"| {choice.name} | {before:,.3g} | {after:,.3g} | {before / after:.1f} |")
+        lines.append(f"| {choice.name} | {shown(before)} | {shown(after)} | {before / after:.1f} |")
     lines += ["", "| loop | vector operations | of 512, 256, 128 bits | single operations |"]
     lines += ["| --- | ---: | ---: | ---: |"]
     for name, packed, scalar in vectorised():
@@ -54,6 +54,11 @@ def main() -> None:
     text = "\n".join(lines) + "\n"
     print(text)
     (out / "choices.md").write_text(text, encoding="utf-8")
+
+
+def shown(ns: float) -> str:
+    """To three figures, without an exponent."""
+    return f"{ns:,.0f}" if ns >= 100 else f"{ns:.3g}"
 
 
 def compared(choice: Choice) -> tuple[float, float]:
