@@ -13,8 +13,10 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from keydyn.model import training
+from keydyn.model.arrays import plain
 from keydyn.model.emissions import Family, families_of
 from keydyn.model.estimation import exchange
+from keydyn.model.estimation.shared_events import is_whole
 from keydyn.model.pohmm import POHMM
 from keydyn.model.result import FitResult
 from keydyn.model.sequences import Sequences
@@ -70,8 +72,7 @@ def same_events(pattern: POHMM, data: Sequence[Any]) -> list[list[int]]:
     for number, item in enumerate(data):
         if isinstance(item, Sequences):
             sequences = pattern._as_sequences(item, None, None)
-            whole = not np.isnan(sequences.X).any()
-            if whole and ((sequences.codes >= 0).all() or (sequences.codes < 0).all()):
+            if is_whole(plain(sequences.X), plain(sequences.codes)):
                 types = tuple(sequences.event_types.tolist())
                 key = (sequences.codes.tobytes(), sequences.offsets.tobytes(), types, sequences.n_features)
                 groups.setdefault(key, []).append(number)

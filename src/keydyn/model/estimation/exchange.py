@@ -56,25 +56,25 @@ def fit_each(
         np.array([len(item.event_types) for item in items]),
         rules,
     )
-    together = [float(own.sum()) for own in weights]
     return [
-        None if reason < 0 else _one_of(found, b, reason, items[b].event_types, together[b], *others)
-        for others in [(families, settings, rules)]
-        for b, reason in enumerate(found.reason.tolist())
+        _one_of(found, b, item.event_types, float(own.sum()), families, settings, rules)
+        for b, (item, own) in enumerate(zip(items, weights, strict=True))
     ]
 
 
 def _one_of(
     found: Fits,
     b: int,
-    reason: int,
     types: vocabulary.Types,
     n_sequences: float,
     families: list[Family],
     settings: Settings,
     rules: Rules,
 ) -> FitResult | None:
-    """The result of one of several fits, taken out of their arrays."""
+    """The result of one of several fits, taken out of their arrays; None if it has none."""
+    reason = int(found.reason[b])
+    if reason < 0:
+        return None
     (memory, number, floored, began), ends = found.places[b].tolist(), found.places[b + 1].tolist()
     n_seen, n_pairs = int(found.n_seen[b]), int(found.n_pairs[b])
     m = max(n_seen, 1)

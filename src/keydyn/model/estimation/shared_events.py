@@ -42,6 +42,17 @@ class Outcomes(NamedTuple):
 
 
 @compiled
+def is_whole(X: Floats, codes: Integers) -> bool:
+    """Whether every value is there, and all events have a type or none has."""
+    missing, without = 0, 0
+    for value in X.ravel():
+        missing += value != value
+    for code in codes:
+        without += code < 0
+    return missing == 0 and (without == 0 or without == len(codes))
+
+
+@compiled
 def fit_shared(X: Floats, offsets: Integers, weights: Floats, like: Prepared, rules: Rules) -> Outcomes:
     """Fits from data alone of models to `X` (B, N, K); `like` is the first of them, prepared."""
     n_models, n_events, n_features = X.shape
