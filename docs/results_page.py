@@ -102,8 +102,8 @@ def page(out: Path) -> str:
         parts.append(f"## {title}\n\n{told}\n")
         if (folder / "words.md").exists():
             parts.append((folder / "words.md").read_text(encoding="utf-8"))
-        for path in there(folder / "tables" / f"{name}.md" for name in tables):
-            parts.append(path.read_text(encoding="utf-8"))
+        written = there(folder / "tables" / f"{name}.md" for name in tables)
+        parts += [path.read_text(encoding="utf-8") for path in written]
         for path in there(folder / "figures" / f"{name}.png" for name in figures):
             FIGURES.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, FIGURES / path.name)
