@@ -21,7 +21,7 @@ from kernel_choices import KERNEL_CHOICES
 from model_choices import MODEL_CHOICES
 
 from keydyn.model import online_two
-from keydyn.model.estimation import lanes, shared_events
+from keydyn.model.estimation import lane_updates, lanes, shared_events
 
 REPEATS = 15
 ARITHMETIC = re.compile(r"^\s*v?(?:add|sub|mul|div|min|max|fn?m(?:add|sub)\d*)(pd|sd)\s+(.*)$")
@@ -45,7 +45,7 @@ def main() -> None:
         choice = Choice(*make())
         print(f"  {choice.name}", file=sys.stderr, flush=True)
         before, after = compared(choice)
-        lines.append(f"| {choice.name} | {before:,.3g} | {after:,.3g} | {before / after:.1f} |")
+        lines.append(f"| {choice.name} | {shown(before)} | {shown(after)} | {before / after:.1f} |")
     lines += ["", "| loop | vector operations | of 512, 256, 128 bits | single operations |"]
     lines += ["| --- | ---: | ---: | ---: |"]
     for name, packed, scalar in vectorised():
@@ -54,6 +54,11 @@ def main() -> None:
     text = "\n".join(lines) + "\n"
     print(text)
     (out / "choices.md").write_text(text, encoding="utf-8")
+
+
+def shown(ns: float) -> str:
+    """To three figures, without an exponent."""
+    return f"{ns:,.0f}" if ns >= 100 else f"{ns:.3g}"
 
 
 def compared(choice: Choice) -> tuple[float, float]:
@@ -75,7 +80,7 @@ def vectorised() -> list[tuple[str, dict[str, int], int]]:
     it calls, which come after it.
     """
     found = []
-    for module in (shared_events, online_two, lanes):
+    for module in (shared_events, online_two, lanes, lane_updates):
         for name, loop in vars(module).items():
             own = getattr(loop, "py_func", None)
             if own is None or own.__module__ != module.__name__ or not loop.signatures:

@@ -18,13 +18,15 @@ from typing import Any
 
 Run = Callable[[], Any]
 STATUS = Path("/proc/self/status")
+# Seconds of repeats that are enough, and so many are in any case.
+ENOUGH, MOST = 1.0, 101
 
 
 def measured(run: Run, count: float | Callable[[Any], float], repeats: int = 5) -> dict[str, float]:
     """Median processor time of a run over `count`, in ns; the first call's extra seconds; peak memory in MB.
 
-    `count` may be a function of the run's result. Memory is what the run took at its largest beyond what was
-    there before it.
+    `count` may be a function of the run's result. What is soon done is repeated more often, for a second.
+    Memory is what the run took at its largest beyond what was there before it.
     """
     began = time.perf_counter()
     result = run()
@@ -33,7 +35,7 @@ def measured(run: Run, count: float | Callable[[Any], float], repeats: int = 5) 
     del result
     before = forget_peak()
     times, walls = [], []
-    for _ in range(repeats):
+    while len(times) < repeats or (sum(times) < ENOUGH and len(times) < MOST):
         wall, began = time.perf_counter(), time.process_time()
         run()
         times.append(time.process_time() - began)

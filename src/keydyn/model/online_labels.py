@@ -52,15 +52,24 @@ class Labels:
         return found[codes]
 
     def _of_texts(self, labels: Any) -> Integers | None:
-        """The code of each label, if all are texts."""
+        """The code of each label, if all are texts, or known ones and missing."""
         if self._texts is None:
             # Made when it is first needed: a single stream never does.
             self._texts = TextCodes(self._types, self.unseen)
         if isinstance(labels, list):
-            return self._texts.of_list(labels)
+            found = self._texts.of_list(labels)
+            return self._of_known(labels) if found is None else found
         if labels.dtype.kind == "U":
             return self._texts.of_array(labels)
-        return self._texts.of_list(labels.tolist()) if labels.dtype == object else None
+        return self._of_texts(labels.tolist()) if labels.dtype == object else None
+
+    def _of_known(self, labels: list[Any]) -> Integers | None:
+        places = self._places | {None: self.missing}
+        try:
+            return np.fromiter(map(places.get, labels), np.int64, len(labels))
+        except TypeError:
+            # A label that is not known has no place, and one that cannot be a key is none.
+            return None
 
     def check(self, codes: Any, n: int, what: str) -> Integers:
         """Codes that the caller gives: one for each of n streams or sessions (`what`), from `encode`."""

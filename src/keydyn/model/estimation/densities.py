@@ -38,7 +38,7 @@ def prepare_cells(loc: Floats, scale: Floats, df: Floats, cells: Floats) -> None
             for j in range(n_states):
                 cells[k, row, LOC, j] = loc[k, row, j]
                 cells[k, row, INVERSE, j] = 1.0 / scale[k, row, j]
-                cells[k, row, HEIGHT, j] = height - math.log(scale[k, row, j])
+                cells[k, row, HEIGHT, j] = height - logarithm(scale[k, row, j])
 
 
 @compiled

@@ -43,26 +43,59 @@ def sum_first_occurrences(events: Events, sums: Sums, states: Floats) -> None:
 @inlined
 def sum_moments(events: Events, df: Floats, states: Floats, cells: Floats, sums: Sums) -> None:
     """Weight, mean and squared deviations of each feature by type and state, in two passes."""
-    for k in range(len(df)):
-        sums.mass[k] = 0.0
-        sums.mean[k] = 0.0
-        sums.square[k] = 0.0
-        if math.isinf(df[k]):
-            if states.shape[1] == 2:
-                first_moments_two(k, events, states, sums)
-            else:
+    sums.mean[:] = 0.0
+    sums.square[:] = 0.0
+    if states.shape[1] == 2 and is_plain(df, events.x):
+        moments_two(events, states, sums)
+    else:
+        for k in range(len(df)):
+            sums.mass[k] = 0.0
+            if math.isinf(df[k]):
                 first_moments(k, events, states, sums)
-            divide(sums.mass[k], sums.mean[k])
-            if states.shape[1] == 2:
-                second_moments_two(k, events, states, sums)
-            else:
+                divide(sums.mass[k], sums.mean[k])
                 second_moments(k, events, states, sums)
-        else:
-            sums.precision[k] = 0.0
-            sums.log_precision[k] = 0.0
-            precise_first_moments(k, events, df[k], states, cells, sums)
-            divide(sums.precision[k], sums.mean[k])
-            precise_second_moments(k, events, df[k], states, cells, sums)
+            else:
+                sums.precision[k] = 0.0
+                sums.log_precision[k] = 0.0
+                precise_first_moments(k, events, df[k], states, cells, sums)
+                divide(sums.precision[k], sums.mean[k])
+                precise_second_moments(k, events, df[k], states, cells, sums)
+
+
+@compiled
+def is_plain(df: Floats, x: Floats) -> bool:
+    """Whether all features are normal and no value is missing."""
+    whole = True
+    for k in range(len(df)):
+        whole = whole and math.isinf(df[k])
+    missing = 0
+    for value in x.ravel():
+        missing += value != value
+    return whole and missing == 0
+
+
+@compiled
+def moments_two(events: Events, states: Floats, sums: Sums) -> None:
+    """Moments of two states and normal features without a gap.
+
+    Every event has all its values, so that a feature's weights are those of the states.
+    """
+    n_features, n_types, _ = sums.mass.shape
+    for k in range(n_features):
+        for n in range(len(events.codes)):
+            code, value = events.codes[n], events.x[n, k]
+            if code < n_types:
+                sums.mean[k, code, 0] += states[n, 0] * value
+                sums.mean[k, code, 1] += states[n, 1] * value
+        for row in range(n_types):
+            sums.mass[k, row, 0], sums.mass[k, row, 1] = sums.occupancy[row, 0], sums.occupancy[row, 1]
+        divide(sums.mass[k], sums.mean[k])
+        for n in range(len(events.codes)):
+            code, value = events.codes[n], events.x[n, k]
+            if code < n_types:
+                deviation0, deviation1 = value - sums.mean[k, code, 0], value - sums.mean[k, code, 1]
+                sums.square[k, code, 0] += states[n, 0] * deviation0 * deviation0
+                sums.square[k, code, 1] += states[n, 1] * deviation1 * deviation1
 
 
 @compiled
@@ -87,19 +120,6 @@ def first_moments(k: int, events: Events, states: Floats, sums: Sums) -> None:
 
 
 @compiled
-def first_moments_two(k: int, events: Events, states: Floats, sums: Sums) -> None:
-    """The same for two states."""
-    n_types = len(sums.occupancy)
-    for n in range(len(events.codes)):
-        code, value = events.codes[n], events.x[n, k]
-        if code < n_types and value == value:
-            sums.mass[k, code, 0] += states[n, 0]
-            sums.mass[k, code, 1] += states[n, 1]
-            sums.mean[k, code, 0] += states[n, 0] * value
-            sums.mean[k, code, 1] += states[n, 1] * value
-
-
-@compiled
 def second_moments(k: int, events: Events, states: Floats, sums: Sums) -> None:
     """Σγ(x − mean)²."""
     n_types, n_states = sums.occupancy.shape
@@ -109,18 +129,6 @@ def second_moments(k: int, events: Events, states: Floats, sums: Sums) -> None:
             for j in range(n_states):
                 deviation = value - sums.mean[k, code, j]
                 sums.square[k, code, j] += states[n, j] * deviation * deviation
-
-
-@compiled
-def second_moments_two(k: int, events: Events, states: Floats, sums: Sums) -> None:
-    """The same for two states."""
-    n_types = len(sums.occupancy)
-    for n in range(len(events.codes)):
-        code, value = events.codes[n], events.x[n, k]
-        if code < n_types and value == value:
-            deviation0, deviation1 = value - sums.mean[k, code, 0], value - sums.mean[k, code, 1]
-            sums.square[k, code, 0] += states[n, 0] * deviation0 * deviation0
-            sums.square[k, code, 1] += states[n, 1] * deviation1 * deviation1
 
 
 @compiled

@@ -112,20 +112,22 @@ def numbered(keys: Integers, numbers: Integers) -> Integers:
     size = 16
     while size < 2 * len(keys):
         size *= 2
-    table = np.full(size, -1)
+    # A key and its number side by side: one look into memory finds both.
+    table = np.full((size, 2), -1)
     distinct = np.empty(len(keys), dtype=np.int64)
     count = 0
     for n in range(len(keys)):
-        if keys[n] < 0:
+        key = keys[n]
+        if key < 0:
             continue
-        place = (keys[n] * SCATTER >> 20) & (size - 1)
-        while table[place] >= 0 and distinct[table[place]] != keys[n]:
+        place = (key * SCATTER >> 20) & (size - 1)
+        while table[place, 0] != key and table[place, 0] >= 0:
             place = (place + 1) & (size - 1)
-        if table[place] < 0:
-            table[place] = count
-            distinct[count] = keys[n]
+        if table[place, 0] < 0:
+            table[place, 0], table[place, 1] = key, count
+            distinct[count] = key
             count += 1
-        numbers[n] = table[place]
+        numbers[n] = table[place, 1]
     shorter = np.empty(count, dtype=np.int64)
     for row in range(count):
         shorter[row] = distinct[row]

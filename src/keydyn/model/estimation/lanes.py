@@ -263,7 +263,7 @@ def _first_occurrences(events: Events, states: Floats, sums: Floats) -> None:
 
 @compiled
 def _first_moments(first: int, last: int, codes: Integers, df: Floats, lanes: Lanes) -> None:
-    """`first_moments_two` of one sequence, or `precise_first_moments`."""
+    """`first_moments` of one sequence, or `precise_first_moments`."""
     x, states, cells, mass, total = lanes.x, lanes.states, lanes.cells, lanes.mass, lanes.mean
     for n in range(first, last):
         code = codes[n]
@@ -305,7 +305,7 @@ def _divide(df: Floats, lanes: Lanes) -> None:
 
 @compiled
 def _second_moments(codes: Integers, df: Floats, lanes: Lanes) -> None:
-    """`second_moments_two` of all sequences, or `precise_second_moments`."""
+    """`second_moments` of all sequences, or `precise_second_moments`."""
     x, states, cells, mean, square = lanes.x, lanes.states, lanes.cells, lanes.mean, lanes.square
     square[:] = 0.0
     for n in range(len(codes)):

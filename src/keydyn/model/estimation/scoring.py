@@ -55,8 +55,13 @@ def score(
     `place` is the model's code of each type in the source, m for one that it does not know, and m last, for
     events without a type.
     """
-    n_sequences = len(offsets) - 1
+    n_sequences, n_codes = len(offsets) - 1, len(model.tables.from_type) + 1
     scores = np.empty(len(source) if of_events else n_sequences)
+    # Where pairs are few and events many, a row for each possible pair saves looking for those that occur.
+    any_pair = np.empty((0, 0, 0))
+    if n_codes * n_codes <= len(source) // 4:
+        every = np.arange(n_codes * n_codes)
+        any_pair = step_tables(every // n_codes, every % n_codes, model)
     first = 0
     while first < n_sequences:
         last = first + 1
@@ -64,7 +69,7 @@ def score(
             last += 1
         begin, end = offsets[first], offsets[last]
         own = offsets[first : last + 1] - begin
-        found = score_some(X[begin:end], source[begin:end], own, place, model, log_floor, of_events)
+        found = score_some(X[begin:end], source[begin:end], own, place, model, any_pair, log_floor, of_events)
         if of_events:
             scores[begin:end] = found
         else:
@@ -80,16 +85,23 @@ def score_some(
     offsets: Integers,
     place: Integers,
     model: Finished,
+    any_pair: Floats,
     log_floor: float,
     of_events: bool,
 ) -> Floats:
-    """The same of a part of the sequences."""
+    """The same of a part of the sequences; `any_pair` has a[i, j | ψ, ω] of all pairs, or nothing."""
     n_types, n_states, _ = model.tables.from_type.shape
     codes = np.empty(len(source), dtype=np.int64)
     for n in range(len(source)):
         codes[n] = place[source[n]]
-    pairs, steps, _, _ = index_steps(codes, offsets, n_types)
-    transmat = step_tables(pairs[0], pairs[1], model)
+    transmat = any_pair
+    if len(any_pair):
+        steps = np.zeros(len(codes), dtype=np.int64)
+        for n in range(1, len(codes)):
+            steps[n] = codes[n - 1] * (n_types + 1) + codes[n]
+    else:
+        pairs, steps, _, _ = index_steps(codes, offsets, n_types)
+        transmat = step_tables(pairs[0], pairs[1], model)
     own = model.tables
     tables = Tables(
         own.startprob, transmat, own.loc, own.scale, own.from_type, own.to_type, own.of_all, own.floored
@@ -107,7 +119,7 @@ def score_some(
     return scratch.largest if of_events else scratch.scores
 
 
-@inlined
+@compiled
 def step_tables(before: Integers, after: Integers, model: Finished) -> Floats:
     """a[i, j | ψ, ω] of any pairs: as listed, smoothed if never seen, marginal where a type is unknown."""
     own = model.tables
