@@ -72,4 +72,4 @@ def _draw_measure(axes: Axes, own: pd.DataFrame, measure: str) -> None:
     outside = int(np.sum((rest < low - edge) | (rest > high + edge)))
     if outside:
         note = f"{outside} of {len(rest)} not smoothed lie outside"
-        axes.text(0.02, 0.02, note, transform=axes.transAxes, fontsize=7.5, color=GREY)
+        axes.text(0.5, 0.02, note, transform=axes.transAxes, ha="center", fontsize=7.5, color=GREY)
