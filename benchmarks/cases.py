@@ -15,7 +15,7 @@ from peers import PEERS, our_hmm
 from population_stream import population_stream
 
 from keydyn import Sequences
-from keydyn.engine import mapped
+from keydyn.model.many import score_many
 
 # Slow libraries do fewer iterations: time is per iteration anyway.
 PEER_ITERATIONS = {"hmmlearn": 2, "hmmlearn scaling": 4, "dynamax": workloads.ITERATIONS}
@@ -78,7 +78,7 @@ def score_population() -> Numbers:
     """300 samples of 50 events under each of 200 models."""
     models = workloads.run_c([workloads.simulated([11] * 20, seed=k) for k in range(200)])
     samples = workloads.simulated([50] * 300, seed=999)
-    score = lambda n_jobs: mapped(lambda m: m.score_sequences(samples), models, n_jobs=n_jobs)  # noqa: E731
+    score = lambda n_jobs: score_many(models, samples, n_jobs)  # noqa: E731
     numbers: Numbers = measured(lambda: score(1), samples.n_events * len(models), repeats=3)
     numbers["two_threads"] = speed_up(score, repeats=3)
     return numbers

@@ -7,13 +7,12 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from keydyn.model.arrays import Floats
-from keydyn.model.many import fit_many
+from keydyn.model.many import fit_many, score_many
 from keydyn.model.pohmm import POHMM
 from keydyn.model.sequences import as_sequences, check_weights
 
@@ -71,10 +70,7 @@ class POHMMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """ln P(x | Ω, class) of each sequence under each class's model, (S, C)."""
         check_is_fitted(self)
         sequences = as_sequences(X, events, lengths)
-        scores = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(model.score_sequences)(sequences) for model in self.models_
-        )
-        return np.stack(scores, axis=1)
+        return score_many(self.models_, sequences, self.n_jobs).T
 
     def predict_log_proba(self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None) -> Floats:
         """ln P(class | x, Ω) of each sequence, (S, C)."""

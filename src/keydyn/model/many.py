@@ -5,15 +5,16 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import effective_n_jobs
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from keydyn.model import training
-from keydyn.model.arrays import plain
+from keydyn.model.arrays import Floats, plain
 from keydyn.model.emissions import Family, families_of
 from keydyn.model.estimation import exchange
 from keydyn.model.estimation.shared_events import is_whole
@@ -21,6 +22,7 @@ from keydyn.model.pohmm import POHMM
 from keydyn.model.result import FitResult
 from keydyn.model.sequences import Sequences
 from keydyn.model.settings import Settings
+from keydyn.model.threads import done_in_threads
 
 Model = TypeVar("Model", bound=POHMM)
 
@@ -50,18 +52,28 @@ def fit_many(
     alone = sorted(set(range(len(data))).difference(*groups))
     shared = [group[first : first + TOGETHER] for group in groups for first in range(0, len(group), TOGETHER)]
     work = [
-        *(delayed(_fit_shared)(pattern, data, some) for some in shared),
+        *(partial(_fit_shared, pattern, data, some) for some in shared),
         *(
-            delayed(_fit_some)(pattern, data, weights, [alone[k] for k in some])
+            partial(_fit_some, pattern, data, weights, [alone[k] for k in some])
             for some in parts(len(alone), n_jobs)
         ),
     ]
     fitted: list[Any] = [None] * len(data)
-    for numbers, models in Parallel(n_jobs=n_jobs, prefer="threads")(work):
+    for numbers, models in done_in_threads(work, n_jobs):
         for number, one in zip(numbers, models, strict=True):
             fitted[number] = one
     _warn_of_those_not_converged(pattern, fitted)
     return fitted
+
+
+def score_many(models: Sequence[POHMM], data: Sequences | Any, n_jobs: int | None = None) -> Floats:
+    """ln P(x | Ω) of the same sequences under each model, a row each; `n_jobs` as in `fit_many`."""
+
+    def scored(some: range) -> Floats:
+        return np.stack([models[k].score_sequences(data) for k in some])
+
+    work = [partial(scored, some) for some in parts(len(models), n_jobs)]
+    return np.concatenate(done_in_threads(work, n_jobs))
 
 
 def same_events(pattern: POHMM, data: Sequence[Any]) -> list[list[int]]:

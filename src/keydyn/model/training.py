@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -52,6 +53,8 @@ def training_data(
 
 def weighted(sequences: Sequences, sample_weight: ArrayLike | None) -> tuple[Sequences, Floats]:
     """Sequences and their weights, those of weight zero left out."""
+    if sample_weight is None:
+        return sequences, np.ones(len(sequences))
     weights = check_weights(sample_weight, len(sequences))
     if (weights == 0).any():
         return sequences[weights > 0], weights[weights > 0]
@@ -89,8 +92,7 @@ def check_unchanged(current: Parameters, settings: Settings, families: list[Fami
 
 def check_domain(sequences: Sequences, families: list[Family]) -> None:
     """`ValueError` naming the first value that its feature's family cannot emit."""
-    lowest, highest = [family.lowest for family in families], [family.highest for family in families]
-    row, k = first_outside(sequences.X, np.array(lowest), np.array(highest))
+    row, k = first_outside(sequences.X, *_bounds(tuple(families)))
     for place, family in enumerate(families):
         # A family with a rule of its own, such as whole numbers.
         if row < 0 and type(family).outside is not Family.outside:
@@ -101,6 +103,12 @@ def check_domain(sequences: Sequences, families: list[Family]) -> None:
             f"{sequences.place(row, k)}: {sequences.X[row, k]} is no value of a {families[k].name} emission, "
             f"which is {families[k].domain}"
         )
+
+
+@lru_cache(maxsize=64)
+def _bounds(families: tuple[Family, ...]) -> tuple[Floats, Floats]:
+    """The least and the largest value of each feature."""
+    return np.array([family.lowest for family in families]), np.array([family.highest for family in families])
 
 
 def check_values_present(sequences: Sequences) -> None:

@@ -38,7 +38,7 @@ class Lanes(NamedTuple):
     loc, scale : (K, m + 1, 2, L); min_scale : (K, L); floored : (K, m, 2, L) 1 where the floor acted
     from_type, to_type : (m, 4, L); of_all : (4, L)
     cells : (m, K, 6, L) location, 1 / scale and ln f at the location of both states
-    ratio, largest : (N, L) as in `Scratch`; states : (N, 2, L) α, then γ
+    ratio, largest : (n, L) as in `Scratch`, of one sequence; states : (N, 2, L) α, then γ
     start_sums : (m + 1, 2, L), the last row of all types; first_occurrence, mass : (m, 2, L)
     transitions : (P, 4, L); mean, square, precision : (m, K, 2, L), the last of the t families only
     log_likelihood, worst, total : (L,)
@@ -71,7 +71,7 @@ class Lanes(NamedTuple):
 
 
 @compiled
-def new_lanes(n_events: int, n_features: int, n_types: int, n_pairs: int) -> Lanes:
+def new_lanes(n_events: int, longest: int, n_features: int, n_types: int, n_pairs: int) -> Lanes:
     """Room for all lanes; a lane without a model computes on ones."""
     return Lanes(
         np.ones((n_events, n_features, LANES)),
@@ -85,8 +85,8 @@ def new_lanes(n_events: int, n_features: int, n_types: int, n_pairs: int) -> Lan
         np.empty((n_types, 4, LANES)),
         np.empty((4, LANES)),
         np.empty((n_types, n_features, 6, LANES)),
-        np.empty((n_events, LANES)),
-        np.empty((n_events, LANES)),
+        np.empty((longest, LANES)),
+        np.empty((longest, LANES)),
         np.empty((n_events, 2, LANES)),
         np.empty((n_types + 1, 2, LANES)),
         np.empty((n_types, 2, LANES)),
@@ -141,8 +141,8 @@ def _densities_in_lanes(
     for n in range(first, last):
         code = codes[n]
         for lane in range(LANES):
-            ratio[n, lane] = 0.0
-            largest[n, lane] = 0.0
+            ratio[n - first, lane] = 0.0
+            largest[n - first, lane] = 0.0
         for k in range(n_features):
             on_log_scale, df = family.log_scale[k], family.df[k]
             if math.isinf(df):
@@ -154,8 +154,8 @@ def _densities_in_lanes(
                     density0 = cells[code, k, HEIGHT0, lane] - 0.5 * standard0 * standard0 - log_x
                     density1 = cells[code, k, HEIGHT1, lane] - 0.5 * standard1 * standard1 - log_x
                     density0, density1 = max(density0, family.log_floor), max(density1, family.log_floor)
-                    largest[n, lane] += density0
-                    ratio[n, lane] += density1 - density0
+                    largest[n - first, lane] += density0
+                    ratio[n - first, lane] += density1 - density0
             else:
                 power, inverse_df = 0.5 * (df + 1.0), 1.0 / df
                 for lane in range(LANES):
@@ -167,13 +167,13 @@ def _densities_in_lanes(
                     log_x = on_log_scale * value
                     density0 = max(cells[code, k, HEIGHT0, lane] - fall0 - log_x, family.log_floor)
                     density1 = max(cells[code, k, HEIGHT1, lane] - fall1 - log_x, family.log_floor)
-                    largest[n, lane] += density0
-                    ratio[n, lane] += density1 - density0
+                    largest[n - first, lane] += density0
+                    ratio[n - first, lane] += density1 - density0
         for lane in range(LANES):
-            gap = ratio[n, lane]
-            largest[n, lane] += max(gap, 0.0)
+            gap = ratio[n - first, lane]
+            largest[n - first, lane] += max(gap, 0.0)
             smaller = exponential(-abs(gap))
-            ratio[n, lane] = smaller if gap > 0.0 else -smaller
+            ratio[n - first, lane] = smaller if gap > 0.0 else -smaller
 
 
 # A product and a sum may be rounded once instead of twice; no NaN or infinity depends on that.
@@ -186,7 +186,7 @@ def _forward(first: int, last: int, events: Events, lanes: Lanes) -> None:
     ratio, states, transmat, worst = lanes.ratio, lanes.states, lanes.transmat, lanes.worst
     start, code = lanes.start, events.codes[first]
     for lane in range(LANES):
-        smaller = ratio[first, lane]
+        smaller = ratio[0, lane]
         states[first, 0, lane] = start[code, 0, lane] * (smaller if smaller > 0.0 else 1.0)
         states[first, 1, lane] = start[code, 1, lane] * (1.0 if smaller > 0.0 else -smaller)
     for n in range(first + 1, last):
@@ -194,7 +194,7 @@ def _forward(first: int, last: int, events: Events, lanes: Lanes) -> None:
         if (n - first) % RESCALE_EVERY == 0:
             _rescale(n - 1, lanes.log_likelihood, states, worst)
         for lane in range(LANES):
-            smaller = ratio[n, lane]
+            smaller = ratio[n - first, lane]
             alpha0, alpha1 = states[n - 1, 0, lane], states[n - 1, 1, lane]
             before0 = alpha0 * transmat[step, 0, lane] + alpha1 * transmat[step, 2, lane]
             before1 = alpha0 * transmat[step, 1, lane] + alpha1 * transmat[step, 3, lane]
@@ -204,7 +204,7 @@ def _forward(first: int, last: int, events: Events, lanes: Lanes) -> None:
     _rescale(last - 1, lanes.log_likelihood, states, worst)
     for n in range(first, last):
         for lane in range(LANES):
-            lanes.log_likelihood[lane] += lanes.largest[n, lane]
+            lanes.log_likelihood[lane] += lanes.largest[n - first, lane]
 
 
 @compiled

@@ -63,7 +63,10 @@ def fit_shared(X: Floats, offsets: Integers, weights: Floats, like: Prepared, ru
     reason, n_iter = np.full(n_models, GOES_ON), np.zeros(n_models, dtype=np.int64)
     log_likelihood = np.full(n_models, math.nan)
     history = np.empty((n_models, min(rules.max_iter, 64)))
-    lanes = new_lanes(n_events, n_features, n_types, n_pairs)
+    longest = 0
+    for s in range(len(weights)):
+        longest = max(longest, offsets[s + 1] - offsets[s])
+    lanes = new_lanes(n_events, longest, n_features, n_types, n_pairs)
     events = Events(like.codes, offsets, like.steps, weights, like.x, like.first_seen)
     basis = carve(like.memory, shape, like.pairs[0], like.pairs[1], floored[0]).basis
     states = np.empty((n_events, 2))

@@ -1,0 +1,45 @@
+"""Threads that stay."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+from keydyn import POHMM, Sequences, fit_many
+from keydyn.model.many import score_many
+from keydyn.model.threads import done_in_threads
+
+
+def test_results_come_in_order_from_the_same_threads():
+    """Two calls use the same threads, and not the caller's; with one job it is the caller's own."""
+    meet = threading.Barrier(2, timeout=30)
+
+    def who():
+        meet.wait()
+        return threading.get_ident()
+
+    first = set(done_in_threads([who, who], 2))
+    assert first == set(done_in_threads([who, who], 2))
+    assert threading.get_ident() not in first
+    assert len(first) == 2
+    assert done_in_threads([threading.get_ident] * 3, None) == [threading.get_ident()] * 3
+    assert done_in_threads([lambda k=k: k for k in range(50)], 2) == list(range(50))
+    assert done_in_threads([], 2) == []
+
+
+def test_an_error_comes_through_and_threads_go_on():
+    with pytest.raises(ZeroDivisionError):
+        done_in_threads([lambda: 1 // 0, lambda: 1], 2)
+    assert done_in_threads([lambda: 1, lambda: 2], 2) == [1, 2]
+
+
+def test_scores_under_many_models():
+    """A row a model, whatever the number of threads."""
+    rng = np.random.default_rng(0)
+    data = [Sequences.from_arrays(rng.lognormal(5, 1, (20, 1)), list("ab") * 10, [10, 10]) for _ in range(5)]
+    models = fit_many(POHMM(tol=1.0), data)
+    expected = [[model.score_sequences(data[0])[s] for s in range(2)] for model in models]
+    for n_jobs in (None, 1, 2, -1):
+        np.testing.assert_array_equal(score_many(models, data[0], n_jobs), expected)
