@@ -3,7 +3,7 @@
 α is not normalised at each step, only kept in range: γ and ξ are ratios in which its scale cancels, and a
 logarithm is taken where a sequence ends or where α has become small. Backward there is no β: given the state
 that follows, the state before it has the probabilities α[i] a[i, j] / Σ α[i] a[i, j], so that γ goes back
-from the end without any density and without underflow of its own (docs/decisions/0017).
+from the end without any density and without underflow of its own (docs/decisions/0024).
 
 Forward says NaN where a probability that may matter could have been lost. `keydyn.model.kernels` then does
 the sequence the careful way.
