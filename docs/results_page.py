@@ -20,8 +20,8 @@ Measured by `keydyn study …` on the paper's five datasets; `make results` runs
 page anew from the tables that they leave. Figures of the paper are labelled as published, everything else was
 measured here. Each study's own folder has more: error rates in ISO's vocabulary with confidence intervals,
 every score, and a report. Times are by the clock on two cores, compiling (once a machine) not included; other
-work may have run beside. A study that went on after an interruption tells the time since then, as calibration and
-model choice do here.
+work may have run beside. A study that went on after an interruption tells the time since then, as
+calibration and model choice do here.
 
 The example of continuous verification is the first sample of the first essay user: impostors are found after
 81 keys on average, as in the paper's own example.
