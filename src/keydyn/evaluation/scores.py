@@ -117,7 +117,8 @@ class Scores:
         owners, references = pd.unique(frame["user"]), pd.unique(frame["reference"])
         seen = pd.unique(np.concatenate([np.asarray(owners), np.asarray(references)]))
         users = seen[np.isin(seen, np.asarray(references))]
-        template = pd.Categorical(frame["reference"], categories=users).codes
+        reference = frame["reference"].astype("category").cat.remove_unused_categories()
+        template = reference.cat.set_categories(users).cat.codes.to_numpy()
         first = np.unique(query, return_index=True)[1]
         raw = np.full((len(first), len(users)), np.nan)
         trials = np.zeros(raw.shape, dtype=bool)
