@@ -43,3 +43,4 @@ def test_scores_under_many_models():
     expected = [[model.score_sequences(data[0])[s] for s in range(2)] for model in models]
     for n_jobs in (None, 1, 2, -1):
         np.testing.assert_array_equal(score_many(models, data[0], n_jobs), expected)
+    assert score_many([], data[0]).shape == (0, 2)

@@ -20,7 +20,7 @@ from keydyn.model.estimation import exchange
 from keydyn.model.estimation.shared_events import is_whole
 from keydyn.model.pohmm import POHMM
 from keydyn.model.result import FitResult
-from keydyn.model.sequences import Sequences
+from keydyn.model.sequences import Sequences, as_sequences
 from keydyn.model.settings import Settings
 from keydyn.model.threads import done_in_threads
 
@@ -68,12 +68,13 @@ def fit_many(
 
 def score_many(models: Sequence[POHMM], data: Sequences | Any, n_jobs: int | None = None) -> Floats:
     """ln P(x | Ω) of the same sequences under each model, a row each; `n_jobs` as in `fit_many`."""
+    sequences = as_sequences(data)
 
     def scored(some: range) -> Floats:
-        return np.stack([models[k].score_sequences(data) for k in some])
+        return np.stack([models[k].score_sequences(sequences) for k in some])
 
     work = [partial(scored, some) for some in parts(len(models), n_jobs)]
-    return np.concatenate(done_in_threads(work, n_jobs))
+    return np.concatenate([np.empty((0, len(sequences))), *done_in_threads(work, n_jobs)])
 
 
 def same_events(pattern: POHMM, data: Sequence[Any]) -> list[list[int]]:

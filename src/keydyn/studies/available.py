@@ -3,28 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from os import PathLike
 from typing import TypeVar
 
 Recordings = TypeVar("Recordings")
 
 
 def those_here(
-    names: Sequence[str], usual: Sequence[str], load: Callable[[str], Recordings], instead: str, told: str
+    names: Sequence[str],
+    usual: Sequence[str],
+    load: Callable[[str, str | PathLike[str] | None], Recordings],
+    data: str | PathLike[str] | None,
+    instead: str,
+    told: str,
 ) -> tuple[list[Recordings], list[str]]:
-    """The recordings, and what to tell about those that are not here.
+    """The recordings, loaded from `data`, and what to tell about those that are not here.
 
     Without names all of the `usual` ones that are here; where none is, `instead`, and `told` says so. What
-    was named must be here.
+    was named must be here, and a folder that was named must have something.
     """
     if names:
-        return [load(name) for name in dict.fromkeys(names)], []
+        return [load(name, data) for name in dict.fromkeys(names)], []
     found, messages = [], []
     for name in usual:
         try:
-            found.append(load(name))
+            found.append(load(name, data))
         except FileNotFoundError as error:
             messages.append(str(error))
+    if not found and data is not None:
+        raise FileNotFoundError(messages[0])
     if not found:
         messages.append(told)
-        found.append(load(instead))
+        found.append(load(instead, None))
     return found, messages

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from hashlib import sha256
 from os import PathLike
 
@@ -73,4 +73,4 @@ def rows_here(
     Without names all that are here; where none is, simulated typists. A row that was named must be here.
     """
     told = "No dataset is here: simulated typists take their place, whose figures say nothing of people."
-    return those_here(names, DATASETS, partial(load_row, data=data), SIMULATED, told)
+    return those_here(names, DATASETS, load_row, data, SIMULATED, told)

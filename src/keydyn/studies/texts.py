@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from os import PathLike
 
 import pandas as pd
@@ -42,4 +41,4 @@ def texts_here(
 ) -> tuple[list[Text], list[str]]:
     """The texts to study, and what to tell about those that are not here; simulated ones where none is."""
     told = "No long text is here: simulated typists take their place."
-    return those_here(names, NAMES, partial(load_text, data=data), SIMULATED, told)
+    return those_here(names, NAMES, load_text, data, SIMULATED, told)

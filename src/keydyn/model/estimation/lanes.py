@@ -1,7 +1,7 @@
 """The expectation step of many models at once, compiled: models are the lanes of the vector instructions.
 
 The models share their event sequences, so that at every event all of them look up the same rows. Two states,
-no value missing, every type known. The last axis of every array is the lane.
+no value missing, every type known, every sequence of weight one. The last axis of every array is the lane.
 
 The steps are those of `two_states` and `gathering`. What could underflow is not sorted out here: `worst` has
 the smallest probability of each lane that something is divided by, and a model in whose lane that is too

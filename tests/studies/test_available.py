@@ -1,0 +1,19 @@
+"""Which recordings a study takes."""
+
+from __future__ import annotations
+
+import pytest
+
+from keydyn.studies.rows import rows_here
+from keydyn.studies.texts import texts_here
+
+
+@pytest.mark.parametrize("here", [rows_here, texts_here])
+def test_a_folder_without_recordings(here, tmp_path, monkeypatch):
+    """One that was named is an error; where none was named, simulated typists take their place."""
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        here(data=tmp_path / "nowhere")
+    monkeypatch.setenv("KEYDYN_DATA", str(tmp_path))
+    found, told = here()
+    assert [one.name for one in found] == ["simulated"]
+    assert "simulated typists take their place" in told[-1]
