@@ -15,7 +15,7 @@ from peers import PEERS, our_hmm
 from population_stream import population_stream
 
 from keydyn import Sequences
-from keydyn.model.many import score_many
+from keydyn.model.fit.many import score_many
 
 # Slow libraries do fewer iterations: time is per iteration anyway.
 PEER_ITERATIONS = {"hmmlearn": 2, "hmmlearn scaling": 4, "dynamax": workloads.ITERATIONS}

@@ -20,8 +20,8 @@ import numpy as np
 from kernel_choices import KERNEL_CHOICES
 from model_choices import MODEL_CHOICES
 
-from keydyn.model import online_two
 from keydyn.model.estimation import lane_updates, lanes, shared_events
+from keydyn.model.watch import online_two
 
 REPEATS = 15
 ARITHMETIC = re.compile(r"^\s*v?(?:add|sub|mul|div|min|max|fn?m(?:add|sub)\d*)(pd|sd)\s+(.*)$")

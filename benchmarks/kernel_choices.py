@@ -9,7 +9,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from keydyn.model import kernels
+from keydyn.model.engine import kernels
 from keydyn.model.estimation.densities import prepare_cells, relative_densities, relative_densities_two
 from keydyn.model.estimation.exponential import exponential
 from keydyn.model.estimation.logarithm import logarithm

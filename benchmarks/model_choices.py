@@ -8,8 +8,9 @@ import numpy as np
 import workloads
 
 from keydyn import Sequences
-from keydyn.model import filter_bank, many, online_kernels, online_tables
-from keydyn.model.online_labels import Labels
+from keydyn.model.data.label_codes import Labels
+from keydyn.model.fit import many
+from keydyn.model.watch import filter_bank, online_kernels, online_tables
 
 Parts = tuple[str, Any, Any, int]
 N_MODELS, N_SESSIONS = 256, 5_000

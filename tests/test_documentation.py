@@ -8,7 +8,7 @@ import matplotlib
 import pytest
 
 from keydyn.detectors import detector
-from keydyn.model import emissions
+from keydyn.model.families import family as emissions
 
 matplotlib.use("Agg")
 

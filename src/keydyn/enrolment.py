@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from keydyn import __version__
+from keydyn.arrays import Floats
 from keydyn.atomic import write_text
 from keydyn.detectors import Markov, fit_population, make_detector
 from keydyn.engine import Progress
@@ -25,8 +26,7 @@ from keydyn.evaluation.scores import min_max
 from keydyn.keystrokes.samples import Samples
 from keydyn.keystrokes.schema import SAMPLE, sample_starts
 from keydyn.model import POHMM, load
-from keydyn.model.arrays import Floats
-from keydyn.model.vocabulary import Types
+from keydyn.model.data.vocabulary import Types
 
 MANIFEST = "models.json"
 FORMAT, VERSION = "keydyn-models", 1

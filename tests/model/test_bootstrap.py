@@ -7,7 +7,8 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from keydyn import HMM, POHMM, Sequences
-from keydyn.model import LogStudent, alignment
+from keydyn.model import LogStudent
+from keydyn.model.check import alignment
 from tests.model.enumeration import Truth
 
 

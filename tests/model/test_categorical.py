@@ -9,7 +9,7 @@ from scipy import stats
 
 from keydyn import HMM, POHMM, load
 from keydyn.model import Categorical
-from keydyn.model.emissions import family
+from keydyn.model.families.family import family
 
 SHARES = np.array([0.5, 0.0, 0.3, 0.2])
 TRUTH = stats.rv_discrete(values=(np.arange(4), SHARES))

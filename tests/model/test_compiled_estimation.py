@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 from scipy import special
 
 from keydyn import HMM, POHMM, Sequences
-from keydyn.model import fitting, initialize, training
-from keydyn.model.emissions import families_of
+from keydyn.model.ask.inference import Inference
 from keydyn.model.estimation import exchange, indexing
 from keydyn.model.estimation.tables import carve, room
-from keydyn.model.inference import Inference
+from keydyn.model.families.family import families_of
+from keydyn.model.fit import fitting, training
+from keydyn.model.theta import start_values as initialize
 from tests.model.enumeration import Truth, random_values
 
 FAMILIES = ("normal", "lognormal", "student", "logstudent")

@@ -9,7 +9,7 @@ from scipy import stats
 
 from keydyn import POHMM, load
 from keydyn.model import Family, ModelFileError, family_names, register
-from keydyn.model.emissions import _FAMILIES, families_of
+from keydyn.model.families.family import _FAMILIES, families_of
 from keydyn.model.moments import add_stats
 
 

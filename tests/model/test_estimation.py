@@ -9,8 +9,9 @@ import pytest
 from hmmlearn.hmm import GaussianHMM
 
 from keydyn import HMM, POHMM
-from keydyn.model import Student, lattice
-from keydyn.model.statistics import Data, expectation
+from keydyn.model import Student
+from keydyn.model.ask import lattice
+from keydyn.model.fit.statistics import Data, expectation
 from tests.model.enumeration import FAMILIES, Truth, random_values
 
 

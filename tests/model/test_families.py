@@ -7,7 +7,7 @@ import pytest
 from scipy import integrate, optimize, special, stats
 
 from keydyn.model import Exponential, Gamma, LogNormal, LogStudent, Normal, Student
-from keydyn.model.emissions import family, family_names
+from keydyn.model.families.family import family, family_names
 from keydyn.model.families.gamma import gamma_shape
 from keydyn.model.families.student import even_cdf
 

@@ -8,10 +8,10 @@ from scipy import stats
 from sklearn.exceptions import NotFittedError
 
 from keydyn import HMM, POHMM, Sequences
-from keydyn.model import areas, goodness, surrogates
-from keydyn.model.cdf_integrals import CLOSED_FORMS, Mixture
-from keydyn.model.emissions import family
-from keydyn.model.goodness import GoodnessOfFit
+from keydyn.model.check import areas, goodness, surrogates
+from keydyn.model.check.cdf_integrals import CLOSED_FORMS, Mixture
+from keydyn.model.check.goodness import GoodnessOfFit
+from keydyn.model.families.family import family
 from tests.model.enumeration import FAMILIES, Truth, random_params
 
 # The chance of a false alarm of each statistical test below, with its seed fixed once.

@@ -10,7 +10,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from keydyn import HMM, POHMM, Sequences, fit_many
-from keydyn.model.vocabulary import SINGLE_TYPE
+from keydyn.model.data.vocabulary import SINGLE_TYPE
 
 
 def items(n=9, seed=0):

@@ -10,9 +10,10 @@ import pytest
 from scipy import special, stats
 
 from keydyn import HMM, POHMM
-from keydyn.model import LogNormal, OnlineBatch, online_tables, online_two
-from keydyn.model.densities import coefficients_of, kind_of, log_density
-from keydyn.model.emissions import family as family_of
+from keydyn.model import LogNormal, OnlineBatch
+from keydyn.model.families.family import family as family_of
+from keydyn.model.watch import online_tables, online_two
+from keydyn.model.watch.densities import coefficients_of, kind_of, log_density
 from tests.model.enumeration import FAMILIES, Truth, random_params, random_values
 from tests.model.enumeration import log_density as true_density
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keydyn import HMM, POHMM, Sequences
-from keydyn.model.sequences import as_sequences, concatenate
+from keydyn.model.data.sequences import as_sequences, concatenate
 
 X = np.arange(1.0, 13.0).reshape(6, 2)
 EVENTS = ["b", "a", None, "c", "a", "b"]

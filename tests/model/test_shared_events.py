@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from keydyn import HMM, POHMM, Sequences, fit_many
-from keydyn.model import many
 from keydyn.model.estimation import exchange
+from keydyn.model.fit import many
 
 LENGTHS = [1, 30, 11, 8]
 N = sum(LENGTHS)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from keydyn import POHMM, Sequences, fit_many
-from keydyn.model.many import score_many
-from keydyn.model.threads import done_in_threads
+from keydyn.model.fit.many import score_many
+from keydyn.model.fit.threads import done_in_threads
 
 
 def test_results_come_in_order_from_the_same_threads():

@@ -7,8 +7,8 @@ import pytest
 from scipy.special import logsumexp
 
 from keydyn import HMM
-from keydyn.model import kernels
-from keydyn.model.lattice import Lattice, filtered, posterior
+from keydyn.model.ask.lattice import Lattice, filtered, posterior
+from keydyn.model.engine import kernels
 
 CLOSE = 1e-8
 

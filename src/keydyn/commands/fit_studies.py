@@ -109,7 +109,7 @@ def goodness_of_fit(
 
     Example: `keydyn study goodness-of-fit --dataset fable --data recordings/`
     """
-    from keydyn.model.areas import MARGINALS
+    from keydyn.model.check.areas import MARGINALS
     from keydyn.studies.goodness_report import goodness_tests, write_goodness
 
     if marginal not in MARGINALS:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from keydyn.model.arrays import Floats, Integers
+from keydyn.arrays import Floats, Integers
 
 ROWS = ("1234567890", "qwertyuiop", "asdfghjkl", "zxcvbnm")
 SIGNS = {

@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
+from keydyn.arrays import Floats, Integers, compiled
 from keydyn.datasets.keyboard import KEYS
 from keydyn.datasets.population import DIGRAPHS, People
 from keydyn.datasets.streams import TIMES, Streams
-from keydyn.model.arrays import Floats, Integers, compiled
 
 # A finger has to come up before it can press its key again: the share of the interval it stays down at most.
 LONGEST_HOLD = 0.8

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr
 
+from keydyn.arrays import Floats, Integers
 from keydyn.datasets import keyboard
 from keydyn.datasets.keyboard import CODES, DIGITS, KEYS, LETTERS, NUMPAD, PUNCTUATION
 from keydyn.datasets.streams import PERSON, Streams
 from keydyn.model import POHMM
-from keydyn.model.arrays import Floats, Integers
 
 # What differs between people: mean and standard deviation of a normal distribution. `speed` and `touch` are
 # ln milliseconds, `_spread` is the logarithm of a standard deviation of ln time, `pausing` and `persistence`

@@ -21,9 +21,9 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
+from keydyn.arrays import Floats, Integers
 from keydyn.datasets.files import GZIP_MAGIC
 from keydyn.keystrokes.schema import check_keystrokes
-from keydyn.model.arrays import Floats, Integers
 
 PARQUET_MAGIC = b"PAR1"
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "spaces"}

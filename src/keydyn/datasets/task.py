@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from keydyn.arrays import Integers
 from keydyn.datasets import texts, writing
-from keydyn.model.arrays import Integers
 
 # By kind of text: keys a sample, exponent of practice, mistakes a letter.
 DEFAULTS: dict[str, tuple[int, float, float]] = {

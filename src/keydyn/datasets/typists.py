@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from keydyn.arrays import Floats, Integers
 from keydyn.datasets import population, writing
 from keydyn.datasets.keyboard import KEYS
 from keydyn.datasets.performance import perform
@@ -15,7 +16,6 @@ from keydyn.datasets.population import People
 from keydyn.datasets.streams import Streams
 from keydyn.datasets.task import LAST_USER, Task, check_whole
 from keydyn.model import POHMM
-from keydyn.model.arrays import Floats, Integers
 
 # The sitting in which a text that practice makes faster is typed at the person's ordinary speed.
 FAMILIAR = 2

@@ -8,10 +8,10 @@ from functools import cache
 
 import numpy as np
 
+from keydyn.arrays import Floats, Integers, compiled
 from keydyn.datasets import keyboard, texts
 from keydyn.datasets.keyboard import BACKSPACE, COMMA, PERIOD, SHIFT, SPACE
 from keydyn.datasets.streams import MISTAKES, PREFERENCES, WORDS, Streams
-from keydyn.model.arrays import Floats, Integers, compiled
 
 # Standard deviation, over people, of the logarithm of how often they use a word.
 PREFERENCE = 0.6

@@ -13,8 +13,8 @@ from typing import Any, ClassVar, Self
 
 from sklearn.base import BaseEstimator, clone
 
+from keydyn.arrays import Floats
 from keydyn.keystrokes.samples import Samples
-from keydyn.model.arrays import Floats
 
 ENTRY_POINTS = "keydyn.detectors"
 

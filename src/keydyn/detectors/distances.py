@@ -8,9 +8,9 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.cluster import KMeans
 
+from keydyn.arrays import Floats
 from keydyn.detectors.detector import Detector, register
 from keydyn.keystrokes.samples import Samples
-from keydyn.model.arrays import Floats
 
 # Directions with less than this share of the largest variance have none: what is left of exact dependence.
 RANK_TOLERANCE = 1e-10

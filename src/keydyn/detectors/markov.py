@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar, Self
 
+from keydyn.arrays import Floats
 from keydyn.detectors.detector import Detector, register
 from keydyn.keystrokes.samples import Samples
 from keydyn.model import HMM, POHMM
-from keydyn.model.arrays import Floats
-from keydyn.model.emissions import Family
+from keydyn.model.families.family import Family
 from keydyn.model.families.student import LogStudent, Student
-from keydyn.model.fitted import parameter_names
+from keydyn.model.fit.fitted import parameter_names
 
 
 class Markov(Detector):

@@ -7,9 +7,9 @@ from typing import ClassVar, Self
 import numpy as np
 from sklearn.svm import OneClassSVM
 
+from keydyn.arrays import Floats
 from keydyn.detectors.detector import Detector, register
 from keydyn.keystrokes.samples import Samples
-from keydyn.model.arrays import Floats
 
 
 @register

@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
 
+from keydyn.arrays import Floats
 from keydyn.detectors.detector import Detector, make_detector
 from keydyn.engine import Progress, each
 from keydyn.keystrokes.samples import Samples
-from keydyn.model.arrays import Floats
-from keydyn.model.many import parts
-from keydyn.model.vocabulary import Types
+from keydyn.model.data.vocabulary import Types
+from keydyn.model.fit.many import parts
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from keydyn.arrays import Floats
 from keydyn.detectors.detector import Detector, register
 from keydyn.keystrokes.key_groups import GROUPS, key_group
 from keydyn.keystrokes.samples import Samples
 from keydyn.model import POHMM, ContextHMM, PartiallyHMM, PartlyHMM
-from keydyn.model.arrays import Floats
-from keydyn.model.vocabulary import Types
+from keydyn.model.data.vocabulary import Types
 
 ACTIVE, PASSIVE = "active", "passive"
 # Keys inside a word; the others end it, begin it or mend it, and people pause there.

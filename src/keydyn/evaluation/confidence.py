@@ -17,7 +17,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from keydyn.model.arrays import Floats
+from keydyn.arrays import Floats
 
 REPLICATES = 1000
 CONFIDENCE = 0.95

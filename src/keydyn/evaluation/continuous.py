@@ -23,11 +23,11 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from keydyn.arrays import Floats, Integers
 from keydyn.evaluation.confidence import CONFIDENCE, REPLICATES, Rate, mean_rate, unsupported, user_weights
 from keydyn.evaluation.event_ranks import EventRanks
 from keydyn.evaluation.lockout import RankPenalty, Watching, first_times
 from keydyn.evaluation.scores import Mask
-from keydyn.model.arrays import Floats, Integers
 
 PUBLISHED, TRANSFERABLE, SHARED = "published", "transferable", "shared"
 # What the kinds of threshold are called for people.

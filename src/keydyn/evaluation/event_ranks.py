@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from keydyn.arrays import Floats, Integers
 from keydyn.evaluation.penalty import ranks
 from keydyn.evaluation.scores import Mask
-from keydyn.model.arrays import Floats, Integers
-from keydyn.model.vocabulary import Types
+from keydyn.model.data.vocabulary import Types
 
 Singles = NDArray[np.float32]
 

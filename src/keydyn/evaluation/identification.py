@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from keydyn.arrays import Floats
 from keydyn.evaluation.confidence import REPLICATES, Rate, bootstrap_mean, mean_rate
 from keydyn.evaluation.scores import Scores
-from keydyn.model.arrays import Floats
 
 RANKS = (1, 5, 10)
 

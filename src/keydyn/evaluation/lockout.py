@@ -11,10 +11,10 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
+from keydyn.arrays import Floats, Integers, compiled
 from keydyn.evaluation.event_ranks import EventRanks
 from keydyn.evaluation.penalty import WINDOW, Ranks, check_window, window_penalty
 from keydyn.evaluation.trust import HIGHEST, TrustSettings, beaten, moved, trust
-from keydyn.model.arrays import Floats, Integers, compiled
 
 
 class Watching(Protocol):

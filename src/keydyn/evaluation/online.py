@@ -12,9 +12,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
+from keydyn.arrays import Floats, Integers
 from keydyn.evaluation.penalty import WINDOW, check_window, ranks
 from keydyn.evaluation.trust import HIGHEST, TrustSettings, beaten
-from keydyn.model.arrays import Floats, Integers
 
 
 class Stream(Protocol):

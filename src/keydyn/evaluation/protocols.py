@@ -13,9 +13,9 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 
+from keydyn.arrays import Integers
 from keydyn.evaluation.scores import Mask
 from keydyn.keystrokes.samples import Samples
-from keydyn.model.arrays import Integers
 
 CLOSED = "closed set: every impostor is an enrolled user, and is in the cohort that normalises"
 MIN_MAX = "each query's scores scaled to 0 … 1 over all enrolled templates"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keydyn.model.arrays import Floats
+from keydyn.arrays import Floats
 
 
 @dataclass(frozen=True, eq=False)

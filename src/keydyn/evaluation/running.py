@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 
+from keydyn.arrays import Floats, Integers
 from keydyn.detectors import Detector, Population, make_detector
 from keydyn.detectors.population import fit_templates
 from keydyn.engine import Progress
@@ -18,8 +19,7 @@ from keydyn.evaluation.event_ranks import EventRanks
 from keydyn.evaluation.protocols import Protocol, Split
 from keydyn.evaluation.scores import Mask, Scores
 from keydyn.keystrokes.samples import Samples
-from keydyn.model.arrays import Floats, Integers
-from keydyn.model.vocabulary import Types
+from keydyn.model.data.vocabulary import Types
 
 # A template is known by the split whose samples scaled it (−1: all), its user, and a digest of which samples
 # it learns from: the list itself would be as long for each template as the user has samples.

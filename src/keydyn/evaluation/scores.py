@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from keydyn.model.arrays import Floats, Integers
-from keydyn.model.vocabulary import Types
+from keydyn.arrays import Floats, Integers
+from keydyn.model.data.vocabulary import Types
 
 Mask = NDArray[np.bool_]
 NORMALISATIONS = ("min-max", "none")

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import wilcoxon
 
-from keydyn.model.arrays import Floats
+from keydyn.arrays import Floats
 
 LEVEL = 0.05
 # Rates are quotients of counts; a difference below this is rounding and must not break a tie.

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from keydyn.arrays import Floats, Integers, compiled
 from keydyn.evaluation.penalty import Ranks
-from keydyn.model.arrays import Floats, Integers, compiled
 
 HIGHEST = 100.0
 

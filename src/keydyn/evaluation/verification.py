@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from keydyn.arrays import Floats
 from keydyn.evaluation.confidence import (
     REPLICATES,
     Rate,
@@ -25,7 +26,6 @@ from keydyn.evaluation.confidence import (
 )
 from keydyn.evaluation.rates import ErrorCurve, common_grid, crossing, curves_on
 from keydyn.evaluation.scores import Scores
-from keydyn.model.arrays import Floats
 
 OWN, ONE = "own thresholds", "one threshold"
 FMR_TARGETS = {

@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedFormatter, FixedLocator
 from scipy.special import ndtri
 
+from keydyn.arrays import Floats
 from keydyn.figures.panels import (
     Curve,
     Panels,
@@ -19,7 +20,6 @@ from keydyn.figures.panels import (
     pens_of,
 )
 from keydyn.figures.style import GREY, house_style
-from keydyn.model.arrays import Floats
 
 TICKS = (0.001, 0.01, 0.05, 0.1, 0.2, 0.4)
 LOWEST, HIGHEST = 0.0007, 0.55

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 
+from keydyn.arrays import Floats, Integers
 from keydyn.figures.marginal_density import state_densities, state_name
 from keydyn.figures.style import COLOURS, GREY, drawing, label_log_axis
 from keydyn.model import POHMM
-from keydyn.model.arrays import Floats, Integers
 
 
 def draw_hidden_states(

@@ -10,9 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from keydyn.arrays import Floats, Integers
 from keydyn.figures.style import COLOURS, blank, house_style, label_log_axis, text_of
 from keydyn.model import POHMM, Sequences
-from keydyn.model.arrays import Floats, Integers
 
 STATE_NAMES = ("active", "passive")
 LABELS = {"tau": "press-press interval (ms)", "duration": "hold time (ms)"}

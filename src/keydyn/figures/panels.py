@@ -11,9 +11,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from keydyn.arrays import Floats
 from keydyn.evaluation.names import dataset_name, detector_name
 from keydyn.figures.style import blank, text_of
-from keydyn.model.arrays import Floats
 
 Dash = str | tuple[float, tuple[float, ...]]
 

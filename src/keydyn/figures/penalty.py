@@ -8,10 +8,10 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from keydyn.arrays import Floats
 from keydyn.atomic import replacing
 from keydyn.evaluation.penalty import WINDOW, first_above
 from keydyn.figures.style import COLOURS, GREY, blank, house_style, text_of
-from keydyn.model.arrays import Floats
 
 TITLE = "Is it still them? Rank penalty over the last {window} keys"
 

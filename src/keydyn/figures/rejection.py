@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from keydyn.arrays import Floats
 from keydyn.figures.panels import (
     Curve,
     detectors_of,
@@ -18,7 +19,6 @@ from keydyn.figures.panels import (
     pens_of,
 )
 from keydyn.figures.style import house_style
-from keydyn.model.arrays import Floats
 
 LEAST = 5.0  # keys, the shortest axis
 

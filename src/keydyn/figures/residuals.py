@@ -11,9 +11,9 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 from scipy import special, stats
 
+from keydyn.arrays import Floats
 from keydyn.figures.style import COLOURS, GREY, drawing
-from keydyn.model.arrays import Floats
-from keydyn.model.residuals import ResidualTest, check_residuals
+from keydyn.model.check.residuals import ResidualTest, check_residuals
 
 
 def draw_residual_checks(

@@ -13,10 +13,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from keydyn.arrays import Integers
 from keydyn.keystrokes.duplicates import is_duplicate
 from keydyn.keystrokes.parts import name_parts
 from keydyn.keystrokes.schema import check_keystrokes, sample_starts
-from keydyn.model.arrays import Integers
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from keydyn.model.arrays import Floats, Integers, compiled
+from keydyn.arrays import Floats, Integers, compiled
 
 SYSTEM_TICK = 1000 / 64  # the usual timer interrupt of desktop systems, milliseconds
 NEAR = 1.0  # how near to a multiple of it an interval is called on it

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from keydyn.arrays import Floats, Integers
 from keydyn.keystrokes.schema import SAMPLE, sample_starts
-from keydyn.model.arrays import Floats, Integers
 
 # Shorter samples can be alike by chance on a coarse clock.
 SHORTEST = 5

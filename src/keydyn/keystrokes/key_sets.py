@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keydyn.keystrokes.key_groups import LEFT_LETTERS, RIGHT_LETTERS
-from keydyn.model.vocabulary import Types
+from keydyn.model.data.vocabulary import Types
 
 Truths = NDArray[np.bool_]
 

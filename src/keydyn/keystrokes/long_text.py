@@ -12,12 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from keydyn.arrays import Floats, Integers
 from keydyn.keystrokes.key_groups import common_name
 from keydyn.keystrokes.key_sets import HOLD_TREE, PAIR_TREE, Tree, Truths, in_pair, in_set, lineages
 from keydyn.keystrokes.schema import SAMPLE, check_keystrokes, sample_starts
 from keydyn.keystrokes.timing import timing_features
-from keydyn.model.arrays import Floats, Integers
-from keydyn.model.vocabulary import Types
+from keydyn.model.data.vocabulary import Types
 
 # The times by their names in the columns: hold time, release of one key to press of the next, press to press.
 TIMES = {"du": "duration", "t1": "release_press", "t2": "tau"}

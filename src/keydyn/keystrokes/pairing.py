@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from keydyn.arrays import Floats, Integers, compiled
 from keydyn.keystrokes.parts import name_parts
 from keydyn.keystrokes.quality import LONG_HOLD, PAUSE, QualityReport, quality_of
 from keydyn.keystrokes.raw_events import (
@@ -23,7 +24,6 @@ from keydyn.keystrokes.raw_events import (
     read_events,
 )
 from keydyn.keystrokes.schema import SAMPLE, check_keystrokes
-from keydyn.model.arrays import Floats, Integers, compiled
 
 DISORDER = 1000.0
 

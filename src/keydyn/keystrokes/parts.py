@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
-from keydyn.model.arrays import Integers
+from keydyn.arrays import Integers
 
 
 def name_parts(users: pd.Series[Any], sessions: pd.Series[Any], parts: Integers) -> pd.Series[Any]:

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from keydyn.arrays import Floats, Integers
 from keydyn.keystrokes.clock import NEAR, SYSTEM_TICK, find_ticks, on_grid
 from keydyn.keystrokes.duplicates import find_duplicates
 from keydyn.keystrokes.schema import SAMPLE, check_keystrokes, sample_starts
-from keydyn.model.arrays import Floats, Integers
 
 PAUSE = 1000.0
 LONG_HOLD = 1000.0

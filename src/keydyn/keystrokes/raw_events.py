@@ -10,9 +10,9 @@ import pandas as pd
 from numpy.typing import NDArray
 from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
+from keydyn.arrays import Floats, Integers
 from keydyn.keystrokes.schema import COLUMNS, SAMPLE
 from keydyn.keystrokes.units import check_unit, milliseconds
-from keydyn.model.arrays import Floats, Integers
 
 PRESS, RELEASE, PASTE, BLUR, FOCUS = range(5)
 TYPES = {

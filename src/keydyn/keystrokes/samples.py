@@ -10,13 +10,13 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
+from keydyn.arrays import Floats, Integers
 from keydyn.keystrokes.fixed_text import fixed_text_vectors, is_fixed_text
 from keydyn.keystrokes.long_text import long_text_vectors
 from keydyn.keystrokes.schema import COLUMNS, SAMPLE, check_keystrokes
 from keydyn.keystrokes.timing import TIMINGS, sequences_of
 from keydyn.model import Sequences
-from keydyn.model.arrays import Floats, Integers
-from keydyn.model.vocabulary import Types
+from keydyn.model.data.vocabulary import Types
 
 
 @dataclass(frozen=True, eq=False)

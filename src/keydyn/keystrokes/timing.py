@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from keydyn.arrays import Floats
 from keydyn.keystrokes.key_groups import key_groups
 from keydyn.keystrokes.schema import SAMPLE, sample_starts
 from keydyn.model import Sequences
-from keydyn.model.arrays import Floats
-from keydyn.model.vocabulary import Types
+from keydyn.model.data.vocabulary import Types
 
 INTERVALS = ("tau", "release_press", "release_release")
 TIMINGS = ("duration", *INTERVALS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from keydyn.model.arrays import Floats
+from keydyn.arrays import Floats
 
 # Units in a millisecond. Dividing by a whole number rounds once, so that 149100 µs are exactly 149.1 ms.
 PER_MILLISECOND = {"ms": 1, "us": 1_000, "µs": 1_000, "μs": 1_000, "ns": 1_000_000}

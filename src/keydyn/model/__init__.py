@@ -1,17 +1,19 @@
 """The partially observable hidden Markov model. It knows numbers and event types; nothing of keyboards."""
 
-from keydyn.model.bootstrap import Bootstrap
+from keydyn.model.ask.criteria import Criterion
+from keydyn.model.ask.predictive import NextEmission
+from keydyn.model.check.bootstrap import Bootstrap
+from keydyn.model.check.goodness import GoodnessOfFit
+from keydyn.model.check.residuals import ResidualTest, check_residuals
 from keydyn.model.classifier import POHMMClassifier
-from keydyn.model.criteria import Criterion
-from keydyn.model.emissions import Emission, Family, family_names, register
+from keydyn.model.data.sequences import Sequences
 from keydyn.model.families import Categorical, Exponential, Gamma, LogNormal, LogStudent, Normal, Student
-from keydyn.model.fitting import Iteration
-from keydyn.model.goodness import GoodnessOfFit
-from keydyn.model.many import fit_many
-from keydyn.model.online import OnlineFilter, OnlineFilters
-from keydyn.model.online_batch import OnlineBatch
+from keydyn.model.families.family import Emission, Family, family_names, register
+from keydyn.model.files.storage import ModelFileError, load
+from keydyn.model.fit.fitting import Iteration
+from keydyn.model.fit.many import fit_many
+from keydyn.model.fit.result import FitResult
 from keydyn.model.pohmm import HMM, POHMM
-from keydyn.model.predictive import NextEmission
 from keydyn.model.relatives import (
     Bins,
     ContextHMM,
@@ -22,10 +24,8 @@ from keydyn.model.relatives import (
     Past,
     register_context,
 )
-from keydyn.model.residuals import ResidualTest, check_residuals
-from keydyn.model.result import FitResult
-from keydyn.model.sequences import Sequences
-from keydyn.model.storage import ModelFileError, load
+from keydyn.model.watch.online import OnlineFilter, OnlineFilters
+from keydyn.model.watch.online_batch import OnlineBatch
 
 __all__ = [
     "HMM",

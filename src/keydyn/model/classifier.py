@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from keydyn.model.arrays import Floats
-from keydyn.model.many import fit_many, score_many
+from keydyn.arrays import Floats
+from keydyn.model.data.sequences import as_sequences, check_weights
+from keydyn.model.fit.many import fit_many, score_many
 from keydyn.model.pohmm import POHMM
-from keydyn.model.sequences import as_sequences, check_weights
 
 
 class POHMMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from keydyn.model.arrays import Floats, compiled
+from keydyn.arrays import Floats, compiled
 
 
 @compiled

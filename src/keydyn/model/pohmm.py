@@ -14,19 +14,22 @@ from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from keydyn.model import fitting, given, sampling, storage, training
-from keydyn.model.criteria import Criterion
-from keydyn.model.diagnostics import Diagnostics
-from keydyn.model.emissions import Family, families_of
-from keydyn.model.generative import Generative
-from keydyn.model.incremental import Incremental
-from keydyn.model.online import OnlineFilter, OnlineFilters
-from keydyn.model.parameters import Parameters
-from keydyn.model.result import Estimates, FitResult, n_parameters
-from keydyn.model.scoring import Scoring
-from keydyn.model.sequences import Sequences
-from keydyn.model.settings import Settings
-from keydyn.model.vocabulary import SINGLE_TYPE
+from keydyn.model.ask import sampling
+from keydyn.model.ask.criteria import Criterion
+from keydyn.model.ask.generative import Generative
+from keydyn.model.ask.scoring import Scoring
+from keydyn.model.check.diagnostics import Diagnostics
+from keydyn.model.data.sequences import Sequences
+from keydyn.model.data.settings import Settings
+from keydyn.model.data.vocabulary import SINGLE_TYPE
+from keydyn.model.families.family import Family, families_of
+from keydyn.model.files import storage
+from keydyn.model.fit import fitting, training
+from keydyn.model.fit.incremental import Incremental
+from keydyn.model.fit.result import Estimates, FitResult, n_parameters
+from keydyn.model.theta import given
+from keydyn.model.theta.parameters import Parameters
+from keydyn.model.watch.online import OnlineFilter, OnlineFilters
 
 
 class POHMM(Diagnostics, Incremental, Generative, Scoring, DensityMixin, BaseEstimator):  # type: ignore[misc]

@@ -13,9 +13,10 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from keydyn.model import Sequences, surrogates
-from keydyn.model.arrays import Floats
-from keydyn.model.emissions import family
+from keydyn.arrays import Floats
+from keydyn.model import Sequences
+from keydyn.model.check import surrogates
+from keydyn.model.families.family import family
 from keydyn.studies import work
 from keydyn.studies.goodness import LEVEL, Progress, collected, outcome
 from keydyn.studies.intervals import intervals_by_user, stream

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from keydyn.model.arrays import Floats
+from keydyn.arrays import Floats
 
 GROUP = ["truth", "scenario", "part", "parameter"]
 # The share of bias in the mean squared error from which an estimate counts as biased.

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from keydyn.model import GoodnessOfFit, Sequences, areas, goodness
+from keydyn.model import GoodnessOfFit, Sequences
+from keydyn.model.check import areas, goodness
 from keydyn.studies import work
 from keydyn.studies.intervals import intervals_by_user, stream
 from keydyn.studies.patterns import MODELS, SETTINGS, pattern

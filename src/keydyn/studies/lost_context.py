@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keydyn.arrays import Floats
 from keydyn.detectors import Detector, make_detector
 from keydyn.detectors.relatives import (
     ContextDetector,
@@ -23,11 +24,10 @@ from keydyn.detectors.relatives import (
 )
 from keydyn.keystrokes.samples import Samples
 from keydyn.model import ContextHMM, PartlyHMM, Sequences
-from keydyn.model.arrays import Floats
+from keydyn.model.data.sequences import as_sequences
+from keydyn.model.data.vocabulary import MISSING, Types
 from keydyn.model.relatives.contexts import quantile_edges
 from keydyn.model.relatives.past import Past
-from keydyn.model.sequences import as_sequences
-from keydyn.model.vocabulary import MISSING, Types
 
 Mask = NDArray[np.bool_]
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from keydyn.model import Sequences, surrogates
+from keydyn.model import Sequences
+from keydyn.model.check import surrogates
 from keydyn.studies import work
 from keydyn.studies.intervals import intervals_by_user
 from keydyn.studies.patterns import pattern

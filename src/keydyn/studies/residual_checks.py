@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from keydyn.model import Sequences, check_residuals, surrogates
-from keydyn.model.arrays import Floats, Integers
+from keydyn.arrays import Floats, Integers
+from keydyn.model import Sequences, check_residuals
+from keydyn.model.check import surrogates
 from keydyn.studies import work
 from keydyn.studies.goodness import LEVEL
 from keydyn.studies.intervals import intervals_by_user

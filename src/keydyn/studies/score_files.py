@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from keydyn.arrays import Integers
 from keydyn.evaluation.scores import Scores
-from keydyn.model.arrays import Integers
-from keydyn.model.vocabulary import Types
+from keydyn.model.data.vocabulary import Types
 
 COLUMNS = (
     *("dataset", "detector", "protocol", "normalisation"),

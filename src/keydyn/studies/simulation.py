@@ -6,7 +6,7 @@
 4. an HMM on the data of 1 and 2, event types ignored, against the marginal model of θ₀
 
 Which fitted state is which true one: states are matched type by type by how often they agree with the states
-that were drawn (`keydyn.model.alignment`).
+that were drawn (`keydyn.model.check.alignment`).
 """
 
 from __future__ import annotations
@@ -18,12 +18,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from keydyn.model import HMM, POHMM, Sequences, alignment, sampling, surrogates
-from keydyn.model import lattice as lattices
-from keydyn.model.arrays import Floats, Integers
+from keydyn.arrays import Floats, Integers
+from keydyn.model import HMM, POHMM, Sequences
+from keydyn.model.ask import lattice as lattices
+from keydyn.model.ask import sampling
+from keydyn.model.ask.lattice import EventIndex
+from keydyn.model.check import alignment, surrogates
 from keydyn.model.estimation.lanes import LANES
-from keydyn.model.lattice import EventIndex
-from keydyn.model.parameters import Parameters
+from keydyn.model.theta.parameters import Parameters
 from keydyn.studies import work
 from keydyn.studies.truths import true_hmm, true_model
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from keydyn.arrays import Floats
 from keydyn.model import HMM, POHMM
-from keydyn.model.arrays import Floats
 
 EVENT_TYPES = ("a", "b", "c")
 

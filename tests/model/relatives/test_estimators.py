@@ -25,7 +25,8 @@ from keydyn import (
     fit_many,
     load,
 )
-from keydyn.model import Bins, ModelFileError, storage
+from keydyn.model import Bins, ModelFileError
+from keydyn.model.files import storage
 from tests.model.test_sklearn import EXPECTED_FAILURES
 
 MODELS = {

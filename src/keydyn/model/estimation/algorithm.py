@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from keydyn.model.arrays import Floats, compiled, inlined
+from keydyn.arrays import Floats, compiled, inlined
 from keydyn.model.estimation.expectation import expectation, scores
 from keydyn.model.estimation.formulas import (
     normalise,

@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from keydyn.model import walks
-from keydyn.model.arrays import Floats, Integers, compiled, inlined
+from keydyn.arrays import Floats, Integers, compiled, inlined
+from keydyn.model.engine import walks
+from keydyn.model.engine.sums import first_occurrences, weighted_moments
 from keydyn.model.estimation.algorithm import (
     marginal_emission,
     marginal_steps,
@@ -38,7 +39,6 @@ from keydyn.model.estimation.tables import (
     new_scratch,
     room,
 )
-from keydyn.model.sums import first_occurrences, weighted_moments
 
 
 class Prepared(NamedTuple):

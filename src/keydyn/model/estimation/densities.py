@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from keydyn.model.arrays import Floats, Integers, compiled
+from keydyn.arrays import Floats, Integers, compiled
 from keydyn.model.estimation.exponential import exponential
 from keydyn.model.estimation.logarithm import logarithm
 from keydyn.model.estimation.tables import Density

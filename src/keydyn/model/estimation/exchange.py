@@ -8,9 +8,11 @@ from functools import lru_cache
 
 import numpy as np
 
-from keydyn.model import initialize, vocabulary
-from keydyn.model.arrays import Floats, Integers, plain
-from keydyn.model.emissions import Family
+from keydyn.arrays import Floats, Integers, plain
+from keydyn.model.data import vocabulary
+from keydyn.model.data.sequences import Sequences
+from keydyn.model.data.settings import Settings
+from keydyn.model.data.smoothing_rules import as_number
 from keydyn.model.estimation import algorithm
 from keydyn.model.estimation.cold_start import prepare, run_prepared
 from keydyn.model.estimation.packed import Packed, parameters_of, statistics_of
@@ -19,13 +21,12 @@ from keydyn.model.estimation.shared_events import fit_shared
 from keydyn.model.estimation.smoothing import kept_shares, transition_weights
 from keydyn.model.estimation.tables import Basis, Density, Events, Rules, carve, room
 from keydyn.model.families import COMPILED, Student
-from keydyn.model.marginals import event_chain
-from keydyn.model.parameters import EventChain, Parameters
-from keydyn.model.result import Estimates, FitResult
-from keydyn.model.sequences import Sequences
-from keydyn.model.settings import Settings
-from keydyn.model.smoothing import as_number
-from keydyn.model.statistics import Counts, Data
+from keydyn.model.families.family import Family
+from keydyn.model.fit.result import Estimates, FitResult
+from keydyn.model.fit.statistics import Counts, Data
+from keydyn.model.theta import start_values as initialize
+from keydyn.model.theta.marginals import event_chain
+from keydyn.model.theta.parameters import EventChain, Parameters
 
 
 def is_covered(settings: Settings, families: list[Family]) -> bool:

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from keydyn.model import kernels
-from keydyn.model.arrays import Floats, compiled, inlined
+from keydyn.arrays import Floats, compiled, inlined
+from keydyn.model.engine import kernels
 from keydyn.model.estimation.densities import (
     log_densities,
     prepare_cells,

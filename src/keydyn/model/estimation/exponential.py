@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from keydyn.model.arrays import compiled
+from keydyn.arrays import compiled
 
 # y = k ln 2 + r. ln 2 is in two parts, the first with zeros at its end, so that k times it is exact.
 LOG2_E = 1.4426950408889634

@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from keydyn.model.arrays import Floats, compiled, inlined
+from keydyn.arrays import Floats, compiled, inlined
 
 # Below this a sum of posterior probabilities is no evidence, and the parameter stays as it was: it is not for
 # underflow to decide.

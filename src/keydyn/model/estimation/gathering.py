@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from keydyn.model.arrays import Floats, compiled, inlined
+from keydyn.arrays import Floats, compiled, inlined
+from keydyn.model.engine.sums import NOTHING
 from keydyn.model.estimation.densities import INVERSE, LOC
 from keydyn.model.estimation.tables import Events, Sums
-from keydyn.model.sums import NOTHING
 
 
 @compiled

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from keydyn.model.arrays import Floats, Integers, compiled
+from keydyn.arrays import Floats, Integers, compiled
 
 # An odd number whose bits look random; products with it scatter neighbouring keys.
 SCATTER = 0x9E3779B97F4A7C1

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from keydyn.model.arrays import Floats, compiled
+from keydyn.arrays import Floats, compiled
 from keydyn.model.estimation.densities import standard_height
 from keydyn.model.estimation.formulas import NO_MASS, SMALLEST
 from keydyn.model.estimation.lanes import HEIGHT0, INVERSE0, LANES, LOC0, Lanes

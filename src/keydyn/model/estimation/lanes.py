@@ -15,12 +15,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from keydyn.model.arrays import Floats, Integers, compiled
+from keydyn.arrays import Floats, Integers, compiled
+from keydyn.model.engine.sums import NOTHING
 from keydyn.model.estimation.densities import LARGEST
 from keydyn.model.estimation.exponential import exponential
 from keydyn.model.estimation.logarithm import logarithm
 from keydyn.model.estimation.tables import Density, Events
-from keydyn.model.sums import NOTHING
 
 LANES = 64
 # α is scaled back to one at every so many events.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from keydyn.model.arrays import compiled
+from keydyn.arrays import compiled
 from keydyn.model.estimation.exponential import LN2_HIGH, LN2_LOW, MANTISSA_BITS
 
 # The bits of √½: taken off those of x they leave the exponent k of x = 2^k m with m in [√½, √2).

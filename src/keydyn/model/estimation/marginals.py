@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from keydyn.model.arrays import Floats, Integers, compiled, inlined
+from keydyn.arrays import Floats, Integers, compiled, inlined
 from keydyn.model.estimation.formulas import normalise
 
 

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from keydyn.model import vocabulary
-from keydyn.model.arrays import Floats, Integers
-from keydyn.model.emissions import Emission, Family, Params, Stats
+from keydyn.arrays import Floats, Integers
+from keydyn.model.data import vocabulary
+from keydyn.model.data.settings import Settings
 from keydyn.model.estimation.scoring import Finished
 from keydyn.model.estimation.tables import Fit, Rules, Shape, Sums, Tables, Truths, carve
-from keydyn.model.parameters import EventChain, Marginal, Parameters
-from keydyn.model.result import Estimates, n_parameters, ordered
-from keydyn.model.settings import Settings
-from keydyn.model.statistics import Counts, Statistics
+from keydyn.model.families.family import Emission, Family, Params, Stats
+from keydyn.model.fit.result import Estimates, n_parameters, ordered
+from keydyn.model.fit.statistics import Counts, Statistics
+from keydyn.model.theta.parameters import EventChain, Marginal, Parameters
 
 
 @dataclass(eq=False)

@@ -5,7 +5,7 @@ logarithm is taken where a sequence ends or where α has become small. Backward 
 that follows, the state before it has the probabilities α[i] a[i, j] / Σ α[i] a[i, j], so that γ goes back
 from the end without any density and without underflow of its own (docs/decisions/0024).
 
-Forward says NaN where a probability that may matter could have been lost. `keydyn.model.kernels` then does
+Forward says NaN where a probability that may matter could have been lost. `engine.kernels` then does
 the sequence the careful way.
 """
 
@@ -15,7 +15,7 @@ import math
 
 import numpy as np
 
-from keydyn.model.arrays import Floats, Integers, compiled
+from keydyn.arrays import Floats, Integers, compiled
 
 # α is scaled back to one when its sum is below SMALL, and too small to go on with below FAINT. A probability
 # below LOST may have lost digits to underflow; thirty digits above it, at COVERED, nothing of that is seen.

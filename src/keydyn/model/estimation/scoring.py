@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from keydyn.model.arrays import Floats, Integers, compiled, inlined
+from keydyn.arrays import Floats, Integers, compiled, inlined
 from keydyn.model.estimation.cold_start import working
 from keydyn.model.estimation.expectation import careful_score, filtered
 from keydyn.model.estimation.indexing import find_sorted, index_steps

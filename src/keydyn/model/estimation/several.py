@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from keydyn.model.arrays import Floats, Integers, compiled
+from keydyn.arrays import Floats, Integers, compiled
 from keydyn.model.estimation.algorithm import IMPOSSIBLE
 from keydyn.model.estimation.cold_start import prepare, run_prepared
 from keydyn.model.estimation.tables import Events, Rules, Truths

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from keydyn.model.arrays import Floats, Integers, compiled
+from keydyn.arrays import Floats, Integers, compiled
 from keydyn.model.estimation.algorithm import GOES_ON, why_stop
 from keydyn.model.estimation.cold_start import Prepared, share_of_states, start, working
 from keydyn.model.estimation.lane_updates import cells_in_lanes, maximisation_in_lanes, smooth_in_lanes

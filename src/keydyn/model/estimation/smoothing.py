@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from keydyn.model.arrays import Floats, Integers, compiled, inlined
+from keydyn.arrays import Floats, Integers, compiled, inlined
 
 # A smoothing rule as a number; any other is a fixed share of the marginal.
 NO_RULE, FREQUENCY = 0.0, -1.0

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from keydyn.model.arrays import Floats, Integers, compiled, on_both_sides
+from keydyn.arrays import Floats, Integers, compiled, on_both_sides
 
 Truths = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
 # (K, m, M, P, P + V)

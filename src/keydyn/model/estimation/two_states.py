@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from keydyn.model.arrays import Floats, Integers, compiled
+from keydyn.arrays import Floats, Integers, compiled
 from keydyn.model.estimation.recursions import COVERED, FAINT, LOST, SMALL
 
 

@@ -8,11 +8,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from keydyn.model.arrays import Floats, Integers
-from keydyn.model.emissions import NO_MASS, Family, Params, Stats, register
+from keydyn.arrays import Floats, Integers
+from keydyn.model.data.settings import is_whole
+from keydyn.model.engine.sums import weighted_sums
+from keydyn.model.families.family import NO_MASS, Family, Params, Stats, register
 from keydyn.model.moments import add_stats
-from keydyn.model.settings import is_whole
-from keydyn.model.sums import weighted_sums
 
 # The share of a start that is uniform: EM cannot revive a probability of zero.
 UNIFORM = 0.1

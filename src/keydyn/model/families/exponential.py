@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from keydyn.model.arrays import Floats, Integers
-from keydyn.model.emissions import NO_MASS, Family, Params, Stats, at_least, check_positive, register
+from keydyn.arrays import Floats, Integers
+from keydyn.model.engine.sums import weighted_moments
+from keydyn.model.families.family import NO_MASS, Family, Params, Stats, at_least, check_positive, register
 from keydyn.model.moments import add_stats
-from keydyn.model.sums import weighted_moments
 
 
 @register

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from keydyn.model.arrays import Floats, Integers
-from keydyn.model.emissions import NO_MASS, Family, Params, Stats, check_positive, register
+from keydyn.arrays import Floats, Integers
+from keydyn.model.engine.sums import weighted_moments
+from keydyn.model.families.family import NO_MASS, Family, Params, Stats, check_positive, register
 from keydyn.model.moments import add_stats, mixture_moments
-from keydyn.model.sums import weighted_moments
 
 HALF_LOG_TAU = 0.5 * math.log(2.0 * math.pi)
 # From this shape on the next term of Stirling's series is below 1e-18.

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from keydyn.model.arrays import Floats
-from keydyn.model.emissions import Family, Params
+from keydyn.arrays import Floats
+from keydyn.model.families.family import Family, Params
 
 LARGEST = float(np.finfo(float).max)
 

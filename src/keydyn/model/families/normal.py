@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from keydyn.model.arrays import Floats, Integers
-from keydyn.model.emissions import Family, Params, Stats, check_positive, register
+from keydyn.arrays import Floats, Integers
+from keydyn.model.engine.sums import weighted_moments
 from keydyn.model.estimation.formulas import update_normal
+from keydyn.model.families.family import Family, Params, Stats, check_positive, register
 from keydyn.model.families.log_scale import LogScale, exp_or_inf
 from keydyn.model.moments import merge_moments, mixture_moments
-from keydyn.model.sums import weighted_moments
 
 HALF_LOG_TAU = 0.5 * math.log(2.0 * math.pi)
 

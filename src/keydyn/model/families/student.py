@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, special
 
-from keydyn.model.arrays import Floats, Integers
-from keydyn.model.emissions import NO_MASS, Family, Params, Stats, check_positive, register
+from keydyn.arrays import Floats, Integers
+from keydyn.model.engine.sums import weighted_moments, weighted_sums
 from keydyn.model.estimation.formulas import update_student
+from keydyn.model.families.family import NO_MASS, Family, Params, Stats, check_positive, register
 from keydyn.model.families.log_scale import LogScale
 from keydyn.model.moments import merge_moments, mixture_moments
-from keydyn.model.sums import weighted_moments, weighted_sums
 
 # Degrees of freedom with a distribution function that is a short sum, ten times as quick as the general one.
 EVEN = range(2, 17, 2)

@@ -8,19 +8,19 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keydyn.model import sampling
-from keydyn.model.arrays import Floats, Integers
-from keydyn.model.emissions import Family
-from keydyn.model.given import distribution, given_emission
+from keydyn.arrays import Floats, Integers
+from keydyn.model.ask import sampling
+from keydyn.model.data.sequences import Sequences, as_sequences
+from keydyn.model.data.settings import Settings, is_whole
+from keydyn.model.data.vocabulary import SINGLE_TYPE, Types
+from keydyn.model.families.family import Family
 from keydyn.model.relatives import drawing
 from keydyn.model.relatives.contexts import Bins, Context, Labels, check_context, learnt
 from keydyn.model.relatives.estimation import Result
 from keydyn.model.relatives.past import Past
 from keydyn.model.relatives.relative import Relative
 from keydyn.model.relatives.tables import Evidence, Tables, uniform_tables
-from keydyn.model.sequences import Sequences, as_sequences
-from keydyn.model.settings import Settings, is_whole
-from keydyn.model.vocabulary import SINGLE_TYPE, Types
+from keydyn.model.theta.given import distribution, given_emission
 
 
 class ContextHMM(Relative):

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from keydyn.model import vocabulary
-from keydyn.model.arrays import Floats, Integers
+from keydyn.arrays import Floats, Integers
+from keydyn.model.data import vocabulary
+from keydyn.model.data.sequences import as_numbers
+from keydyn.model.data.settings import is_whole
+from keydyn.model.data.vocabulary import MISSING
 from keydyn.model.relatives.past import Past
-from keydyn.model.sequences import as_numbers
-from keydyn.model.settings import is_whole
-from keydyn.model.vocabulary import MISSING
 
 Function = Callable[[Past], Any]
 NOT_SAVED = (

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from keydyn.model.arrays import Floats, Integers, compiled
+from keydyn.arrays import Floats, Integers, compiled
+from keydyn.model.data.sequences import Sequences
 from keydyn.model.families.log_scale import LARGEST
 from keydyn.model.relatives.contexts import Bins, Context, NoContext
 from keydyn.model.relatives.past import Past
 from keydyn.model.relatives.tables import Tables
-from keydyn.model.sequences import Sequences
 
 
 @compiled

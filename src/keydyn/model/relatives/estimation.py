@@ -8,14 +8,14 @@ from typing import Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
-from keydyn.model import lattice as lattices
-from keydyn.model.arrays import Floats, Integers
-from keydyn.model.emissions import Emission
+from keydyn.arrays import Floats, Integers
+from keydyn.model.ask import lattice as lattices
+from keydyn.model.ask.lattice import Lattice, Posterior
+from keydyn.model.data.settings import Settings
 from keydyn.model.estimation.algorithm import GOES_ON, REASONS, why_stop
-from keydyn.model.fitting import Iteration
-from keydyn.model.lattice import Lattice, Posterior
+from keydyn.model.families.family import Emission
+from keydyn.model.fit.fitting import Iteration
 from keydyn.model.relatives.tables import Evidence, Floored
-from keydyn.model.settings import Settings
 
 
 class Theta(Protocol):

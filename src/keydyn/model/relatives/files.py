@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from keydyn.model import restoring, storage
-from keydyn.model.emissions import Family, families_of
-from keydyn.model.given import distribution
+from keydyn.model.families.family import Family, families_of
+from keydyn.model.files import restoring, storage
+from keydyn.model.files.restoring import Tensors
 from keydyn.model.relatives import contexts
 from keydyn.model.relatives.labels import LabelledTables, Reliability, is_probability
 from keydyn.model.relatives.lines import EachItsOwn, Lines
 from keydyn.model.relatives.tables import Tables
-from keydyn.model.restoring import Tensors
+from keydyn.model.theta.given import distribution
 
 if TYPE_CHECKING:
     from keydyn.model.relatives.relative import Relative

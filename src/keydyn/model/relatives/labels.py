@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import linear_sum_assignment
 
-from keydyn.model.arrays import Floats, Integers
-from keydyn.model.lattice import Posterior, log_densities
+from keydyn.arrays import Floats, Integers
+from keydyn.model.ask.lattice import Posterior, log_densities
+from keydyn.model.data.sequences import Sequences, as_sequences
+from keydyn.model.data.settings import Settings
+from keydyn.model.data.vocabulary import MISSING, Types
+from keydyn.model.engine.sums import weighted_sums
 from keydyn.model.relatives.tables import Evidence, Floored, Tables
-from keydyn.model.sequences import Sequences, as_sequences
-from keydyn.model.settings import Settings
-from keydyn.model.sums import weighted_sums
-from keydyn.model.vocabulary import MISSING, Types
 
 
 @dataclass(frozen=True, eq=False)

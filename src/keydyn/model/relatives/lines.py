@@ -7,9 +7,10 @@ from typing import Self
 
 import numpy as np
 
-from keydyn.model.arrays import Floats, Integers
-from keydyn.model.emissions import Emission
-from keydyn.model.lattice import Lattice, Posterior
+from keydyn.arrays import Floats, Integers
+from keydyn.model.ask.lattice import Lattice, Posterior
+from keydyn.model.data.settings import Settings
+from keydyn.model.families.family import Emission
 from keydyn.model.relatives.contexts import Context
 from keydyn.model.relatives.drawing import on_input_scale, walk_linear
 from keydyn.model.relatives.normal_steps import add_normal, is_normal
@@ -24,7 +25,6 @@ from keydyn.model.relatives.tables import (
     reordered_emission,
     start_update,
 )
-from keydyn.model.settings import Settings
 
 
 @dataclass(frozen=True)

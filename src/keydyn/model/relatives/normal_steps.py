@@ -9,10 +9,10 @@ import math
 
 import numpy as np
 
-from keydyn.model.arrays import Floats, Integers, compiled
-from keydyn.model.emissions import Family
+from keydyn.arrays import Floats, Integers, compiled
+from keydyn.model.engine.sums import NOTHING
+from keydyn.model.families.family import Family
 from keydyn.model.families.normal import HALF_LOG_TAU, LogNormal, Normal
-from keydyn.model.sums import NOTHING
 
 
 def is_normal(family: Family) -> bool:

@@ -8,11 +8,15 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keydyn.model import sampling, vocabulary, walks
-from keydyn.model.arrays import Floats, Integers
-from keydyn.model.criteria import Criterion
-from keydyn.model.emissions import Family
-from keydyn.model.given import distribution, given_emission
+from keydyn.arrays import Floats, Integers
+from keydyn.model.ask import sampling
+from keydyn.model.ask.criteria import Criterion
+from keydyn.model.data import vocabulary
+from keydyn.model.data.sequences import Sequences
+from keydyn.model.data.settings import Settings
+from keydyn.model.data.vocabulary import MISSING, Types
+from keydyn.model.engine import walks
+from keydyn.model.families.family import Family
 from keydyn.model.relatives.contexts import Context, NoContext
 from keydyn.model.relatives.labels import (
     LabelledSequences,
@@ -26,9 +30,7 @@ from keydyn.model.relatives.labels import (
 from keydyn.model.relatives.past import Past
 from keydyn.model.relatives.relative import Relative
 from keydyn.model.relatives.tables import Evidence, Tables, uniform_tables
-from keydyn.model.sequences import Sequences
-from keydyn.model.settings import Settings
-from keydyn.model.vocabulary import MISSING, Types
+from keydyn.model.theta.given import distribution, given_emission
 
 # Where the probability of a right label starts, if it is estimated.
 START_TRUE = 0.9

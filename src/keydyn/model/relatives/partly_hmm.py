@@ -8,11 +8,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keydyn.model import sampling
-from keydyn.model.arrays import Floats, Integers
-from keydyn.model.emissions import Family
+from keydyn.arrays import Floats, Integers
+from keydyn.model.ask import sampling
+from keydyn.model.data.sequences import as_numbers
+from keydyn.model.data.settings import Settings, is_whole
+from keydyn.model.data.vocabulary import SINGLE_TYPE, Types
+from keydyn.model.families.family import Family
 from keydyn.model.families.log_scale import of_working_values
-from keydyn.model.given import distribution, given_emission
 from keydyn.model.relatives import drawing
 from keydyn.model.relatives.contexts import Bins, Context, NoContext, learnt
 from keydyn.model.relatives.estimation import Result
@@ -20,9 +22,7 @@ from keydyn.model.relatives.lines import EachItsOwn, Lines
 from keydyn.model.relatives.past import Past
 from keydyn.model.relatives.relative import Relative
 from keydyn.model.relatives.tables import Evidence, Tables, uniform_tables
-from keydyn.model.sequences import as_numbers
-from keydyn.model.settings import Settings, is_whole
-from keydyn.model.vocabulary import SINGLE_TYPE, Types
+from keydyn.model.theta.given import distribution, given_emission
 
 
 class PartlyHMM(Relative):

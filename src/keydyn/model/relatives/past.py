@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from keydyn.model.arrays import Floats, Integers
-from keydyn.model.sequences import Sequences
-from keydyn.model.vocabulary import Types
+from keydyn.arrays import Floats, Integers
+from keydyn.model.data.sequences import Sequences
+from keydyn.model.data.vocabulary import Types
 
 
 @dataclass(frozen=True)

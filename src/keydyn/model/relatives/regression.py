@@ -10,9 +10,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from keydyn.model.arrays import Floats, compiled
-from keydyn.model.emissions import NO_MASS, Family, Params
+from keydyn.arrays import Floats, compiled
 from keydyn.model.estimation.formulas import update_normal
+from keydyn.model.families.family import NO_MASS, Family, Params
 from keydyn.model.families.log_scale import of_working_values
 from keydyn.model.relatives.normal_steps import is_normal, level_moments
 

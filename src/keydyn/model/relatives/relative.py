@@ -18,12 +18,15 @@ from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from keydyn.model import sampling, training
-from keydyn.model.arrays import Floats, Integers
-from keydyn.model.criteria import Criterion
-from keydyn.model.emissions import Emission, families_of
-from keydyn.model.inference import Inference
-from keydyn.model.lattice import Lattice
+from keydyn.arrays import Floats, Integers
+from keydyn.model.ask import sampling
+from keydyn.model.ask.criteria import Criterion
+from keydyn.model.ask.inference import Inference
+from keydyn.model.ask.lattice import Lattice
+from keydyn.model.data.sequences import Sequences, as_sequences, check_weights
+from keydyn.model.data.settings import Settings, check_settings, is_whole
+from keydyn.model.families.family import Emission, families_of
+from keydyn.model.fit import training
 from keydyn.model.pohmm import POHMM
 from keydyn.model.relatives import files
 from keydyn.model.relatives.contexts import Context
@@ -31,8 +34,6 @@ from keydyn.model.relatives.estimation import Result, climb
 from keydyn.model.relatives.past import Past
 from keydyn.model.relatives.streams import Stream, Streams
 from keydyn.model.relatives.tables import Evidence, lattice_of, n_rows
-from keydyn.model.sequences import Sequences, as_sequences, check_weights
-from keydyn.model.settings import Settings, check_settings, is_whole
 
 
 class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keydyn.model import vocabulary
-from keydyn.model.arrays import Floats, Integers
-from keydyn.model.lattice import log_densities
-from keydyn.model.log_kernels import filter_step
+from keydyn.arrays import Floats, Integers
+from keydyn.model.ask.lattice import log_densities
+from keydyn.model.data import vocabulary
+from keydyn.model.data.settings import is_whole
+from keydyn.model.data.vocabulary import MISSING
+from keydyn.model.engine.log_kernels import filter_step
 from keydyn.model.relatives.contexts import Context
 from keydyn.model.relatives.past import Past
-from keydyn.model.settings import is_whole
-from keydyn.model.vocabulary import MISSING
 
 STATE_VERSION = 1
 

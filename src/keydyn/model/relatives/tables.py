@@ -10,14 +10,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from keydyn.model.arrays import Floats, Integers
-from keydyn.model.emissions import Emission, Family, Stats
-from keydyn.model.initialize import displacements, least_scale
-from keydyn.model.lattice import Lattice, Posterior, log_densities
+from keydyn.arrays import Floats, Integers
+from keydyn.model.ask.lattice import Lattice, Posterior, log_densities
+from keydyn.model.data.settings import Settings
+from keydyn.model.data.smoothing_rules import normalised
+from keydyn.model.engine.sums import weighted_moments
+from keydyn.model.families.family import Emission, Family, Stats
 from keydyn.model.relatives.normal_steps import add_normal, is_normal
-from keydyn.model.settings import Settings
-from keydyn.model.smoothing import normalised
-from keydyn.model.sums import weighted_moments
+from keydyn.model.theta.start_values import displacements, least_scale
 
 Floored = list[NDArray[np.bool_]]
 

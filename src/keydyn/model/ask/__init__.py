@@ -1,0 +1,1 @@
+"""Questions to a model: likelihood, hidden states, what comes next, joint likelihood, samples."""

@@ -1,0 +1,136 @@
+"""The event types themselves: joint likelihood, key recovery, what comes next, and drawing samples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+
+from keydyn.arrays import Floats, Integers
+from keydyn.model.ask import joint, predictive, sampling
+from keydyn.model.ask import lattice as lattices
+from keydyn.model.ask.lattice import EventIndex, Lattice
+from keydyn.model.ask.predictive import NextEmission
+from keydyn.model.data import vocabulary
+from keydyn.model.data.sequences import Sequences
+from keydyn.model.data.settings import is_whole
+from keydyn.model.data.vocabulary import Types
+from keydyn.model.fit.fitted import Fitted
+
+
+class Generative(Fitted):
+    """Questions that need the event chain."""
+
+    def score_joint(self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None) -> Floats:
+        """ln P(x, Ω), one a sequence; a missing event type is summed over, an unseen one refused."""
+        sequences, codes = self._encode(X, events, lengths, reject_unknown=True)
+        parameters, offsets = self._parameters, sequences.offsets
+        if (codes < parameters.n_types).all():
+            index = EventIndex.of(codes, offsets, parameters.n_types)
+            lattice = lattices.build(parameters, sequences.X, index, self.density_floor)
+            given = joint.log_event_probability(parameters, codes, offsets)
+            return lattices.per_sequence(lattices.filtered(lattice)[1], offsets) + given
+        lattice = joint.joint_lattice(parameters, sequences.X, codes, offsets, self.density_floor)
+        return lattices.per_sequence(lattices.filtered(lattice)[1], offsets)
+
+    def predict_events(
+        self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None
+    ) -> tuple[Types, Floats]:
+        """Event types from emissions: the most probable at each event, and all probabilities (N, m).
+
+        `events` may give the types that are known.
+        """
+        lattice = self._joint_lattice(X, events, lengths)
+        posterior = lattices.posterior(lattice)
+        lattices.check_possible(posterior.increments, lattice.offsets)
+        by_type = posterior.states.reshape(len(posterior.states), -1, self._parameters.n_states)
+        probabilities: Floats = by_type.sum(axis=2)
+        return self.event_types_[np.argmax(probabilities, axis=1)], probabilities
+
+    def decode_events(
+        self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None
+    ) -> tuple[Floats, Types, Integers]:
+        """The most probable types and states together: ln P(x, Ω, z) of each sequence, types, states."""
+        log_probability, path = lattices.most_probable(self._joint_lattice(X, events, lengths))
+        types, states = np.divmod(path, self._parameters.n_states)
+        return log_probability, self.event_types_[types], states
+
+    def predict_next(
+        self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None, next_event: Any = None
+    ) -> NextEmission:
+        """The distribution of the emission that follows each sequence.
+
+        `next_event` is the type of the next event, one for all or one a sequence; without it types are mixed
+        by the event chain.
+        """
+        sequences, codes = self._encode(X, events, lengths)
+        index = EventIndex.of(codes, sequences.offsets, self._parameters.n_types)
+        lattice = lattices.build(self._parameters, sequences.X, index, self.density_floor)
+        probabilities, increments = lattices.filtered(lattice)
+        lattices.check_possible(increments, lattice.offsets)
+        ends = sequences.offsets[1:] - 1
+        state, last = probabilities[ends], codes[ends]
+        if next_event is None:
+            return predictive.after_any(self._parameters, state, last, self.density_floor)
+        following = self._next_codes(next_event, len(sequences))
+        return predictive.after(self._parameters, state, last, following, self.density_floor)
+
+    def sample(
+        self,
+        n_events: int = 100,
+        events: Any = None,
+        random_state: Any = None,
+        *,
+        lengths: ArrayLike | None = None,
+    ) -> tuple[Floats, Types, Integers]:
+        """Draw `X` (N, K), event types (N,) and hidden states (N,).
+
+        Types come from the event chain unless `events` gives them; `lengths` makes it several sequences,
+        otherwise it is one of `n_events`.
+        """
+        check_is_fitted(self)
+        generator = sampling.generator_of(random_state)
+        drawn = self._events_to_draw(n_events, events, lengths)
+        if events is None:
+            codes = sampling.draw_events(self._parameters, drawn.offsets, generator)
+            labels = self.event_types_[codes]
+        else:
+            codes = self._encode(drawn, None, None)[1]
+            labels = self.event_types_[codes] if vocabulary.is_single(self.event_types_) else drawn.labels()
+        index = EventIndex.of(codes, drawn.offsets, self._parameters.n_types)
+        states = sampling.draw_states(self._parameters, index, generator)
+        return sampling.draw_emissions(self._parameters, codes, states, generator), labels, states
+
+    def _events_to_draw(self, n_events: int, events: Any, lengths: ArrayLike | None) -> Sequences:
+        n_features = len(self._parameters.emission)
+        if events is None:
+            if not is_whole(n_events) or n_events < 1:
+                raise ValueError(f"n_events must be a whole number, 1 or more, not {n_events!r}")
+            total = int(n_events) if lengths is None else int(np.asarray(lengths).sum())
+            return self._as_sequences(np.full((total, n_features), np.nan), None, lengths)
+        if lengths is None and isinstance(events, (list, tuple)) and len(events) and np.ndim(events[0]) == 1:
+            return self._as_sequences([np.full((len(e), n_features), np.nan) for e in events], events, None)
+        return self._as_sequences(np.full((len(events), n_features), np.nan), events, lengths)
+
+    def _joint_lattice(self, X: Any, events: Any, lengths: ArrayLike | None) -> Lattice:
+        sequences, codes = self._encode(X, events, lengths, reject_unknown=True)
+        return joint.joint_lattice(
+            self._parameters, sequences.X, codes, sequences.offsets, self.density_floor
+        )
+
+    def _next_codes(self, next_event: Any, n_sequences: int) -> Integers:
+        if np.ndim(next_event) == 0:
+            labels = np.full(n_sequences, next_event, dtype=object)
+        else:
+            labels = vocabulary.as_labels(next_event)
+        if len(labels) != n_sequences:
+            raise ValueError(
+                f"next_event must be one type, or one a sequence: {n_sequences}, not {len(labels)}"
+            )
+        codes, types = vocabulary.encode(labels)
+        places, unseen = vocabulary.find(codes, types, self.event_types_)
+        if self.handle_unknown == "error" and unseen.any():
+            raise ValueError(f"next_event {labels[int(np.argmax(unseen))]!r} was not seen in fitting")
+        return places

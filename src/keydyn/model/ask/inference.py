@@ -1,0 +1,76 @@
+"""Likelihood and hidden states (Sections 3.2 and 3.3), for any model that can lay out its lattice."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from keydyn.arrays import Floats, Integers
+from keydyn.model.ask import lattice as lattices
+from keydyn.model.ask.lattice import Lattice
+from keydyn.model.data.sequences import check_weights
+
+
+class Inference(ABC):
+    """The questions one asks of a fitted model. Nothing here changes it.
+
+    `X` is a flat (N, K) array with `lengths`, a list of (n_i, K) arrays, or a `Sequences`; `events` has the
+    same form. Results are flat arrays in input order.
+    """
+
+    @abstractmethod
+    def _lattice(self, X: Any, events: Any, lengths: ArrayLike | None) -> Lattice:
+        """What the kernels see of these sequences."""
+
+    def score(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        events: Any = None,
+        lengths: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> float:
+        """ln P(x | Ω) of all sequences together, each times its weight if there are any. `y` is ignored."""
+        scores = self.score_sequences(X, events=events, lengths=lengths)
+        if sample_weight is None:
+            return float(scores.sum())
+        weights = check_weights(sample_weight, len(scores))
+        return float(weights[weights > 0] @ scores[weights > 0])
+
+    def score_sequences(self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None) -> Floats:
+        """ln P(x | Ω), one a sequence; −inf for one that the model cannot produce."""
+        lattice = self._lattice(X, events, lengths)
+        return lattices.per_sequence(lattices.filtered(lattice)[1], lattice.offsets)
+
+    def score_samples(self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None) -> Floats:
+        """ln P(x_n | x_1..n−1, Ω), one an event (Eq. 43, corrected). They add up to `score`."""
+        return lattices.filtered(self._lattice(X, events, lengths))[1]
+
+    def predict_proba(self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None) -> Floats:
+        """γ (Eq. 10): probability of each state at each event, given the whole sequence; (N, M)."""
+        lattice = self._lattice(X, events, lengths)
+        posterior = lattices.posterior(lattice)
+        lattices.check_possible(posterior.increments, lattice.offsets)
+        return posterior.states
+
+    def filter_proba(self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None) -> Floats:
+        """Probability of each state given the events up to and including this one; (N, M)."""
+        lattice = self._lattice(X, events, lengths)
+        probabilities, increments = lattices.filtered(lattice)
+        lattices.check_possible(increments, lattice.offsets)
+        return probabilities
+
+    def predict(self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None) -> Integers:
+        """The most probable state at each event (Eq. 11). For the most probable *sequence* see `decode`."""
+        states: Integers = np.argmax(self.predict_proba(X, events=events, lengths=lengths), axis=1)
+        return states
+
+    def decode(
+        self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None
+    ) -> tuple[Floats, Integers]:
+        """Viterbi: ln P(x, z | Ω) of each sequence's most probable states, and these states."""
+        return lattices.most_probable(self._lattice(X, events, lengths))

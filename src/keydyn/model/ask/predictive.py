@@ -1,0 +1,151 @@
+"""The distribution of the next emission: a mixture over states, and over types if the next is not known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from keydyn.arrays import Floats, Integers
+from keydyn.model.families.family import Emission
+from keydyn.model.theta.parameters import Parameters
+
+
+@dataclass(frozen=True)
+class NextEmission:
+    """What comes after each of S sequences.
+
+    Attributes
+    ----------
+    weights : (S, C) probabilities of the mixture's components
+    emission : for each of the K features a family with parameters of shape (S, C) or (C,)
+    density_floor : the model's
+    """
+
+    weights: Floats
+    emission: list[Emission]
+    density_floor: float | None = None
+
+    def mean(self) -> Floats:
+        """Expected value of each feature, (S, K); a `ValueError` where a family has no finite mean."""
+        columns = []
+        for k, emission in enumerate(self.emission):
+            means = emission.distribution.mean(emission.params)
+            if not np.isfinite(means).all():
+                raise ValueError(
+                    f"feature {k}: a {emission.family} distribution has no finite mean here; "
+                    "ask for the median, quantile(0.5)"
+                )
+            columns.append(np.sum(self.weights * means, axis=1))
+        return np.stack(columns, axis=1)
+
+    def cdf(self, x: ArrayLike) -> Floats:
+        """P(X ≤ x) of each feature, (S, K); `x` is one number, one a feature, or (S, K)."""
+        values = self._as_table(x)
+        return np.stack([self._cdf(k, values[:, k]) for k in range(len(self.emission))], axis=1)
+
+    def logpdf(self, x: ArrayLike) -> Floats:
+        """ln density of the features together, (S,); a NaN in `x` drops its feature."""
+        values = self._as_table(x)
+        with np.errstate(divide="ignore"):
+            total = np.log(self.weights)
+        for k, emission in enumerate(self.emission):
+            present = ~np.isnan(values[:, k])
+            safe = np.where(present, values[:, k], 1.0)
+            inside = ~emission.distribution.outside(safe)
+            if not inside.all():
+                s = int(np.argmin(inside))
+                raise ValueError(
+                    f"sequence {s}, column {k}: {safe[s]} is no value of a {emission.family} emission, "
+                    f"which is {emission.distribution.domain}"
+                )
+            density = emission.distribution.log_density(safe[:, None], emission.params)
+            if self.density_floor is not None:
+                density = np.maximum(density, np.log(self.density_floor))
+            total = total + np.where(present[:, None], density, 0.0)
+        logs: Floats = np.logaddexp.reduce(total, axis=1)
+        return logs
+
+    def quantile(self, q: ArrayLike) -> Floats:
+        """The value of each feature below which it falls with probability q (0 < q < 1), (S, K)."""
+        wanted = self._as_table(q)
+        if not ((wanted > 0.0) & (wanted < 1.0)).all():
+            raise ValueError("q must lie between 0 and 1, both excluded")
+        columns = []
+        for k, emission in enumerate(self.emission):
+            q_k = wanted[:, k]
+            ends = np.broadcast_to(
+                emission.distribution.quantile(q_k[:, None], emission.params), self.weights.shape
+            )
+            used = self.weights > 0.0
+            low = np.min(np.where(used, ends, np.inf), axis=1)
+            high = np.max(np.where(used, ends, -np.inf), axis=1)
+            # With jumps the lower end itself may be the answer.
+            high = np.where(self._cdf(k, low) >= q_k, low, high)
+            for _ in range(2000):
+                middle = low + 0.5 * (high - low)
+                below = self._cdf(k, middle) < q_k
+                narrower = (middle > low) & (middle < high)
+                if not narrower.any():
+                    break
+                low, high = np.where(below & narrower, middle, low), np.where(~below & narrower, middle, high)
+            columns.append(high)
+        return np.stack(columns, axis=1)
+
+    def _cdf(self, feature: int, x: Floats) -> Floats:
+        emission = self.emission[feature]
+        sums: Floats = np.sum(self.weights * emission.distribution.cdf(x[:, None], emission.params), axis=1)
+        return sums
+
+    def _as_table(self, x: ArrayLike) -> Floats:
+        values = np.asarray(x, dtype=np.float64)
+        shape = (len(self.weights), len(self.emission))
+        if values.ndim == 1 and shape[1] == 1 and len(values) == shape[0]:
+            values = values[:, None]
+        try:
+            return np.array(np.broadcast_to(values, shape))
+        except ValueError:
+            raise ValueError(
+                f"expected one number, one a feature, or an array of shape {shape}, not {values.shape}"
+            ) from None
+
+
+def after(
+    parameters: Parameters, filtered: Floats, last: Integers, following: Integers, floor: float | None
+) -> NextEmission:
+    """The next emission given its event type; m where that is unknown. Arguments have one row a sequence."""
+    steps = parameters.transmat_of(last, following)
+    weights = np.einsum("si,sij->sj", filtered, steps)
+    emission = [
+        parameters.emission_tables[k].replace(parameters.emission_tables[k].at(following))
+        for k in range(len(parameters.emission))
+    ]
+    return NextEmission(weights, emission, floor)
+
+
+def after_any(parameters: Parameters, filtered: Floats, last: Integers, floor: float | None) -> NextEmission:
+    """The next emission with its event type mixed over the event chain."""
+    m, n_states, n_sequences = parameters.n_types, parameters.n_states, len(last)
+    _, pair_prob = parameters.chain.known()
+    chances = np.zeros((n_sequences, m))
+    for s, psi in enumerate(last):
+        if psi == m:
+            parameters.known_marginal()
+            chances[s] = parameters.chain.prob
+        elif psi in parameters.chain.dead_ends:
+            chances[s] = 1.0 / m
+        else:
+            low, high = np.searchsorted(parameters.pairs[:, 0], [psi, psi + 1])
+            chances[s, parameters.pairs[low:high, 1]] = pair_prob[low:high]
+    sequence, following = np.nonzero(chances)
+    steps = parameters.transmat_of(last[sequence], following)
+    weights = np.zeros((n_sequences, m, n_states))
+    weights[sequence, following] = (
+        np.einsum("si,sij->sj", filtered[sequence], steps) * chances[sequence, following, None]
+    )
+    emission = [
+        e.replace({name: values.reshape(-1) for name, values in e.params.items()})
+        for e in parameters.emission
+    ]
+    return NextEmission(weights.reshape(n_sequences, m * n_states), emission, floor)

@@ -1,0 +1,1 @@
+"""Does the model fit? Goodness of fit, residuals, bootstrap."""

@@ -1,0 +1,192 @@
+"""The parametric bootstrap: how far off the parameters of a fit may be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from keydyn.arrays import Floats, Integers
+from keydyn.model.ask import lattice as lattices
+from keydyn.model.ask.lattice import EventIndex
+from keydyn.model.check import alignment, surrogates
+from keydyn.model.data import vocabulary
+from keydyn.model.data.sequences import Sequences
+from keydyn.model.families.family import Family
+from keydyn.model.theta.parameters import Parameters
+
+if TYPE_CHECKING:
+    from keydyn.model.pohmm import POHMM
+
+METHODS = ("percentile", "basic")
+
+
+@dataclass(frozen=True)
+class Bootstrap:
+    """Every fitted parameter of a model and of refits to data drawn from it, states matched.
+
+    Attributes
+    ----------
+    names : (Q rows) part, feature, parameter, before, event, from_state, state of each parameter
+    estimate : (Q,) the model's own
+    replicates : (R, Q) those of the refits
+    """
+
+    names: pd.DataFrame
+    estimate: Floats
+    replicates: Floats
+
+    @property
+    def standard_error(self) -> Floats:
+        """The standard deviation of each parameter over the refits, (Q,)."""
+        deviation: Floats = self.replicates.std(axis=0, ddof=1)
+        return deviation
+
+    @property
+    def bias(self) -> Floats:
+        """How far the refits' mean is from the model's own value, (Q,)."""
+        bias: Floats = self.replicates.mean(axis=0) - self.estimate
+        return bias
+
+    def interval(self, level: float = 0.95, method: str = "percentile") -> Floats:
+        """Confidence intervals (Q, 2).
+
+        "percentile" has the quantiles of the refits; "basic" mirrors them at the estimate, which takes a bias
+        of the estimator out. A probability stays within 0 … 1.
+        """
+        if not 0.0 < level < 1.0:
+            raise ValueError(f"level must lie between 0 and 1, not {level!r}")
+        if method not in METHODS:
+            raise ValueError(f"method must be {' or '.join(map(repr, METHODS))}, not {method!r}")
+        tail = 0.5 * (1.0 - level)
+        bounds: Floats = np.quantile(self.replicates, [tail, 1.0 - tail], axis=0).T
+        if method == "basic":
+            bounds = 2.0 * self.estimate[:, None] - bounds[:, ::-1]
+            probabilities = (self.names["part"] != "emission").to_numpy()
+            bounds[probabilities] = np.clip(bounds[probabilities], 0.0, 1.0)
+        return bounds
+
+    def table(self, level: float = 0.95, method: str = "percentile") -> pd.DataFrame:
+        """One row a parameter: what it is, estimate, standard error, and the bounds `low` and `high`."""
+        bounds = self.interval(level, method)
+        return self.names.assign(
+            estimate=self.estimate, standard_error=self.standard_error, low=bounds[:, 0], high=bounds[:, 1]
+        )
+
+    def __repr__(self) -> str:
+        return f"Bootstrap({len(self.estimate)} parameters, {len(self.replicates)} refits)"
+
+
+def parametric_bootstrap(
+    model: POHMM,
+    sequences: Sequences,
+    generator: np.random.Generator,
+    n_replicates: int = 200,
+    n_jobs: int | None = None,
+) -> Bootstrap:
+    """Draw data from the model along these event sequences, fit, match the states; many times.
+
+    Which state of a refit is which is known, since the states behind drawn data are: see `alignment`.
+    """
+    own = model._parameters
+    drawn = surrogates.draw_many(own, sequences, generator.spawn(n_replicates))
+    refits = surrogates.refit(model, [surrogate.sequences for surrogate in drawn], n_jobs)
+    layout = Layout.of(own, surrogates.index_of(own, sequences), model.fixed)
+    # All refits saw the same events, so they have one vocabulary.
+    index = surrogates.index_of(refits[0]._parameters, sequences)
+    places = vocabulary.translation(own.event_types, refits[0].event_types_)
+    rows = []
+    for refit, surrogate in zip(refits, drawn, strict=True):
+        theta = refit._parameters
+        lattice = lattices.build(theta, surrogate.sequences.X, index, model.density_floor)
+        posterior = lattices.posterior(lattice).states
+        order = alignment.match_states(index.codes, theta.n_types, surrogate.states, posterior)
+        rows.append(layout.values(alignment.relabelled(theta, order), places))
+    identity = np.arange(own.n_types)
+    return Bootstrap(layout.names(own), layout.values(own, identity), np.stack(rows))
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which parameters the data can tell: of the types that occur, the pairs, and the first types.
+
+    Attributes
+    ----------
+    starts, types : codes of event types; pairs : (P, 2) codes
+    features : for each feature its number, its parameters by type and state, and those it has once
+    """
+
+    starts: Integers
+    types: Integers
+    pairs: Integers
+    features: list[tuple[int, tuple[str, ...], tuple[str, ...]]]
+
+    @classmethod
+    def of(cls, parameters: Parameters, index: EventIndex, fixed: object) -> Layout:
+        """What is not `fixed` and occurs in the events."""
+        held = set(fixed) if isinstance(fixed, (list, tuple, set, frozenset)) else set()
+        m, nothing = parameters.n_types, np.empty(0, dtype=np.int64)
+        starts = np.unique(index.start_index)
+        pairs = np.stack([index.before, index.after], axis=1)
+        types = np.unique(index.codes)
+        families = [emission.distribution for emission in parameters.emission]
+        return cls(
+            nothing if "start" in held else starts[starts < m],
+            types[types < m],
+            pairs[:0] if "transitions" in held else pairs[(pairs < m).all(axis=1)],
+            [] if "emission" in held else [(k, *_cells_and_shared(f)) for k, f in enumerate(families)],
+        )
+
+    def values(self, parameters: Parameters, places: Integers) -> Floats:
+        """The parameters as one flat array; `places` finds a type in this model's vocabulary."""
+        pairs = places[self.pairs]
+        parts = [
+            parameters.startprob[places[self.starts]].ravel(),
+            parameters.transmat_of(pairs[:, 0], pairs[:, 1]).ravel(),
+        ]
+        for k, cells, shared in self.features:
+            params = parameters.emission[k].params
+            parts += [params[name][places[self.types]].ravel() for name in cells]
+            parts += [params[name][:1, 0] for name in shared]
+        return np.concatenate(parts)
+
+    def names(self, parameters: Parameters) -> pd.DataFrame:
+        """What each entry of `values` is."""
+        labels, states = parameters.event_types, range(parameters.n_states)
+        rows: list[dict[str, object]] = [
+            {"part": "start", "parameter": "startprob", "event": labels[w], "state": j}
+            for w in self.starts
+            for j in states
+        ]
+        rows += [
+            {
+                "part": "transition",
+                "parameter": "transmat",
+                "before": labels[v],
+                "event": labels[w],
+                "from_state": i,
+                "state": j,
+            }
+            for v, w in self.pairs
+            for i in states
+            for j in states
+        ]
+        for k, cells, shared in self.features:
+            rows += [
+                {"part": "emission", "feature": k, "parameter": name, "event": labels[w], "state": j}
+                for name in cells
+                for w in self.types
+                for j in states
+            ]
+            rows += [{"part": "emission", "feature": k, "parameter": name} for name in shared]
+        columns = ["part", "feature", "parameter", "before", "event", "from_state", "state"]
+        table = pd.DataFrame(rows, columns=columns)
+        return table.astype(dict.fromkeys(("feature", "from_state", "state"), "Int64"))
+
+
+def _cells_and_shared(family: Family) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names of the parameters estimated for each type and state, and of those estimated once."""
+    cells = family.parameters[: family.free_parameters()]
+    return cells, family.parameters[len(cells) :] if family.shared_parameters() else ()

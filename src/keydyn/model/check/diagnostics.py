@@ -1,0 +1,121 @@
+"""Questions about the fit itself: goodness of fit, residuals, standard errors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from numpy.typing import ArrayLike
+
+from keydyn.arrays import Floats
+from keydyn.model.ask import sampling
+from keydyn.model.ask.lattice import EventIndex
+from keydyn.model.check import areas, bootstrap, goodness, residuals, surrogates
+from keydyn.model.check.bootstrap import Bootstrap
+from keydyn.model.check.goodness import GoodnessOfFit
+from keydyn.model.fit.fitted import Fitted
+
+if TYPE_CHECKING:
+    from keydyn.model.pohmm import POHMM
+
+
+class Diagnostics(Fitted):
+    """Whether a model fits, where it does not, and how well its parameters are known."""
+
+    leading_feature: int
+
+    def goodness_of_fit(
+        self,
+        X: Any,
+        *,
+        events: Any = None,
+        lengths: ArrayLike | None = None,
+        n_surrogates: int = 100,
+        n_second: int = 0,
+        refit: bool = True,
+        feature: int | None = None,
+        scale: str = "auto",
+        marginal: str = "exact",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> GoodnessOfFit:
+        """Monte Carlo test by the area between the empirical and the model's distribution function.
+
+        A model with these settings is fitted to the data and to `n_surrogates` surrogates drawn from it along
+        the same event sequences, each with a random stream of its own. With `refit=False` the hypothesis is
+        this very model, parameters as they are.
+
+        `feature` is the one whose marginal is compared, the leading one by default. Areas are taken over x
+        (`scale="linear"`) or over ln x ("log"); "auto" is over x as in the paper, unless x has no finite
+        mean. `marginal` is how the model's distribution is made: "exact", Σ Π[ω] Π[j | ω] f(x; b[j | ω]);
+        "printed", with Π[j] for Π[j | ω]; "states", Σ Π[j] f(x; b[j]), one distribution a state.
+
+        `n_second` surrogates of each surrogate, 2 or more, give a double-bootstrap p-value as well,
+        `p_double`; 4 are enough, and take five times the time. The result does not depend on `n_jobs`.
+        """
+        n_surrogates = surrogates.check_number("n_surrogates", n_surrogates, 1)
+        if surrogates.check_number("n_second", n_second, 0) == 1:
+            raise ValueError(
+                "n_second must be 0, or 2 or more: one alone does not tell how far it is by chance"
+            )
+        areas.check_marginal(marginal)
+        if refit:
+            sequences, _ = self._take(X, events, lengths, new=True)
+        else:
+            sequences, _ = self._encode(X, events, lengths)
+        wanted = self.leading_feature if feature is None else feature
+        return goodness.monte_carlo_test(
+            cast("POHMM", self),
+            sequences,
+            sampling.generator_of(random_state),
+            n_surrogates,
+            n_second,
+            refit,
+            goodness.check_feature(wanted, sequences.n_features),
+            scale,
+            marginal,
+            n_jobs,
+        )
+
+    def forecast_residuals(
+        self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None, rosenblatt: bool = True
+    ) -> Floats:
+        """Φ⁻¹(F(x_n | x_1..n−1, Ω)), (N, K): independent and standard normal under the true model.
+
+        Several features are taken each given those before it (Rosenblatt), or, with `rosenblatt=False`, each
+        by itself. NaN where the value is. `keydyn.model.check_residuals` tests them.
+        """
+        return self._residuals(X, events, lengths, False, rosenblatt)
+
+    def ordinary_residuals(
+        self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None, rosenblatt: bool = True
+    ) -> Floats:
+        """Φ⁻¹(F(x_n | all other events, Ω)), (N, K): standard normal, but dependent. They show outliers."""
+        return self._residuals(X, events, lengths, True, rosenblatt)
+
+    def bootstrap(
+        self,
+        X: Any,
+        *,
+        events: Any = None,
+        lengths: ArrayLike | None = None,
+        n_replicates: int = 200,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> Bootstrap:
+        """Parametric bootstrap: standard errors and confidence intervals of every fitted parameter.
+
+        Data are drawn from this model along the event sequences of `X`, which should be those it was fitted
+        to; values missing there are missing in every draw. Each draw is fitted anew, and its states are
+        matched with this model's.
+        """
+        n_replicates = surrogates.check_number("n_replicates", n_replicates, 2)
+        sequences, _ = self._encode(X, events, lengths)
+        generator = sampling.generator_of(random_state)
+        return bootstrap.parametric_bootstrap(cast("POHMM", self), sequences, generator, n_replicates, n_jobs)
+
+    def _residuals(
+        self, X: Any, events: Any, lengths: ArrayLike | None, from_later: bool, rosenblatt: bool
+    ) -> Floats:
+        sequences, codes = self._encode(X, events, lengths)
+        index = EventIndex.of(codes, sequences.offsets, self._parameters.n_types)
+        return residuals.pseudo_residuals(self._parameters, sequences.X, index, from_later, rosenblatt)

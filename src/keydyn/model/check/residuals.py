@@ -1,0 +1,151 @@
+"""Pseudo-residuals of a model, and tests of what they should be.
+
+An event's forecast residual is Φ⁻¹(F(x_n | x_1..n−1, Ω)): under the true model these are independent and
+standard normal. The ordinary residual is taken given all *other* events: standard normal too, but dependent.
+Both rest on the plain density, whatever its floor in scoring.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special, stats
+
+from keydyn.arrays import Floats, Integers
+from keydyn.model.ask import lattice as lattices
+from keydyn.model.ask.lattice import EventIndex
+from keydyn.model.check import forecasts
+from keydyn.model.data.sequences import as_numbers
+from keydyn.model.theta.parameters import Parameters
+
+# 1 − F can be no smaller than this: a residual is at most 8.2 in size, and an outlier stays a number.
+LEAST_PROBABILITY = 2.0**-53
+# Shapiro and Wilk's test is not made for more.
+MOST_FOR_SHAPIRO = 5000
+
+
+def pseudo_residuals(
+    parameters: Parameters, X: Floats, index: EventIndex, from_later: bool, rosenblatt: bool
+) -> Floats:
+    """Residuals (N, K), NaN where the value is; forecast ones, or, `from_later`, ordinary ones.
+
+    With `rosenblatt` the features of an event are taken one given those before it.
+    """
+    lattice = lattices.build(parameters, X, index, None)
+    log_weights, increments = np.empty_like(lattice.log_density), np.empty(len(X))
+    forecasts.state_forecasts(
+        lattice.log_density,
+        lattice.offsets,
+        lattice.start_index,
+        lattice.startprob,
+        lattice.trans_index,
+        lattice.transmat,
+        from_later,
+        log_weights,
+        increments,
+    )
+    lattices.check_possible(increments, lattice.offsets)
+    residuals = np.full(X.shape, np.nan)
+    for k in range(X.shape[1]):
+        present = ~np.isnan(X[:, k])
+        emission = parameters.emission_tables[k]
+        values, params = X[present, k][:, None], emission.at(index.codes[present])
+        weights = special.softmax(log_weights[present], axis=1)
+        probability = np.sum(weights * emission.distribution.cdf(values, params), axis=1)
+        residuals[present, k] = special.ndtri(
+            np.clip(probability, LEAST_PROBABILITY, 1.0 - LEAST_PROBABILITY)
+        )
+        if rosenblatt:
+            log_weights[present] += emission.distribution.log_density(values, params)
+    return residuals
+
+
+@dataclass(frozen=True)
+class ResidualTest:
+    """Whether residuals of one feature are standard normal and independent; small p-values say no.
+
+    Attributes
+    ----------
+    n : residuals tested
+    mean, deviation : 0 and 1 under the true model
+    ks_statistic, ks_p : Kolmogorov and Smirnov's test of the standard normal distribution
+    shapiro_statistic, shapiro_p : Shapiro and Wilk's test of any normal distribution
+    ljung_box, ljung_box_p : Ljung and Box's test of independence
+    autocorrelation : (L,) at lags 1 to L, within sequences
+    """
+
+    n: int
+    mean: float
+    deviation: float
+    ks_statistic: float
+    ks_p: float
+    shapiro_statistic: float
+    shapiro_p: float
+    ljung_box: float
+    ljung_box_p: float
+    autocorrelation: Floats
+
+
+def check_residuals(residuals: ArrayLike, lengths: ArrayLike | None = None, n_lags: int = 10) -> ResidualTest:
+    """Test the residuals of one feature, (N,) or (N, 1); NaN where there is none.
+
+    `lengths` tells sequences apart, so that no lag reaches from one into the next. The tests take the
+    model as given: with parameters fitted to the same data they reject somewhat less often than they say.
+    Ordinary residuals are dependent under the true model too; for them only the first two tests hold.
+    """
+    z, offsets = _one_column(residuals, lengths)
+    values = z[~np.isnan(z)]
+    if len(values) < 3:
+        raise ValueError(f"there are {len(values)} residuals; three or more are needed to test anything")
+    if np.ptp(values) == 0.0:
+        raise ValueError(f"every residual is {values[0]:g}: there is nothing to test")
+    ks = stats.kstest(values, "norm")
+    # Evenly spaced events, if there are too many.
+    shapiro = stats.shapiro(values[:: -(-len(values) // MOST_FOR_SHAPIRO)])
+    correlations, pairs = autocorrelation(z, offsets, n_lags)
+    n, used = len(values), pairs > 0
+    ljung_box = n * (n + 2.0) * np.sum(correlations[used] ** 2 / pairs[used])
+    return ResidualTest(
+        n=n,
+        mean=float(values.mean()),
+        deviation=float(values.std(ddof=1)),
+        ks_statistic=float(ks.statistic),
+        ks_p=float(ks.pvalue),
+        shapiro_statistic=float(shapiro.statistic),
+        shapiro_p=float(shapiro.pvalue),
+        ljung_box=float(ljung_box),
+        ljung_box_p=float(stats.chi2.sf(ljung_box, np.count_nonzero(used))) if used.any() else 1.0,
+        autocorrelation=correlations,
+    )
+
+
+def autocorrelation(z: Floats, offsets: Integers, n_lags: int) -> tuple[Floats, Integers]:
+    """The autocorrelation at lags 1 to L within sequences, and the pairs of values at each lag.
+
+    For one sequence without gaps it is the usual one. A lag without a single pair has 0.
+    """
+    centred = np.nan_to_num(z - np.nanmean(z))
+    there = ~np.isnan(z)
+    sequence = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    correlations, pairs = np.zeros(n_lags), np.zeros(n_lags, dtype=np.int64)
+    for lag in range(1, min(n_lags, len(z) - 1) + 1):
+        same = (sequence[lag:] == sequence[:-lag]) & there[lag:] & there[:-lag]
+        pairs[lag - 1] = np.count_nonzero(same)
+        correlations[lag - 1] = np.sum(centred[lag:][same] * centred[:-lag][same])
+    return correlations / np.sum(centred**2), pairs
+
+
+def _one_column(residuals: ArrayLike, lengths: ArrayLike | None) -> tuple[Floats, Integers]:
+    z = as_numbers("residuals", residuals)
+    if z.ndim == 2 and z.shape[1] == 1:
+        z = z[:, 0]
+    if z.ndim != 1:
+        raise ValueError(f"residuals must be those of one feature, (N,), not of shape {z.shape}")
+    given: Any = [len(z)] if lengths is None else lengths
+    offsets = np.concatenate([[0], np.cumsum(given, dtype=np.int64)])
+    if offsets[-1] != len(z) or (np.diff(offsets) < 0).any():
+        raise ValueError(f"lengths add up to {offsets[-1]}, but there are {len(z)} residuals")
+    return z, offsets

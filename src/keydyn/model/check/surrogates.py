@@ -1,0 +1,80 @@
+"""Surrogates of data: drawn from a model along the same event sequences, then fitted again."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from keydyn.arrays import Floats, Integers
+from keydyn.model.ask import sampling
+from keydyn.model.ask.lattice import EventIndex
+from keydyn.model.data import vocabulary
+from keydyn.model.data.sequences import Sequences
+from keydyn.model.data.settings import is_whole
+from keydyn.model.theta.parameters import Parameters
+
+if TYPE_CHECKING:
+    from keydyn.model.pohmm import POHMM
+
+
+class Surrogate(NamedTuple):
+    """Drawn sequences and the hidden states (N,) behind them."""
+
+    sequences: Sequences
+    states: Integers
+
+
+def index_of(parameters: Parameters, sequences: Sequences) -> EventIndex:
+    """Which of the model's tables each event uses."""
+    codes, _ = vocabulary.find(sequences.codes, sequences.event_types, parameters.event_types)
+    return EventIndex.of(codes, sequences.offsets, parameters.n_types)
+
+
+def draw(parameters: Parameters, sequences: Sequences, generator: np.random.Generator) -> Surrogate:
+    """One surrogate: the same event types, and values missing where they were missing."""
+    index = index_of(parameters, sequences)
+    return _draw(parameters, sequences, index, generator)
+
+
+def draw_many(
+    parameters: Parameters, sequences: Sequences, generators: Sequence[np.random.Generator]
+) -> list[Surrogate]:
+    """One surrogate a generator. They share their event arrays."""
+    index = index_of(parameters, sequences)
+    return [_draw(parameters, sequences, index, generator) for generator in generators]
+
+
+def _draw(
+    parameters: Parameters, sequences: Sequences, index: EventIndex, generator: np.random.Generator
+) -> Surrogate:
+    states = sampling.draw_states(parameters, index, generator)
+    X: Floats = sampling.draw_emissions(parameters, index.codes, states, generator)
+    X[np.isnan(sequences.X)] = np.nan
+    return Surrogate(replace(sequences, X=X), states)
+
+
+def refit(model: POHMM, data: Sequence[Sequences], n_jobs: int | None) -> list[Any]:
+    """A clone of the model fitted to each; that one of hundreds was not done at `max_iter` is no news."""
+    # many.py imports the estimator, whose methods lead here.
+    from keydyn.model.fit.many import fit_many
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return fit_many(model, list(data), n_jobs)
+
+
+def streams(random_state: Any, n: int) -> list[np.random.Generator]:
+    """Independent generators from one seed (NumPy's `SeedSequence.spawn`)."""
+    return list(sampling.generator_of(random_state).spawn(n))
+
+
+def check_number(name: str, value: Any, least: int) -> int:
+    """A whole number, or a `ValueError` that names it."""
+    if not is_whole(value) or value < least:
+        raise ValueError(f"{name} must be a whole number, {least} or more, not {value!r}")
+    return int(value)

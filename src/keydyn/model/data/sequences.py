@@ -1,0 +1,394 @@
+"""Ragged sequences as one flat array plus offsets, and all checking of input.
+
+Whatever form the caller has (a flat array with lengths, a list of arrays, a data frame) becomes a
+`Sequences` here, once, at the door. Everything behind it sees flat arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_array
+
+from keydyn.arrays import Floats, Integers
+from keydyn.model.data import vocabulary
+from keydyn.model.data.vocabulary import MISSING, Types
+
+
+@dataclass(frozen=True, eq=False)
+class Sequences:
+    """Sequences of feature vectors and event types, encoded.
+
+    Attributes
+    ----------
+    X : (N, K) array
+        Feature values of all sequences, one after the other; NaN where a value is missing.
+    codes : (N,) array of int
+        Index into `event_types`, −1 where the event has no type.
+    event_types : (m,) array
+        The distinct event types, sorted. Empty if no events were given.
+    offsets : (S + 1,) array of int
+        Sequence s is rows offsets[s] to offsets[s + 1] − 1.
+    feature_names : tuple of str, or None
+    names : list, or None
+        What each sequence is called in the data frame it came from.
+    """
+
+    X: Floats
+    codes: Integers
+    event_types: Types
+    offsets: Integers
+    feature_names: tuple[str, ...] | None = None
+    names: list[Any] | None = None
+
+    @classmethod
+    def from_arrays(cls, X: Any, events: Any = None, lengths: ArrayLike | None = None) -> Sequences:
+        """Encode a flat (N, K) array with `lengths`, or a list of (n_i, K) arrays.
+
+        `events` has the same form as `X`: one flat array, or a list of arrays. Without `lengths` a flat
+        array is one sequence.
+        """
+        return as_sequences(X, events, lengths)
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: pd.DataFrame,
+        features: Sequence[str],
+        event: str | None = None,
+        sequence: str | Sequence[str] | None = None,
+    ) -> Sequences:
+        """Encode a data frame with one row an event.
+
+        `features` names the columns of values, `event` that of the event types and `sequence` the column or
+        columns that tell sequences apart. Sequences come in order of first appearance, their rows in the
+        frame's order; rows of one sequence need not stand together.
+        """
+        features = [features] if isinstance(features, str) else list(features)
+        keys = [] if sequence is None else [sequence] if isinstance(sequence, str) else list(sequence)
+        _check_columns(frame, [*features, *([event] if event is not None else []), *keys])
+        if not features:
+            raise ValueError("features is empty: name at least one column")
+        lengths: NDArray[Any] = np.array([len(frame)])
+        names = None
+        if keys:
+            for key in keys:
+                if frame[key].isna().any():
+                    row = int(np.argmax(frame[key].isna().to_numpy()))
+                    raise ValueError(f"row {row}, column {key!r}: the sequence it belongs to is missing")
+            groups = frame.groupby(keys, sort=False, observed=True)
+            number = groups.ngroup().to_numpy()
+            frame = frame.iloc[np.argsort(number, kind="stable")]
+            lengths = np.bincount(number)
+            first = frame[keys].iloc[np.concatenate([[0], np.cumsum(lengths)[:-1]])]
+            names = list(first.itertuples(index=False, name=None))
+            if isinstance(sequence, str):
+                names = [name[0] for name in names]
+        events = None if event is None else frame[event].to_numpy()
+        encoded = as_sequences(frame[features], events, lengths)
+        return cls(encoded.X, encoded.codes, encoded.event_types, encoded.offsets, tuple(features), names)
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[Sequences]) -> Sequences:
+        """All sequences of several `Sequences`, vocabularies joined."""
+        return concatenate(parts)
+
+    @property
+    def lengths(self) -> Integers:
+        """Events in each sequence."""
+        lengths: Integers = np.diff(self.offsets)
+        return lengths
+
+    @property
+    def n_events(self) -> int:
+        """Events in all sequences together."""
+        return len(self.X)
+
+    @property
+    def n_features(self) -> int:
+        return int(self.X.shape[1])
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __iter__(self) -> Iterator[Sequences]:
+        return (self[s] for s in range(len(self)))
+
+    def __getitem__(self, which: Any) -> Sequences:
+        """Some of the sequences: a number, a slice, an array of numbers or of truth values.
+
+        What stands together is not copied.
+        """
+        if isinstance(which, (int, np.integer)) and not isinstance(which, bool):
+            number = range(len(self))[which]
+            return self._run(number, number + 1)
+        if isinstance(which, slice) and which.step in (None, 1):
+            first, end, _ = which.indices(len(self))
+            return self._run(first, max(first, end))
+        chosen = np.atleast_1d(np.arange(len(self))[which])
+        lengths = self.lengths[chosen]
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        rows = np.repeat(self.offsets[chosen] - offsets[:-1], lengths) + np.arange(offsets[-1])
+        names = None if self.names is None else [self.names[s] for s in chosen]
+        return Sequences(self.X[rows], self.codes[rows], self.event_types, offsets, self.feature_names, names)
+
+    def _run(self, first: int, end: int) -> Sequences:
+        """The sequences from the first up to the end, which is not one of them."""
+        begin, stop = self.offsets[first], self.offsets[end]
+        return Sequences(
+            self.X[begin:stop],
+            self.codes[begin:stop],
+            self.event_types,
+            self.offsets[first : end + 1] - begin,
+            self.feature_names,
+            None if self.names is None else self.names[first:end],
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"Sequences({len(self)} sequences, {self.n_events} events, {self.n_features} features, "
+            f"{len(self.event_types)} event types)"
+        )
+
+    def without_events(self) -> Sequences:
+        """The same values with every event type missing."""
+        codes = np.full_like(self.codes, MISSING)
+        return Sequences(self.X, codes, self.event_types[:0], self.offsets, self.feature_names, self.names)
+
+    def labels(self) -> Types:
+        """The event type of each event; None where it has none, and then an array of objects."""
+        if (self.codes == MISSING).any():
+            types = np.append(self.event_types.astype(object), [None])
+            return types[self.codes]
+        labels: Types = self.event_types[self.codes]
+        return labels
+
+    def place(self, row: int, column: int | None = None) -> str:
+        """How to tell a person where a value is."""
+        text = _place(self.offsets, row)
+        if column is not None:
+            name = f" ({self.feature_names[column]!r})" if self.feature_names else ""
+            text += f", column {column}{name}"
+        return text
+
+
+def as_sequences(X: Any, events: Any = None, lengths: ArrayLike | None = None) -> Sequences:
+    """Any accepted form of input as `Sequences`; a `ValueError` that names the place if it is none."""
+    if isinstance(X, Sequences):
+        if events is not None or lengths is not None:
+            raise ValueError("X is a Sequences, which holds its events and lengths: do not give them again")
+        return X
+    if isinstance(X, (list, tuple)) and len(X) and all(isinstance(item, Sequences) for item in X):
+        if events is not None or lengths is not None:
+            raise ValueError(
+                "X is a list of Sequences, which hold their events and lengths: do not give them again"
+            )
+        return concatenate(list(X))
+    if isinstance(X, (list, tuple)) and len(X) == 0:
+        raise ValueError("X is empty: there are no sequences")
+    names = tuple(X.columns) if hasattr(X, "columns") else None
+    feature_names = names if names and all(isinstance(name, str) for name in names) else None
+    if _is_list_of_sequences(X):
+        if lengths is not None:
+            raise ValueError("lengths goes with a flat array; X is a list of sequences already")
+        values, offsets = _stack(X)
+    else:
+        values = _check_flat(X)
+        offsets = _offsets_of(lengths, len(values))
+    codes, types = _encode_events(events, offsets)
+    sequences = Sequences(values, codes, types, offsets, feature_names)
+    infinite = np.isinf(values)
+    if infinite.any():
+        row, column = (int(k) for k in np.argwhere(infinite)[0])
+        raise ValueError(
+            f"{sequences.place(row, column)}: the value is infinite (inf); a missing value is NaN"
+        )
+    return sequences
+
+
+def concatenate(parts: Sequence[Sequences]) -> Sequences:
+    """One `Sequences` of all the sequences of several, vocabularies joined."""
+    if len({part.n_features for part in parts}) > 1:
+        raise ValueError(f"these have different numbers of features: {sorted({p.n_features for p in parts})}")
+    named = {part.feature_names for part in parts if part.feature_names is not None}
+    if len(named) > 1:
+        raise ValueError(f"these have different features: {' and '.join(map(str, sorted(named)))}")
+    types = np.array([], dtype=str)
+    for part in parts:
+        types = vocabulary.union(types, part.event_types)
+    types = np.sort(types)
+    codes = []
+    for part in parts:
+        table = vocabulary.translation(part.event_types, types)
+        table[MISSING] = MISSING
+        codes.append(table[part.codes])
+    names = [name for part in parts for name in part.names or []]
+    return Sequences(
+        np.concatenate([part.X for part in parts]),
+        np.concatenate(codes),
+        types,
+        np.concatenate([[0], np.cumsum(np.concatenate([part.lengths for part in parts]))]),
+        named.pop() if named else None,
+        names if all(part.names is not None for part in parts) else None,
+    )
+
+
+def check_weights(sample_weight: ArrayLike | None, n_sequences: int) -> Floats:
+    """One finite weight ≥ 0 a sequence, not all zero."""
+    if sample_weight is None:
+        return np.ones(n_sequences)
+    weights = as_numbers("sample_weight", sample_weight)
+    if weights.shape != (n_sequences,):
+        raise ValueError(
+            f"sample_weight must be one number a sequence: {n_sequences} sequences, shape {weights.shape}"
+        )
+    bad = ~np.isfinite(weights) | (weights < 0)
+    if bad.any():
+        s = int(np.argmax(bad))
+        raise ValueError(f"sample_weight of sequence {s} is {weights[s]}; it must be finite and not negative")
+    if not weights.any():
+        raise ValueError("every sample_weight is zero: there is nothing to fit")
+    return weights
+
+
+def as_numbers(name: str, values: Any) -> Floats:
+    """A new array of real numbers; a `ValueError` that begins with the name if these are none."""
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind != "c":
+            return np.array(array, dtype=np.float64, order="C")
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} cannot be read as numbers: {_first_odd(values) or error}") from None
+    raise ValueError(f"{name} cannot be read as numbers: they are complex")
+
+
+def _first_odd(table: Any) -> str | None:
+    """Where a table first has a row of another length than the others, or text that is no number."""
+    sized = (list, tuple, np.ndarray)
+    if not isinstance(table, sized) or not all(isinstance(row, sized) for row in table):
+        return None
+    for r, row in enumerate(table):
+        if len(row) != len(table[0]):
+            return f"row {r} has {len(row)} columns, row 0 has {len(table[0])}"
+        for c, cell in enumerate(row):
+            try:
+                float(cell if isinstance(cell, str) else 0.0)
+            except ValueError:
+                return f"row {r}, column {c} is {str(cell)!r}"
+    return None
+
+
+def _place(offsets: Integers, row: int) -> str:
+    s = int(np.searchsorted(offsets, row, side="right")) - 1
+    text = f"sequence {s}, row {row - offsets[s]}"
+    return text if len(offsets) == 2 else f"{text} (row {row} of the flat input)"
+
+
+def _is_list_of_sequences(X: Any) -> bool:
+    """A list (or object array) of two-dimensional items; a list of rows is an array like any other."""
+    if isinstance(X, np.ndarray):
+        return X.dtype == object and X.ndim == 1 and len(X) > 0 and np.ndim(X[0]) == 2
+    if not isinstance(X, (list, tuple)) or len(X) == 0:
+        return False
+    return any(isinstance(item, np.ndarray) and item.ndim == 2 for item in (X[0], X[-1])) or (
+        isinstance(X[0], (list, tuple)) and len(X[0]) > 0 and isinstance(X[0][0], (list, tuple, np.ndarray))
+    )
+
+
+def _check_flat(X: Any) -> Floats:
+    if np.ma.isMaskedArray(X):
+        X = np.ma.filled(X.astype(np.float64), np.nan)
+    if isinstance(X, (list, tuple)) and len({np.size(item) for item in X[:2]}) > 1:
+        raise ValueError(
+            "X is a list of items of different length: as rows they differ in their number of columns; "
+            "as sequences each must be an (n, K) array (for one feature, x.reshape(-1, 1))"
+        )
+    try:
+        values: Floats = check_array(X, dtype=np.float64, order="C", ensure_all_finite=False)
+    except ValueError as error:
+        place = _first_odd(X.to_numpy() if hasattr(X, "to_numpy") else X)
+        if place is None:
+            raise
+        raise ValueError(f"X cannot be read as numbers: {place}") from error
+    return values
+
+
+def _stack(X: Sequence[Any]) -> tuple[Floats, Integers]:
+    arrays = []
+    for s, item in enumerate(X):
+        array = as_numbers(f"sequence {s}", item)
+        if len(np.atleast_1d(array)) == 0:
+            raise ValueError(f"sequence {s} is empty")
+        if array.ndim != 2:
+            raise ValueError(f"sequence {s} must be an (n, K) array; its shape is {array.shape}")
+        arrays.append(array)
+        if array.shape[1] != arrays[0].shape[1]:
+            raise ValueError(
+                f"sequence {s} has {array.shape[1]} columns, sequence 0 has {arrays[0].shape[1]}"
+            )
+    values = np.ascontiguousarray(np.concatenate(arrays))
+    if values.shape[1] == 0:
+        raise ValueError("the sequences have 0 feature(s); at least 1 is needed")
+    return values, _offsets_of([len(array) for array in arrays], len(values))
+
+
+def _offsets_of(lengths: ArrayLike | None, n_events: int) -> Integers:
+    if lengths is None:
+        return np.array([0, n_events], dtype=np.int64)
+    given = np.asarray(lengths)
+    if given.ndim != 1 or given.dtype.kind not in "iu":
+        raise ValueError(f"lengths must be a list of whole numbers; got {lengths!r}")
+    if (given <= 0).any():
+        s = int(np.argmax(given <= 0))
+        raise ValueError(f"sequence {s} is empty: its length is {given[s]}")
+    if given.sum() != n_events:
+        raise ValueError(f"lengths add up to {given.sum()}, but there are {n_events} rows")
+    return np.concatenate([[0], np.cumsum(given, dtype=np.int64)])
+
+
+def _encode_events(events: Any, offsets: Integers) -> tuple[Integers, Types]:
+    n_events = int(offsets[-1])
+    if events is None:
+        return np.full(n_events, MISSING, dtype=np.int64), np.array([], dtype=str)
+    if _is_nested(events):
+        if len(events) != len(offsets) - 1:
+            raise ValueError(f"events has {len(events)} sequences, X has {len(offsets) - 1}")
+        parts = [vocabulary.as_labels(item) for item in events]
+        for s, part in enumerate(parts):
+            if len(part) != offsets[s + 1] - offsets[s]:
+                raise ValueError(
+                    f"sequence {s} has {offsets[s + 1] - offsets[s]} rows in X and {len(part)} in events"
+                )
+        kinds = {part.dtype.kind for part in parts}
+        if len(kinds) > 1:
+            parts = [part.astype(object) for part in parts]
+        labels = np.concatenate(parts)
+    else:
+        labels = vocabulary.as_labels(events)
+        if len(labels) != n_events:
+            raise ValueError(f"there are {n_events} rows in X and {len(labels)} events")
+    try:
+        return vocabulary.encode(labels)
+    except vocabulary.LabelError as error:
+        raise ValueError(f"{_place(offsets, error.event)}: {error.problem}") from None
+
+
+def _is_nested(events: Any) -> bool:
+    if isinstance(events, np.ndarray):
+        return events.dtype == object and events.ndim == 1 and len(events) > 0 and np.ndim(events[0]) == 1
+    return isinstance(events, (list, tuple)) and len(events) > 0 and np.ndim(events[0]) == 1
+
+
+def _check_columns(frame: pd.DataFrame, columns: Sequence[str]) -> None:
+    absent = [column for column in columns if column not in frame.columns]
+    if absent:
+        raise ValueError(
+            f"no column {', '.join(map(repr, absent))}; the frame has {', '.join(map(repr, frame.columns))}"
+        )
+    if len(frame) == 0:
+        raise ValueError("the frame has no rows")

@@ -1,0 +1,141 @@
+"""The estimator's parameters, validated once, in the form in which fitting uses them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from keydyn.model.data.smoothing_rules import PARTS, Smoothing
+
+
+@dataclass(frozen=True)
+class Settings:
+    """See `POHMM` for what each means."""
+
+    n_states: int
+    smoothing: Smoothing
+    spread: float
+    tol: float
+    max_iter: int
+    n_init: int
+    fixed: tuple[str, ...]
+    marginals: str
+    min_scale: float | None
+    order_states: bool
+    leading_feature: int
+    density_floor: float | None
+    count_floor: float
+    spread_features: str
+    spread_scale: str
+    start_estimate: str
+    verbose: int
+    callback: Callable[..., Any] | None
+
+
+def check_settings(parameters: dict[str, Any], n_features: int) -> Settings:
+    """Settings from `get_params()`; a `ValueError` names the parameter that is wrong."""
+    given = parameters
+    for name in ("n_states", "max_iter", "n_init"):
+        _check(given, name, is_whole(given[name]) and given[name] >= 1, "a whole number, 1 or more")
+    _check(given, "spread", _is_number(given["spread"]) and given["spread"] >= 0, "zero or greater")
+    _check(given, "tol", _is_number(given["tol"]) and given["tol"] >= 0, "zero or greater")
+    _check(
+        given,
+        "count_floor",
+        _is_number(given["count_floor"]) and given["count_floor"] >= 0,
+        "zero or greater",
+    )
+    floor = given["density_floor"]
+    _check(
+        given,
+        "density_floor",
+        floor is None or (_is_number(floor) and floor > 0),
+        "None or greater than zero",
+    )
+    scale = given["min_scale"]
+    _check(
+        given,
+        "min_scale",
+        (isinstance(scale, str) and scale == "auto") or (_is_number(scale) and scale > 0),
+        "'auto' or greater than zero",
+    )
+    _one_of(given, "marginals", ("printed", "exact"))
+    _one_of(given, "spread_features", ("all", "leading"))
+    _one_of(given, "spread_scale", ("type", "all"))
+    _one_of(given, "start_estimate", ("sequence_start", "first_occurrence"))
+    _one_of(given, "handle_unknown", ("marginal", "error"))
+    leading = given["leading_feature"]
+    _check(
+        given,
+        "leading_feature",
+        is_whole(leading) and 0 <= leading < n_features,
+        f"the number of a feature, 0 to {n_features - 1}",
+    )
+    callback = given["callback"]
+    _check(given, "callback", callback is None or callable(callback), "None or callable")
+    for name in ("order_states", "warm_start"):
+        _check(given, name, isinstance(given[name], (bool, np.bool_)), "True or False")
+    verbose = given["verbose"]
+    _check(given, "verbose", isinstance(verbose, Integral) and int(verbose) >= 0, "a whole number, 0 or more")
+    _check(given, "random_state", _is_seed(given["random_state"]), "None, a seed or a generator")
+    fixed = (given["fixed"],) if isinstance(given["fixed"], str) else given["fixed"]
+    _check(
+        given,
+        "fixed",
+        isinstance(fixed, (tuple, list)) and all(part in PARTS for part in fixed),
+        f"a tuple of some of {', '.join(PARTS)}",
+    )
+    return Settings(
+        n_states=int(given["n_states"]),
+        smoothing=Smoothing.of(given["smoothing"], given["transition_weights"]),
+        spread=float(given["spread"]),
+        tol=float(given["tol"]),
+        max_iter=int(given["max_iter"]),
+        n_init=int(given["n_init"]),
+        fixed=tuple(fixed),
+        marginals=given["marginals"],
+        min_scale=None if scale == "auto" else float(scale),
+        order_states=bool(given["order_states"]),
+        leading_feature=int(leading),
+        density_floor=None if floor is None else float(floor),
+        count_floor=float(given["count_floor"]),
+        spread_features=given["spread_features"],
+        spread_scale=given["spread_scale"],
+        start_estimate=given["start_estimate"],
+        verbose=int(given["verbose"]),
+        callback=callback,
+    )
+
+
+def _check(given: dict[str, Any], name: str, right: bool, wanted: str) -> None:
+    if not right:
+        raise ValueError(f"{name} must be {wanted}, not {given[name]!r}")
+
+
+def _one_of(given: dict[str, Any], name: str, choices: tuple[str, ...]) -> None:
+    right = isinstance(given[name], str) and given[name] in choices
+    _check(given, name, right, " or ".join(map(repr, choices)))
+
+
+def _is_seed(value: Any) -> bool:
+    if value is None or isinstance(value, (np.random.RandomState, np.random.Generator)):
+        return True
+    try:
+        np.random.default_rng(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def is_whole(value: Any) -> bool:
+    """Whether this is a whole number, and not a truth value."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)

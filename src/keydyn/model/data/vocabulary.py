@@ -1,0 +1,154 @@
+"""Event types: from labels to codes and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from keydyn.arrays import Integers
+
+Types = NDArray[Any]
+MISSING = -1
+WHOLE = np.iinfo(np.int64)
+# The one event type of a model that was fitted without any.
+SINGLE_TYPE = "<any>"
+
+
+class LabelError(ValueError):
+    """A label that is no event type, and the number of the event that has it."""
+
+    def __init__(self, problem: str, event: int) -> None:
+        super().__init__(f"event {event}: {problem}")
+        self.problem = problem
+        self.event = event
+
+
+def as_labels(events: Any) -> NDArray[Any]:
+    """One flat array of labels; what is no array yet keeps its Python objects, so that 1 and "1" stay two."""
+    if isinstance(events, (np.ndarray, pd.Series, pd.Index)) or hasattr(events, "__array__"):
+        labels = np.asarray(events)
+    elif not isinstance(events, Iterable):
+        raise ValueError(f"events must be one label an event, not {events!r}")
+    else:
+        items = list(events)
+        labels = np.empty(len(items), dtype=object)
+        labels[:] = items
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    if labels.ndim != 1:
+        raise ValueError(f"events must be one label an event; got an array of shape {labels.shape}")
+    return labels
+
+
+def encode(labels: NDArray[Any]) -> tuple[Integers, Types]:
+    """Codes into the sorted distinct labels; `None`, NaN and NA are missing, −1.
+
+    Labels are text or whole numbers, not both. Numbers that were turned into floats by a missing
+    neighbour are taken as the whole numbers they are.
+    """
+    try:
+        codes, distinct = pd.factorize(labels, use_na_sentinel=True)
+    except TypeError as error:
+        raise ValueError(f"event types must be text or whole numbers: {error}") from None
+    if len(distinct) == 0:
+        return codes.astype(np.int64), np.array([], dtype=str)
+    as_type = _as_text if isinstance(distinct[0], str) else _as_number
+    known = []
+    for code, label in enumerate(distinct):
+        try:
+            known.append(as_type(label))
+        except ValueError as error:
+            raise LabelError(str(error), int(np.argmax(codes == code))) from None
+    types = np.array(known)
+    order = np.argsort(types, kind="stable")
+    rank = np.empty(len(types) + 1, dtype=np.int64)
+    rank[order] = np.arange(len(types))
+    rank[MISSING] = MISSING
+    return rank[codes], types[order]
+
+
+def _as_text(label: Any) -> str:
+    if not isinstance(label, str):
+        raise ValueError(
+            f"event types must be all text or all whole numbers; found {label!r} ({type(label).__name__})"
+        )
+    # NumPy's strings do not tell "a" from "a\0".
+    if label.endswith("\0"):
+        raise ValueError(f"an event type cannot end in a null character; found {label!r}")
+    return str(label)
+
+
+def _as_number(label: Any) -> int:
+    if isinstance(label, (bool, np.bool_)) or not isinstance(label, (int, float, np.integer, np.floating)):
+        raise ValueError(
+            f"event types must be all text or all whole numbers; found {label!r} ({type(label).__name__})"
+        )
+    if not (isinstance(label, (int, np.integer)) or float(label).is_integer()):
+        raise ValueError(f"event types must be text or whole numbers; found {label!r}")
+    if not WHOLE.min <= int(label) <= WHOLE.max:
+        raise ValueError(f"an event type must fit into 64 bits; found {label!r}")
+    return int(label)
+
+
+def check_types(event_types: Sequence[Any] | Types) -> Types:
+    """A vocabulary given by the caller, in the caller's order: distinct, none missing."""
+    codes, types = encode(as_labels(event_types))
+    if len(codes) == 0:
+        raise ValueError("event_types is empty")
+    if (codes == MISSING).any():
+        raise ValueError(f"event_types has a missing label at position {int(np.argmin(codes))}")
+    given: Types = types[codes]
+    if len(types) < len(given):
+        counts = np.bincount(codes)
+        raise ValueError(f"event_types names {types[np.argmax(counts)].item()!r} more than once")
+    return given
+
+
+def places_of(types: Types) -> dict[Any, int]:
+    """The place of each type."""
+    return {label: n for n, label in enumerate(types.tolist())}
+
+
+def translation(source: Types, target: Types, places: Mapping[Any, int] | None = None) -> Integers:
+    """The place in `target` of each type of `source`, len(target) if it has none; a last entry for MISSING.
+
+    `places` is `places_of(target)`, if it is at hand.
+    """
+    known = places_of(target) if places is None else places
+    unknown = len(target)
+    return np.array([known.get(label, unknown) for label in source.tolist()] + [unknown], dtype=np.int64)
+
+
+def is_single(types: Types) -> bool:
+    """Whether this is the vocabulary of a model without event types, to which all events are one."""
+    return len(types) == 1 and bool(types[0] == SINGLE_TYPE)
+
+
+def find(
+    codes: Integers, source: Types, target: Types, places: Mapping[Any, int] | None = None
+) -> tuple[Integers, NDArray[np.bool_]]:
+    """Codes into `target` of events coded into `source`, and which have a type that is not in `target`.
+
+    Both those and events without a type get the code len(target).
+    """
+    if is_single(target):
+        return np.zeros(len(codes), dtype=np.int64), np.zeros(len(codes), dtype=bool)
+    found = translation(source, target, places)[codes]
+    return found, (found == len(target)) & (codes != MISSING)
+
+
+def union(known: Types, more: Types) -> Types:
+    """The known types in their order, then the new ones in theirs."""
+    if len(known) == 0:
+        return more
+    new = translation(more, known)[:-1] == len(known)
+    if not new.any():
+        return known
+    if known.dtype.kind != more.dtype.kind:
+        raise ValueError("event types must be all text or all whole numbers, in every call")
+    extended: Types = np.concatenate([known, more[new]])
+    return extended

@@ -1,0 +1,78 @@
+"""Compiled sums over events by event type and state."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from keydyn.arrays import Floats, Integers, compiled
+
+# Below this a sum of weights is nothing to divide by.
+NOTHING = 1e-280
+
+
+@compiled
+def weighted_sums(rows: Integers, n_rows: int, weights: Floats) -> Floats:
+    """Σ of the weights (N, M) by row index, (n_rows, M); an index of n_rows or more is left out."""
+    n_states = weights.shape[1]
+    sums = np.zeros((n_rows, n_states))
+    for n in range(len(rows)):
+        if rows[n] < n_rows:
+            for j in range(n_states):
+                sums[rows[n], j] += weights[n, j]
+    return sums
+
+
+@compiled
+def weighted_moments(
+    rows: Integers, n_rows: int, weights: Floats, values: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """Weight, mean and sum of squared deviations by row index and state, in two passes.
+
+    A NaN among the values has no weight; an index of n_rows or more is left out. Where a cell has no
+    weight, its mean is 0.
+    """
+    n_states = weights.shape[1]
+    count = np.zeros((n_rows, n_states))
+    mean = np.zeros((n_rows, n_states))
+    square = np.zeros((n_rows, n_states))
+    for n in range(len(rows)):
+        if rows[n] < n_rows and not math.isnan(values[n]):
+            for j in range(n_states):
+                count[rows[n], j] += weights[n, j]
+                mean[rows[n], j] += weights[n, j] * values[n]
+    for row in range(n_rows):
+        for j in range(n_states):
+            mean[row, j] = mean[row, j] / count[row, j] if count[row, j] > NOTHING else 0.0
+    for n in range(len(rows)):
+        if rows[n] < n_rows and not math.isnan(values[n]):
+            for j in range(n_states):
+                deviation = values[n] - mean[rows[n], j]
+                square[rows[n], j] += weights[n, j] * deviation * deviation
+    return count, mean, square
+
+
+@compiled
+def first_occurrences(codes: Integers, offsets: Integers, n_types: int) -> Integers:
+    """Events that are the first of their type in their sequence."""
+    seen_in = np.full(n_types + 1, -1)
+    events = np.empty(len(codes), dtype=np.int64)
+    count = 0
+    for s in range(len(offsets) - 1):
+        for n in range(offsets[s], offsets[s + 1]):
+            if seen_in[codes[n]] != s:
+                seen_in[codes[n]] = s
+                events[count] = n
+                count += 1
+    return events[:count].copy()
+
+
+@compiled
+def first_outside(values: Floats, lowest: Floats, highest: Floats) -> tuple[int, int]:
+    """Row and column of the first value, by columns, that is outside its column's bounds; −1 if none."""
+    for k in range(values.shape[1]):
+        for n in range(values.shape[0]):
+            if values[n, k] < lowest[k] or values[n, k] > highest[k]:
+                return n, k
+    return -1, -1

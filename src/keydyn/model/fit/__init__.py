@@ -1,0 +1,1 @@
+"""Estimation: one model, many at once, in chunks."""

@@ -1,0 +1,228 @@
+"""What a fitted POHMM knows of itself: its parameters as attributes, and how it takes sequences in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from inspect import signature
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from keydyn.arrays import Floats, Integers
+from keydyn.model.ask import lattice as lattices
+from keydyn.model.ask.lattice import EventIndex, Lattice
+from keydyn.model.data import vocabulary
+from keydyn.model.data.sequences import Sequences, as_sequences
+from keydyn.model.data.settings import Settings, check_settings
+from keydyn.model.data.smoothing_rules import normalised
+from keydyn.model.data.vocabulary import Types
+from keydyn.model.families.family import Emission, Family, families_of
+from keydyn.model.fit import training
+from keydyn.model.fit.result import Estimates, FitResult, Scorable, n_parameters
+from keydyn.model.fit.statistics import Statistics
+from keydyn.model.theta.marginals import joint_transmat, stationary_distribution
+from keydyn.model.theta.parameters import Marginal, Parameters
+
+
+@cache
+def parameter_names(kind: Any) -> tuple[str, ...]:
+    """The parameters of a class's constructor."""
+    return tuple(signature(kind).parameters)
+
+
+class Fitted:
+    """The fitted attributes of `POHMM`, which describes them, and the door for sequences."""
+
+    # scikit-learn's
+    get_params: Callable[..., dict[str, Any]]
+
+    emission: Any
+    density_floor: float | None
+    handle_unknown: str
+
+    # What was learnt or given, or the fit that found it.
+    _source: Estimates | FitResult
+    # Whether the running totals are those of a fit.
+    _totals_from_fit: bool = False
+    # Whether the vocabulary was given and stays as it is.
+    _closed: bool = False
+
+    log_likelihood_: float
+    history_: Floats
+    n_iter_: int
+    stop_reason_: str
+    n_features_in_: int
+
+    @property
+    def event_types_(self) -> Types:
+        return self._parameters.event_types
+
+    @property
+    def startprob_(self) -> Floats:
+        return self._parameters.startprob
+
+    @property
+    def transmat_(self) -> Floats:
+        """Built when asked for: it has m² entries, the model only the observed pairs."""
+        return self._parameters.dense_transmat()
+
+    @property
+    def emission_(self) -> list[Emission]:
+        return self._parameters.emission
+
+    @property
+    def event_startprob_(self) -> Floats:
+        return self._parameters.chain.known()[0]
+
+    @property
+    def event_transmat_(self) -> Floats:
+        return self._parameters.dense_event_transmat()
+
+    @property
+    def event_prob_(self) -> Floats:
+        theta = self._parameters
+        if np.isnan(theta.chain.prob).any():
+            raise ValueError("the event chain has no unique stationary distribution")
+        return theta.chain.prob
+
+    @property
+    def stationary_(self) -> Floats:
+        theta = self._parameters
+        if self._stationary is not None:
+            return self._stationary
+        joint = joint_transmat(self.transmat_, self.event_transmat_)
+        together = stationary_distribution(joint)
+        if together is None:
+            raise ValueError("the chain of event types and states has no unique stationary distribution")
+        return normalised(together.reshape(theta.n_types, theta.n_states))
+
+    @property
+    def marginal_(self) -> Marginal:
+        return self._parameters.known_marginal()
+
+    @property
+    def converged_(self) -> bool:
+        """Whether the last iteration of `fit` gained less than `tol` without falling."""
+        return self.stop_reason_ == "tol"
+
+    @property
+    def n_parameters_(self) -> int:
+        return self._n_parameters()[0]
+
+    @property
+    def n_parameters_full_(self) -> int:
+        return self._n_parameters()[1]
+
+    @property
+    def scale_floored_(self) -> list[NDArray[np.bool_]]:
+        floored = self._learnt.floored
+        if floored is None:
+            raise AttributeError("these parameters were given, so no scale floor acted on them")
+        return floored
+
+    @property
+    def _learnt(self) -> Estimates:
+        if not self.__sklearn_is_fitted__():
+            raise AttributeError(f"this {type(self).__name__} is not fitted yet")
+        return self._source.estimates if isinstance(self._source, FitResult) else self._source
+
+    @property
+    def _scorable(self) -> Scorable:
+        """As much of what was learnt as scoring needs."""
+        return self._source.scorable if isinstance(self._source, FitResult) else self._source
+
+    @property
+    def _parameters(self) -> Parameters:
+        return self._learnt.parameters
+
+    @property
+    def _totals(self) -> Statistics | None:
+        """Statistics of the data learnt from so far."""
+        return self._learnt.statistics if self.__sklearn_is_fitted__() else None
+
+    @property
+    def _stationary(self) -> Floats | None:
+        return self._learnt.stationary
+
+    def _n_parameters(self) -> tuple[int, int]:
+        return self._learnt.n_parameters or n_parameters(self._parameters, None, ())
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_source" in vars(self)
+
+    def _settings(self, n_features: int) -> Settings:
+        kind: Any = type(self)
+        return check_settings({name: getattr(self, name) for name in parameter_names(kind)}, n_features)
+
+    def _as_sequences(self, X: Any, events: Any, lengths: ArrayLike | None) -> Sequences:
+        return as_sequences(X, events, lengths)
+
+    def _take(
+        self, X: Any, events: Any, lengths: ArrayLike | None, *, new: bool
+    ) -> tuple[Sequences, list[Family]]:
+        """Checked sequences and each feature's family, for a `new` fit or for the model as it is."""
+        sequences = self._as_sequences(X, events, lengths)
+        if new:
+            families = families_of(self.emission, sequences.n_features)
+        else:
+            self._compare_features(sequences, reset=False)
+            families = self._scorable.families
+        training.check_domain(sequences, families)
+        return sequences, families
+
+    def _compare_features(self, sequences: Sequences, *, reset: bool) -> None:
+        """scikit-learn's check of the features' number and names, or, with `reset`, their being noted."""
+        names = sequences.feature_names
+        if reset and (names is not None or not hasattr(self, "feature_names_in_")):
+            # The same as below, without its checks of what there is nothing to check of.
+            self.n_features_in_ = sequences.n_features
+            if names is not None:
+                self.feature_names_in_ = np.array(names, dtype=object)
+            return
+        known = getattr(self, "feature_names_in_", None)
+        if (
+            not reset
+            and self.n_features_in_ == sequences.n_features
+            and (names is None if known is None else names == tuple(known))
+        ):
+            return
+        nothing: Any = sequences.X[:0]
+        if sequences.feature_names is not None:
+            nothing = pd.DataFrame(nothing, columns=list(sequences.feature_names))
+        validate_data(self, nothing, reset=reset, skip_check_array=True)
+
+    def _encode(
+        self, X: Any, events: Any, lengths: ArrayLike | None, reject_unknown: bool | None = None
+    ) -> tuple[Sequences, Integers]:
+        """Checked sequences with codes into this model's event types, m where unknown."""
+        check_is_fitted(self)
+        sequences, _ = self._take(X, events, lengths, new=False)
+        codes, unseen = vocabulary.find(sequences.codes, sequences.event_types, self.event_types_)
+        reject = self.handle_unknown == "error" if reject_unknown is None else reject_unknown
+        if reject and unseen.any():
+            row = int(np.argmax(unseen))
+            label = sequences.event_types[sequences.codes[row]].item()
+            raise ValueError(f"{sequences.place(row)}: event type {label!r} was not seen in fitting")
+        return sequences, codes
+
+    def _lattice(self, X: Any, events: Any, lengths: ArrayLike | None) -> Lattice:
+        sequences, codes = self._encode(X, events, lengths)
+        index = EventIndex.of(codes, sequences.offsets, self._parameters.n_types)
+        return lattices.build(self._parameters, sequences.X, index, self.density_floor)
+
+    def _take_given(self, parameters: Parameters) -> None:
+        """Become the model of given parameters."""
+        self._source, self._closed = Estimates(parameters), False
+        self.n_features_in_ = len(parameters.emission)
+
+    def _take_result(self, result: FitResult, source: Estimates | FitResult) -> None:
+        """Become the model of a finished fit, of which `source` has the estimates."""
+        self._source, self._totals_from_fit, self._closed = source, True, False
+        self.log_likelihood_ = result.log_likelihood
+        self.history_ = result.history
+        self.n_iter_ = len(result.history)
+        self.stop_reason_ = result.stop_reason

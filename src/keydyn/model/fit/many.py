@@ -1,0 +1,204 @@
+"""Many models at once: users, folds, surrogates, restarts."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any, TypeVar
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from keydyn.arrays import Floats, plain
+from keydyn.model.data.sequences import Sequences, as_sequences
+from keydyn.model.data.settings import Settings
+from keydyn.model.estimation import exchange
+from keydyn.model.estimation.shared_events import is_whole
+from keydyn.model.families.family import Family, families_of
+from keydyn.model.fit import training
+from keydyn.model.fit.result import FitResult
+from keydyn.model.fit.threads import done_in_threads
+from keydyn.model.pohmm import POHMM
+
+Model = TypeVar("Model", bound=POHMM)
+
+# Fewer models than this over the same events are as quick one by one; so many go to a thread at a time.
+FEW = 24
+TOGETHER = 256
+
+
+def fit_many(
+    model: Model,
+    data: Sequence[Sequences | Any],
+    n_jobs: int | None = None,
+    *,
+    sample_weight: Sequence[Any] | None = None,
+) -> list[Model]:
+    """A clone of `model` fitted to each item of `data`, in the same order.
+
+    `n_jobs` threads work at once (None for one, −1 for all cores); the result does not depend on it. An
+    error names the item it came from. `sample_weight`, if given, has one array of weights an item.
+    """
+    weights = [None] * len(data) if sample_weight is None else list(sample_weight)
+    if len(weights) != len(data):
+        raise ValueError(f"sample_weight has {len(weights)} items, data has {len(data)}")
+    pattern = clone(model)
+    # Some models at a time: handing one over to a thread can cost more than fitting it.
+    groups = [] if sample_weight is not None else same_events(pattern, data)
+    alone = sorted(set(range(len(data))).difference(*groups))
+    shared = [group[first : first + TOGETHER] for group in groups for first in range(0, len(group), TOGETHER)]
+    work = [
+        *(partial(_fit_shared, pattern, data, some) for some in shared),
+        *(
+            partial(_fit_some, pattern, data, weights, [alone[k] for k in some])
+            for some in parts(len(alone), n_jobs)
+        ),
+    ]
+    fitted: list[Any] = [None] * len(data)
+    for numbers, models in done_in_threads(work, n_jobs):
+        for number, one in zip(numbers, models, strict=True):
+            fitted[number] = one
+    _warn_of_those_not_converged(pattern, fitted)
+    return fitted
+
+
+def score_many(models: Sequence[POHMM], data: Sequences | Any, n_jobs: int | None = None) -> Floats:
+    """ln P(x | Ω) of the same sequences under each model, a row each; `n_jobs` as in `fit_many`."""
+    sequences = as_sequences(data)
+
+    def scored(some: range) -> Floats:
+        return np.stack([models[k].score_sequences(sequences) for k in some])
+
+    work = [partial(scored, some) for some in parts(len(models), n_jobs)]
+    return np.concatenate([np.empty((0, len(sequences))), *done_in_threads(work, n_jobs)])
+
+
+def same_events(pattern: POHMM, data: Sequence[Any]) -> list[list[int]]:
+    """Numbers of items that can be fitted in lanes: the same event sequences, and all values there."""
+    groups: dict[Any, list[int]] = {}
+    if pattern.n_states != 2 or pattern.n_init != 1 or pattern.verbose or pattern.callback is not None:
+        return []
+    for number, item in enumerate(data):
+        if isinstance(item, Sequences):
+            sequences = pattern._as_sequences(item, None, None)
+            if is_whole(plain(sequences.X), plain(sequences.codes)):
+                types = tuple(sequences.event_types.tolist())
+                key = (sequences.codes.tobytes(), sequences.offsets.tobytes(), types, sequences.n_features)
+                groups.setdefault(key, []).append(number)
+    return [group for group in groups.values() if len(group) >= FEW]
+
+
+def parts(n_items: int, n_jobs: int | None) -> list[range]:
+    """Runs of item numbers, eight for each thread so that none waits long for another."""
+    size = min(max(1, n_items // (8 * effective_n_jobs(n_jobs))), TOGETHER)
+    return [range(first, min(first + size, n_items)) for first in range(0, n_items, size)]
+
+
+def unfitted(pattern: Model, n: int) -> list[Model]:
+    """Clones of an unfitted model; where its parameters cannot be changed in place, they are shared."""
+    if not all(_is_plain(value) for value in vars(pattern).values()):
+        return [clone(pattern) for _ in range(n)]
+    fresh: list[Model] = [object.__new__(type(pattern)) for _ in range(n)]
+    for one in fresh:
+        one.__dict__.update(vars(pattern))
+    return fresh
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return all(_is_plain(item) for item in value)
+    return value is None or isinstance(value, (bool, int, float, str, Family))
+
+
+def _fit_shared(pattern: Model, data: Sequence[Any], numbers: list[int]) -> tuple[list[int], list[Model]]:
+    """Models over the same event sequences; whatever is wrong with one is said where it is fitted alone."""
+    taken = _take_all(pattern, [data[k] for k in numbers])
+    if taken is not None:
+        sequences, families, settings = taken
+        if exchange.is_covered(settings, families):
+            values = np.stack([item.X for item in sequences])
+            found = exchange.fit_shared_events(values, sequences[0], families, settings)
+            return numbers, _finished(pattern, data, [None] * len(data), numbers, sequences, found)
+    return _fit_some(pattern, data, [None] * len(data), numbers)
+
+
+def _fit_some(
+    pattern: Model, data: Sequence[Any], weights: list[Any], numbers: list[int]
+) -> tuple[list[int], list[Model]]:
+    """Models of data of their own, together in compiled code where that is possible."""
+    taken = _take_all(pattern, [data[k] for k in numbers])
+    sequences: list[Sequences | None] = [None] * len(numbers)
+    found: list[FitResult | None] = [None] * len(numbers)
+    if taken is not None:
+        sequences, families, settings = [*taken[0]], taken[1], taken[2]
+        # What is wrong with a weight is said where that model is fitted alone.
+        with suppress(ValueError):
+            found = training.fit_at_once(taken[0], families, [weights[k] for k in numbers], settings)
+    return numbers, _finished(pattern, data, weights, numbers, sequences, found)
+
+
+def _take_all(pattern: POHMM, items: list[Any]) -> tuple[list[Sequences], list[Family], Settings] | None:
+    """All items as sequences of the same features, and what they are fitted with; None if one is amiss."""
+    if not isinstance(pattern, POHMM) or not all(isinstance(item, Sequences) for item in items):
+        return None
+    sequences = [pattern._as_sequences(item, None, None) for item in items]
+    if len({item.n_features for item in sequences}) != 1:
+        return None
+    try:
+        families = families_of(pattern.emission, sequences[0].n_features)
+        settings = pattern._settings(sequences[0].n_features)
+        for item in sequences:
+            training.check_domain(item, families)
+    except ValueError:
+        return None
+    return sequences, families, settings
+
+
+def _finished(
+    pattern: Model,
+    data: Sequence[Any],
+    weights: list[Any],
+    numbers: list[int],
+    sequences: Sequence[Sequences | None],
+    found: Sequence[FitResult | None],
+) -> list[Model]:
+    """Models of what was found; where nothing was, the model is fitted alone."""
+    models = []
+    for fresh, k, item, result in zip(
+        unfitted(pattern, len(numbers)), numbers, sequences, found, strict=True
+    ):
+        if result is None or item is None:
+            models.append(_fit_one(fresh, data[k], weights[k], k))
+        else:
+            models.append(fresh._finish(item, [result], result))
+    return models
+
+
+def _fit_one(fresh: Model, item: Any, weights: Any, number: int) -> Model:
+    try:
+        if isinstance(fresh, POHMM):
+            return fresh._estimate(item, None, None, weights)
+        return fresh.fit(item, sample_weight=weights)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"model {number}: {error}") from error
+    except Exception as error:
+        error.add_note(f"model {number}")
+        raise
+
+
+def _warn_of_those_not_converged(pattern: POHMM, models: Sequence[POHMM]) -> None:
+    """One warning for all: a population may have many. A relative of the POHMM warns for itself."""
+    ours = isinstance(pattern, POHMM)
+    stopped = [number for number, one in enumerate(models) if ours and one.stop_reason_ == "max_iter"]
+    if stopped:
+        warnings.warn(
+            f"{len(stopped)} of {len(models)} models had not converged after max_iter={pattern.max_iter} "
+            f"iterations, the first of them model {stopped[0]}: raise max_iter or tol, or check that "
+            f"the data support {pattern.n_states} states",
+            ConvergenceWarning,
+            stacklevel=3,
+        )

@@ -1,0 +1,1 @@
+"""One event at a time: one stream, or many."""

@@ -1,0 +1,216 @@
+"""Many sessions at once, each scored against models of its own choice: what a verification service runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from keydyn.arrays import Floats, Integers
+from keydyn.model.data import vocabulary
+from keydyn.model.data.label_codes import Labels, translations
+from keydyn.model.data.settings import is_whole
+from keydyn.model.files import storage
+from keydyn.model.pohmm import POHMM
+from keydyn.model.theta.parameters import Parameters
+from keydyn.model.watch import online_state
+from keydyn.model.watch.filter_bank import FilterBank
+from keydyn.model.watch.online_tables import Tables
+
+
+class OnlineBatch:
+    """S sessions, each followed under C of U models at the same time.
+
+    `models` are fitted, with the same number of states and the same families. Each session is followed under
+    all of them, or under those that `cohorts` (S, C) names by their numbers: a claimed user and the users
+    that rank against it, or with C = 1 the claimed user alone. Memory is that of the models plus
+    8·(M + 5) bytes a filter, however long sessions last.
+    """
+
+    def __init__(
+        self,
+        models: Sequence[POHMM],
+        n_sessions: int | None = None,
+        *,
+        cohorts: ArrayLike | None = None,
+    ) -> None:
+        self._thetas = _alike(models)
+        if cohorts is None:
+            if not is_whole(n_sessions) or n_sessions is None or n_sessions < 1:
+                raise ValueError(f"n_sessions must be a whole number, 1 or more, not {n_sessions!r}")
+            chosen = np.tile(np.arange(len(models)), (n_sessions, 1))
+        else:
+            chosen = _check_cohorts(cohorts, len(models), n_sessions)
+        types = [theta.event_types for theta in self._thetas]
+        named = [own for own in types if not vocabulary.is_single(own)] or types[:1]
+        union = named[0]
+        for own in named[1:]:
+            union = vocabulary.union(union, own)
+        self._labels = Labels(union)
+        tables = Tables.of(self._thetas, [model.density_floor for model in models])
+        self._bank = FilterBank(tables, chosen, translations(types, union), "session")
+        several = np.array([not vocabulary.is_single(own) for own in types])
+        self._rejects = several & [model.handle_unknown == "error" for model in models]
+        self._no_marginal = several & [theta.marginal is None for theta in self._thetas]
+
+    def __len__(self) -> int:
+        return len(self._bank)
+
+    @property
+    def cohorts(self) -> Integers:
+        """The number of each filter's model, (S, C)."""
+        return self._bank.models.copy()
+
+    @property
+    def n_events(self) -> Integers:
+        """Events seen in each session, (S,)."""
+        return self._grid(self._bank.counts)[:, 0].astype(np.int64)
+
+    @property
+    def log_likelihood(self) -> Floats:
+        """ln P of each session so far under each of its models, (S, C)."""
+        return self._grid(self._bank.totals).copy()
+
+    @property
+    def proba(self) -> Floats:
+        """Probability of each state now, (S, C, M); before a session's first event the marginal start."""
+        impossible = np.argwhere(np.isneginf(self._grid(self._bank.totals)))
+        if len(impossible):
+            session, c = impossible[0]
+            raise ValueError(
+                f"the events of session {session} so far have probability zero under model "
+                f"{self._bank.models[session, c]}"
+            )
+        probabilities = self._bank.proba().reshape(*self._bank.models.shape, -1)
+        unbegun = self.n_events == 0
+        for u in np.unique(self._bank.models[unbegun]).tolist():
+            start = self._thetas[u].known_marginal().startprob
+            probabilities[unbegun[:, None] & (self._bank.models == u)] = start
+        return probabilities
+
+    def encode(self, events: Any) -> Integers:
+        """The code of each label, for `update(codes=…)`: worth it where labels come in large numbers."""
+        return self._labels.many(events)
+
+    def update(
+        self,
+        x: ArrayLike,
+        events: Any = None,
+        sessions: ArrayLike | None = None,
+        *,
+        codes: ArrayLike | None = None,
+    ) -> Floats:
+        """One event in each of some sessions (all unless named): ln P(x_n | x_1..n−1, Ω), (B, C).
+
+        `x` is (B, K), `events` one label a session, `sessions` the distinct numbers of the sessions. `codes`
+        from `encode` may stand in place of `events`.
+        """
+        values, which = self._bank.check(x, sessions)
+        found = self._codes(events, codes, which)
+        return self._bank.advance(values, which, found)
+
+    def restart(self, sessions: ArrayLike | None = None, cohorts: ArrayLike | None = None) -> None:
+        """Forget what these sessions (all unless named) have seen; `cohorts` (B, C) gives them new models."""
+        which = np.arange(len(self)) if sessions is None else np.asarray(sessions)
+        if which.ndim != 1 or which.dtype.kind not in "iu":
+            raise ValueError("sessions must be a list of whole numbers")
+        if len(which) and (which.min() < 0 or which.max() >= len(self)):
+            raise ValueError(f"sessions are numbered 0 to {len(self) - 1}")
+        if cohorts is not None:
+            chosen = _check_cohorts(cohorts, len(self._thetas), len(which))
+            if chosen.shape[1] != self._bank.models.shape[1]:
+                raise ValueError(f"cohorts must have {self._bank.models.shape[1]} models a session")
+            self._bank.models[which] = chosen
+        self._bank.restart(which)
+
+    def state(self, session: int) -> list[dict[str, Any]]:
+        """The state of one session under each of its models, as `model.online(state)` takes them."""
+        first = self._first(session)
+        return [
+            online_state.to_plain(self._bank, storage.fingerprint(self._thetas[u]), slice(f, f + 1))
+            for f, u in enumerate(self._bank.models[session].tolist(), first)
+        ]
+
+    def resume(self, session: int, states: Sequence[dict[str, Any]]) -> None:
+        """Let a session go on from a `state`; a `ValueError` says what does not fit."""
+        first, chosen = self._first(session), self._bank.models[session].tolist()
+        if len(states) != len(chosen):
+            raise ValueError(f"session {session} has {len(chosen)} models, not {len(states)}")
+        rows = []
+        for u, state in zip(chosen, states, strict=True):
+            theta = self._thetas[u]
+            one = online_state.from_plain(state, storage.fingerprint(theta), theta.n_states, theta.n_types)
+            if len(one) != 1:
+                raise ValueError(f"the state has {len(one)} streams, not 1")
+            rows.append(one[0])
+        self._bank.filters[first : first + len(rows)] = rows
+
+    def _first(self, session: int) -> int:
+        if not is_whole(session) or not 0 <= session < len(self):
+            raise ValueError(f"sessions are numbered 0 to {len(self) - 1}")
+        return int(session) * int(self._bank.models.shape[1])
+
+    def _grid(self, values: Floats) -> Floats:
+        return values.reshape(self._bank.models.shape)
+
+    def _codes(self, events: Any, codes: ArrayLike | None, which: Integers) -> Integers:
+        n = len(which)
+        if codes is not None:
+            if events is not None:
+                raise ValueError("give events or codes, not both")
+            found = self._labels.check(codes, n, "session")
+        elif events is None:
+            found = np.full(n, self._labels.missing)
+        else:
+            found = self._labels.many(events)
+        if len(found) != n:
+            raise ValueError(f"events must be one label a session: {n} sessions, {len(found)} labels")
+        if self._rejects.any() or self._no_marginal.any():
+            self._check_known(found, which)
+        return found
+
+    def _check_known(self, codes: Integers, which: Integers) -> None:
+        """Models that take no unknown types, or cannot, say so before anything changes."""
+        models = self._bank.models[which]
+        sizes = np.diff(self._bank.tables.first_row) - 1
+        unknown = self._bank.translation[models, codes[:, None]] == sizes[models]
+        rejected = unknown & self._rejects[models] & (codes != self._labels.missing)[:, None]
+        if rejected.any():
+            row, c = np.argwhere(rejected)[0]
+            raise ValueError(
+                f"session {which[row]}, model {models[row, c]}: event type was not seen in fitting"
+            )
+        impossible = np.argwhere(unknown & self._no_marginal[models])
+        if len(impossible):
+            self._thetas[models[tuple(impossible[0])]].known_marginal()
+
+
+def _alike(models: Sequence[POHMM]) -> list[Parameters]:
+    """The parameters of fitted models that can stand side by side."""
+    if len(models) == 0:
+        raise ValueError("models is empty")
+    thetas = []
+    for u, model in enumerate(models):
+        if not isinstance(model, POHMM) or not model.__sklearn_is_fitted__():
+            raise ValueError(f"model {u} is no fitted POHMM")
+        theta = model._parameters
+        thetas.append(theta)
+        families = [emission.distribution for emission in theta.emission]
+        if theta.n_states != thetas[0].n_states:
+            raise ValueError(f"model {u} has {theta.n_states} states, model 0 has {thetas[0].n_states}")
+        if families != [emission.distribution for emission in thetas[0].emission]:
+            raise ValueError(f"model {u} has other features or families than model 0")
+    return thetas
+
+
+def _check_cohorts(cohorts: ArrayLike, n_models: int, n_sessions: int | None) -> Integers:
+    chosen = np.asarray(cohorts)
+    if chosen.ndim != 2 or chosen.size == 0 or chosen.dtype.kind not in "iu":
+        raise ValueError("cohorts must be a table of whole numbers, a row a session and a column a model")
+    if n_sessions is not None and len(chosen) != n_sessions:
+        raise ValueError(f"cohorts has {len(chosen)} rows for {n_sessions} sessions")
+    if chosen.min() < 0 or chosen.max() >= n_models:
+        raise ValueError(f"cohorts names models by their numbers, 0 to {n_models - 1}")
+    return np.ascontiguousarray(chosen, dtype=np.int64)
