@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Truths = NDArray[np.bool_]
 
 Array = TypeVar("Array", Floats, Integers)
 Function = TypeVar("Function", bound=Callable[..., object])
@@ -31,6 +32,11 @@ def compiled(function: Function, **options: Any) -> Function:
         return cast(Function, numba.njit(cache=True, nogil=True, error_model="numpy", **options)(function))
     finally:
         config.CACHE_DIR = usual
+
+
+def inner(function: Function, **options: Any) -> Function:
+    """Like `compiled`, for a function that only compiled functions call: Python cannot."""
+    return compiled(function, no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)
 
 
 def inlined(function: Function) -> Function:

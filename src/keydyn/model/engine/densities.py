@@ -1,0 +1,170 @@
+"""Densities of the seven families (Eq. 16 and its relatives), one value at a time and over a sequence.
+
+What depends on parameters alone is computed once for each iteration and kept in `cells` (m + 1, K, W, M, L):
+for every event type, feature and state four coefficients, or the logarithms of a categorical's probabilities.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from keydyn.arrays import Floats, Integers, inner
+from keydyn.model.engine.elementary import logarithm
+from keydyn.model.engine.variants import Variant, fits, lanes_of, states_of
+
+NORMAL, STUDENT, GAMMA, EXPONENTIAL, CATEGORICAL, CUSTOM = range(6)
+# What stands in the coefficients of a cell: location (or shape), 1 / scale, ln f at the location (or the
+# constant of ln f), and for Student's t (ν + 1) / 2.
+LOC, INVERSE, HEIGHT, POWER = range(4)
+N_COEFFICIENTS = 4
+
+HALF_LOG_TAU = 0.5 * math.log(2.0 * math.pi)
+# A square above this is beyond all densities; it keeps the logarithm finite.
+LARGEST = 1e300
+# From this shape on the next term of Stirling's series for the gamma function is below 1e-18.
+STIRLING = 1e3
+
+
+class Features(NamedTuple):
+    """What the features are, K of them.
+
+    Attributes
+    ----------
+    kind : (K,) the family, CUSTOM where only the family's own methods know it
+    on_log_scale : (K,) 1 where ln x has the family's distribution
+    first : (K + 1,) where the parameters of a feature begin among all, and where the last ends
+    pseudocount : (K,) of the categorical
+    """
+
+    kind: Integers
+    on_log_scale: Floats
+    first: Integers
+    pseudocount: Floats
+
+
+@inner
+def log_density(kind: int, value: float, loc: float, inverse: float, height: float, power: float) -> float:
+    """ln f of a value on the family's own scale, for the families with four coefficients."""
+    if kind == NORMAL:
+        standard = (value - loc) * inverse
+        return height - 0.5 * standard * standard
+    if kind == STUDENT:
+        # `inverse` is 1 / (scale √ν)
+        standard = (value - loc) * inverse
+        return height - power * logarithm(1.0 + min(standard * standard, LARGEST))
+    ratio = value * inverse
+    if kind == EXPONENTIAL:
+        return height - ratio
+    # Gamma, with its shape in place of a location. Terms as large as the shape cancel; Stirling's series has
+    # them cancelled already.
+    if loc > STIRLING:
+        relative = ratio / loc
+        return height + loc * (logarithm(relative) - (relative - 1.0)) - logarithm(value)
+    return height + (loc - 1.0) * logarithm(ratio) - ratio
+
+
+@inner
+def prepare_cells(variant: Variant, features: Features, emission: Floats, cells: Floats) -> None:
+    """The coefficients of all types and states from the parameters (m + 1, F, M, L)."""
+    for row in range(len(emission)):
+        for k in range(len(features.kind)):
+            kind, first = features.kind[k], features.first[k]
+            for j in range(states_of(variant, emission.shape[2])):
+                for lane in range(lanes_of(variant)):
+                    if kind == CATEGORICAL:
+                        for c in range(features.first[k + 1] - first):
+                            p = emission[row, first + c, j, lane]
+                            cells[row, k, c, j, lane] = math.log(p) if p > 0.0 else -math.inf
+                    elif kind == EXPONENTIAL:
+                        scale = emission[row, first, j, lane]
+                        cells[row, k, INVERSE, j, lane] = 1.0 / scale
+                        cells[row, k, HEIGHT, j, lane] = -logarithm(scale)
+                    elif kind != CUSTOM:
+                        loc, scale = emission[row, first, j, lane], emission[row, first + 1, j, lane]
+                        inverse, height, power = 1.0 / scale, -HALF_LOG_TAU - logarithm(scale), 0.0
+                        if kind == STUDENT:
+                            df = emission[row, first + 2, j, lane]
+                            inverse, power = inverse / math.sqrt(df), 0.5 * (df + 1.0)
+                            height = math.lgamma(power) - math.lgamma(0.5 * df)
+                            height -= 0.5 * math.log(math.pi * df) + logarithm(scale)
+                        elif kind == GAMMA and loc > STIRLING:
+                            series = (1.0 / 12.0 - 1.0 / (360.0 * loc * loc)) / loc
+                            height = 0.5 * math.log(loc) - series - HALF_LOG_TAU
+                        elif kind == GAMMA:
+                            height = -math.lgamma(loc) - logarithm(scale)
+                        cells[row, k, LOC, j, lane] = loc
+                        cells[row, k, INVERSE, j, lane] = inverse
+                        cells[row, k, HEIGHT, j, lane] = height
+                        cells[row, k, POWER, j, lane] = power
+
+
+def _log_densities(
+    variant: Variant,
+    first: int,
+    last: int,
+    codes: Integers,
+    x: Floats,
+    features: Features,
+    cells: Floats,
+    log_floor: float,
+    given: Floats,
+    density: Floats,
+) -> None:
+    """ln f(x_n; b[j | Ω_n]) of the events `first` … `last` − 1 into `density`, features multiplied.
+
+    A missing value drops its factor; no single feature's density is below the floor. `given` (N, M, L) holds
+    what custom families contribute, or has no rows.
+    """
+    n_states, n_lanes = states_of(variant, density.shape[1]), lanes_of(variant)
+    if not (
+        fits(variant, n_states, density.shape[1:])
+        and fits(variant, n_states, cells.shape[3:])
+        and x.shape[2] == n_lanes
+    ):
+        return
+    for n in range(first, last):
+        for j in range(n_states):
+            for lane in range(n_lanes):
+                density[n - first, j, lane] = given[n, j, lane] if len(given) else 0.0
+    for k in range(len(features.kind)):
+        kind, on_log_scale = features.kind[k], features.on_log_scale[k]
+        if kind == NORMAL:
+            for n in range(first, last):
+                code = codes[n]
+                for lane in range(n_lanes):
+                    value = x[n, k, lane]
+                    for j in range(n_states):
+                        standard = (value - cells[code, k, LOC, j, lane]) * cells[code, k, INVERSE, j, lane]
+                        of_feature = cells[code, k, HEIGHT, j, lane] - 0.5 * standard * standard
+                        of_feature = max(of_feature - on_log_scale * value, log_floor)
+                        density[n - first, j, lane] += of_feature if value == value else 0.0
+        elif kind == CATEGORICAL:
+            for n in range(first, last):
+                code = codes[n]
+                for lane in range(n_lanes):
+                    value = x[n, k, lane]
+                    for j in range(n_states):
+                        if value == value:
+                            logarithm_of_p = cells[code, k, int(value), j, lane]
+                            density[n - first, j, lane] += max(logarithm_of_p, log_floor)
+        elif kind != CUSTOM:
+            for n in range(first, last):
+                code = codes[n]
+                for lane in range(n_lanes):
+                    value = x[n, k, lane]
+                    for j in range(n_states):
+                        of_feature = log_density(
+                            kind,
+                            value,
+                            cells[code, k, LOC, j, lane],
+                            cells[code, k, INVERSE, j, lane],
+                            cells[code, k, HEIGHT, j, lane],
+                            cells[code, k, POWER, j, lane],
+                        )
+                        of_feature = max(of_feature - on_log_scale * value, log_floor)
+                        density[n - first, j, lane] += of_feature if value == value else 0.0
+
+
+# A product and a sum may be rounded once instead of twice; no NaN or infinity depends on that.
+log_densities = inner(_log_densities, fastmath={"contract"})

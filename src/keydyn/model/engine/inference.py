@@ -1,0 +1,315 @@
+"""Likelihood and hidden states of sequences under one model, from log-densities (N, M, 1)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from keydyn.arrays import Floats, Integers, compiled, inner
+from keydyn.model.engine.densities import Features, log_densities
+from keydyn.model.engine.elementary import logarithm
+from keydyn.model.engine.expectation import NONE, end_of_block
+from keydyn.model.engine.log_domain import (
+    filtered_in_logs,
+    log_backward,
+    log_forward,
+    log_predicted,
+    log_sum_exp,
+    posterior_in_logs,
+    safe_log,
+)
+from keydyn.model.engine.recursions import backward, forward, scale_densities
+from keydyn.model.engine.variants import Variant
+
+# So many events, if they are more than a sequence, keep all that is known of them in a core's own cache.
+BLOCK = 4096
+
+
+@compiled
+def score(
+    variant: Variant,
+    X: Floats,
+    source: Integers,
+    offsets: Integers,
+    places: Integers,
+    step_rows: Integers,
+    given_steps: Integers,
+    features: Features,
+    cells: Floats,
+    log_floor: float,
+    given: Floats,
+    start: Floats,
+    transitions: Floats,
+    scores: Floats,
+    increments: Floats,
+) -> None:
+    """ln P(x | Ω) of each sequence, and of each event given those before it if `increments` has rows.
+
+    `places` is the model's code of each type in the source, and of no type, last. `step_rows` (m + 1)² is the
+    row of the transition table for each pair of codes; where that would be too large, `given_steps` (N,) is
+    the row of each event.
+    """
+    n_codes, longest = len(start), BLOCK
+    for s in range(len(offsets) - 1):
+        longest = max(longest, offsets[s + 1] - offsets[s])
+    longest = min(longest, len(X))
+    codes, steps = np.empty(longest, dtype=np.int64), np.empty(longest, dtype=np.int64)
+    x, states = np.empty((longest, X.shape[1], 1)), np.empty((longest, start.shape[1], 1))
+    density, largest = np.empty((longest, start.shape[1], 1)), np.empty((longest, 1))
+    of_events, worst = NONE if len(increments) == 0 else np.empty(longest), np.empty(1)
+    first = 0
+    while first < len(offsets) - 1:
+        end = end_of_block(offsets, first, longest)
+        begin, stop = offsets[first], offsets[end]
+        own, of_sequences = offsets[first : end + 1] - begin, np.empty((end - first, 1))
+        scaled_values(X[begin:stop], features.on_log_scale, x)
+        before = 0
+        for n in range(stop - begin):
+            codes[n] = places[source[begin + n]]
+            steps[n] = given_steps[begin + n] if len(given_steps) else step_rows[before * n_codes + codes[n]]
+            before = codes[n]
+        others = given[begin:stop]
+        log_densities(variant, 0, stop - begin, codes, x, features, cells, log_floor, others, density)
+        scale_densities(variant, stop - begin, density, largest)
+        rows = codes[own[:-1]]
+        forward(
+            variant,
+            0,
+            end - first,
+            own,
+            rows,
+            steps,
+            start,
+            transitions,
+            density,
+            largest,
+            states,
+            of_sequences,
+            worst,
+            of_events,
+        )
+        for s in range(end - first):
+            if not of_sequences[s, 0] > -math.inf:
+                low, high = own[s], own[s + 1]
+                log_densities(variant, low, high, codes, x, features, cells, log_floor, others, density)
+                found = np.empty(stop - begin)
+                filtered_in_logs(low, high, rows[s], steps, start, transitions, density, states, found)
+                of_sequences[s, 0] = found[low:high].sum()
+                for n in range(low, high if len(increments) else low):
+                    of_events[n] = found[n]
+            scores[first + s] = of_sequences[s, 0]
+        for n in range(stop - begin if len(increments) else 0):
+            increments[begin + n] = of_events[n]
+        first = end
+
+
+@inner
+def scaled_values(X: Floats, on_log_scale: Floats, x: Floats) -> None:
+    """Values (N, K, 1) on the scale that densities are taken on; a missing one stays NaN."""
+    n_features = X.shape[1]
+    flat, taken = X.ravel(), x.ravel()
+    if on_log_scale.min() > 0.0:
+        # All in one loop, in vector instructions.
+        for n in range(len(flat)):
+            taken[n] = logarithm(flat[n]) if flat[n] == flat[n] else flat[n]
+    else:
+        for n in range(len(flat)):
+            logs = on_log_scale[n % n_features] > 0.0 and flat[n] == flat[n]
+            taken[n] = logarithm(flat[n]) if logs else flat[n]
+
+
+@compiled
+def filter_states(
+    variant: Variant,
+    log_density: Floats,
+    offsets: Integers,
+    start_rows: Integers,
+    steps: Integers,
+    start: Floats,
+    transitions: Floats,
+    states: Floats,
+    increments: Floats,
+) -> None:
+    """P(z_n | x_1..n, Ω) into `states` (N, M, 1), not normalised, and ln P(x_n | x_1..n−1, Ω)."""
+    n_sequences, n_events = len(offsets) - 1, len(log_density)
+    density, largest = log_density.copy(), np.empty((n_events, 1))
+    scores, worst = np.empty((n_sequences, 1)), np.empty(1)
+    scale_densities(variant, n_events, density, largest)
+    forward(
+        variant,
+        0,
+        n_sequences,
+        offsets,
+        start_rows,
+        steps,
+        start,
+        transitions,
+        density,
+        largest,
+        states,
+        scores,
+        worst,
+        increments,
+    )
+    for s in range(n_sequences):
+        if not scores[s, 0] > -math.inf:
+            first, last = offsets[s], offsets[s + 1]
+            filtered_in_logs(
+                first,
+                last,
+                start_rows[s],
+                steps,
+                start,
+                transitions,
+                log_density[first:last],
+                states,
+                increments,
+            )
+
+
+@compiled
+def smooth_states(
+    variant: Variant,
+    log_density: Floats,
+    offsets: Integers,
+    weights: Floats,
+    start_rows: Integers,
+    steps: Integers,
+    start: Floats,
+    transitions: Floats,
+    states: Floats,
+    scores: Floats,
+    step_sums: Floats,
+) -> None:
+    """γ (Eq. 10), times the weight, into `states` (N, M, 1), ln P(x | Ω) (S, 1), and Σ ξ by row (T, M, M, 1).
+
+    A sequence that the model cannot produce has a score of −inf, γ = 0 and adds nothing to the sums.
+    """
+    n_sequences, n_events = len(offsets) - 1, len(log_density)
+    density, largest = log_density.copy(), np.empty((n_events, 1))
+    worst, inverse = np.empty(1), np.empty((log_density.shape[1], 1))
+    scale_densities(variant, n_events, density, largest)
+    forward(
+        variant,
+        0,
+        n_sequences,
+        offsets,
+        start_rows,
+        steps,
+        start,
+        transitions,
+        density,
+        largest,
+        states,
+        scores,
+        worst,
+        NONE,
+    )
+    backward(
+        variant, 0, n_sequences, offsets, weights, steps, transitions, states, scores, inverse, step_sums
+    )
+    for s in range(n_sequences):
+        if not scores[s, 0] > -math.inf:
+            first, last = offsets[s], offsets[s + 1]
+            scores[s, 0] = posterior_in_logs(
+                first,
+                last,
+                start_rows[s],
+                weights[s],
+                steps,
+                start,
+                transitions,
+                log_density[first:last],
+                states,
+                step_sums,
+            )
+
+
+@compiled
+def viterbi(
+    log_density: Floats,
+    offsets: Integers,
+    start_rows: Integers,
+    steps: Integers,
+    start: Floats,
+    transitions: Floats,
+    states: Integers,
+    log_probability: Floats,
+) -> None:
+    """The most probable path of each sequence and its ln P(x, z | Ω); ties go to the lower state."""
+    n_states = log_density.shape[1]
+    longest = 0
+    for s in range(len(offsets) - 1):
+        longest = max(longest, offsets[s + 1] - offsets[s])
+    came_from = np.empty((longest, n_states), dtype=np.int32)
+    log_transitions = np.empty((len(transitions), n_states, n_states))
+    for row in range(len(transitions)):
+        for i in range(n_states):
+            for j in range(n_states):
+                log_transitions[row, i, j] = safe_log(transitions[row, i, j, 0])
+    best, previous = np.empty(n_states), np.empty(n_states)
+    for s in range(len(offsets) - 1):
+        first, last = offsets[s], offsets[s + 1]
+        for j in range(n_states):
+            best[j] = safe_log(start[start_rows[s], j, 0]) + log_density[first, j, 0]
+        for n in range(first + 1, last):
+            for j in range(n_states):
+                previous[j] = best[j]
+            for j in range(n_states):
+                top, argtop = -math.inf, 0
+                for i in range(n_states):
+                    value = previous[i] + log_transitions[steps[n], i, j]
+                    if value > top:
+                        top, argtop = value, i
+                best[j] = top + log_density[n, j, 0]
+                came_from[n - first, j] = argtop
+        state = 0
+        for j in range(n_states):
+            if best[j] > best[state]:
+                state = j
+        log_probability[s] = best[state]
+        for n in range(last - 1, first - 1, -1):
+            states[n] = state
+            if n > first:
+                state = came_from[n - first, state]
+
+
+@compiled
+def forecast_states(
+    log_density: Floats,
+    offsets: Integers,
+    start_rows: Integers,
+    steps: Integers,
+    start: Floats,
+    transitions: Floats,
+    from_later: bool,
+    log_weights: Floats,
+    increments: Floats,
+) -> None:
+    """ln P(z_n | x_1..n−1, Ω) into `log_weights` (N, M), or, `from_later`, given all events but the n-th.
+
+    In the log domain throughout: the posterior divided by the event's own density would be 0/0 just where
+    it matters, at an outlier. `increments` (N,) gets ln P(x_n | x_1..n−1, Ω).
+    """
+    n_states = log_density.shape[1]
+    for s in range(len(offsets) - 1):
+        first, last = offsets[s], offsets[s + 1]
+        density, row = log_density[first:last], start_rows[s]
+        log_filtered, log_beta = np.empty((last - first, n_states)), np.zeros((last - first, n_states))
+        found = increments[first:last]
+        log_forward(first, last, row, steps, start, transitions, density, log_filtered, found)
+        if found[last - first - 1] == -math.inf:
+            continue
+        if from_later:
+            log_backward(first, last, steps, transitions, density, found, log_beta)
+        for n in range(first, last):
+            for j in range(n_states):
+                if n == first:
+                    forecast = safe_log(start[row, j, 0])
+                else:
+                    forecast = log_predicted(log_filtered[n - first - 1], transitions, steps[n], j)
+                log_weights[n, j] = forecast + log_beta[n - first, j]
+            total = log_sum_exp(log_weights[n])
+            for j in range(n_states):
+                log_weights[n, j] -= total

@@ -1,0 +1,169 @@
+"""The recursions in the log domain: slower, and right wherever scaled probabilities underflow.
+
+They see one model: the lane axis of the tables has length one. Of the sequence `first` … `last` − 1 the
+log-densities are the rows of `log_density` (n, M, 1).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from keydyn.arrays import Floats, Integers, inner
+
+
+@inner
+def log_sum_exp(values: Floats) -> float:
+    """ln Σ exp(v), −inf where every v is."""
+    largest = -math.inf
+    for value in values:
+        largest = max(largest, value)
+    if largest == -math.inf:
+        return largest
+    total = 0.0
+    for value in values:
+        total += math.exp(value - largest)
+    return largest + math.log(total)
+
+
+@inner
+def safe_log(value: float) -> float:
+    """ln v, −inf at zero."""
+    return math.log(value) if value > 0.0 else -math.inf
+
+
+@inner
+def log_predicted(log_before: Floats, transitions: Floats, step: int, j: int) -> float:
+    """ln Σ α[i] a[i, j]."""
+    terms = np.empty(len(log_before))
+    for i in range(len(log_before)):
+        terms[i] = log_before[i] + safe_log(transitions[step, i, j, 0])
+    return log_sum_exp(terms)
+
+
+@inner
+def log_forward(
+    first: int,
+    last: int,
+    code: int,
+    steps: Integers,
+    start: Floats,
+    transitions: Floats,
+    log_density: Floats,
+    log_filtered: Floats,
+    increments: Floats,
+) -> None:
+    """ln α (n, M), normalised at each step, and ln P(x_n | x_1..n−1, Ω) (n,).
+
+    From the first impossible event on, every increment is −inf.
+    """
+    n_states = log_density.shape[1]
+    for row in range(last - first):
+        for j in range(n_states):
+            if row == 0:
+                predicted = safe_log(start[code, j, 0])
+            else:
+                predicted = log_predicted(log_filtered[row - 1], transitions, steps[first + row], j)
+            log_filtered[row, j] = predicted + log_density[row, j, 0]
+        total = log_sum_exp(log_filtered[row])
+        increments[row] = total
+        if total > -math.inf:
+            for j in range(n_states):
+                log_filtered[row, j] -= total
+
+
+@inner
+def log_backward(
+    first: int,
+    last: int,
+    steps: Integers,
+    transitions: Floats,
+    log_density: Floats,
+    increments: Floats,
+    log_beta: Floats,
+) -> None:
+    """ln β (n, M) with the scale of the forward loop."""
+    n_states = log_density.shape[1]
+    terms = np.empty(n_states)
+    log_beta[last - first - 1] = 0.0
+    for row in range(last - first - 2, -1, -1):
+        for i in range(n_states):
+            for j in range(n_states):
+                terms[j] = (
+                    safe_log(transitions[steps[first + row + 1], i, j, 0])
+                    + log_density[row + 1, j, 0]
+                    + log_beta[row + 1, j]
+                )
+            log_beta[row, i] = log_sum_exp(terms) - increments[row + 1]
+
+
+@inner
+def filtered_in_logs(
+    first: int,
+    last: int,
+    code: int,
+    steps: Integers,
+    start: Floats,
+    transitions: Floats,
+    log_density: Floats,
+    states: Floats,
+    increments: Floats,
+) -> None:
+    """P(z_n | x_1..n, Ω) into `states` and ln P(x_n | x_1..n−1, Ω) into `increments`, from `first` on."""
+    log_filtered = np.empty((last - first, log_density.shape[1]))
+    log_forward(
+        first, last, code, steps, start, transitions, log_density, log_filtered, increments[first:last]
+    )
+    for row in range(last - first):
+        for j in range(log_density.shape[1]):
+            states[first + row, j, 0] = math.exp(log_filtered[row, j])
+
+
+@inner
+def posterior_in_logs(
+    first: int,
+    last: int,
+    code: int,
+    weight: float,
+    steps: Integers,
+    start: Floats,
+    transitions: Floats,
+    log_density: Floats,
+    states: Floats,
+    step_sums: Floats,
+) -> float:
+    """γ times the weight into `states`, ξ added to `step_sums`; ln P(x | Ω).
+
+    A sequence that the model cannot produce has −inf, γ = 0 and adds nothing.
+    """
+    n_states = log_density.shape[1]
+    alpha, beta = np.empty((last - first, n_states)), np.empty((last - first, n_states))
+    increments, terms = np.empty(last - first), np.empty(n_states)
+    log_forward(first, last, code, steps, start, transitions, log_density, alpha, increments)
+    if increments[last - first - 1] == -math.inf:
+        states[first:last] = 0.0
+        return -math.inf
+    log_backward(first, last, steps, transitions, log_density, increments, beta)
+    for row in range(last - first):
+        for j in range(n_states):
+            terms[j] = alpha[row, j] + beta[row, j]
+        total = log_sum_exp(terms)
+        for j in range(n_states):
+            states[first + row, j, 0] = weight * math.exp(terms[j] - total)
+    joint = np.empty((n_states, n_states))
+    for row in range(1, last - first):
+        step = steps[first + row]
+        for i in range(n_states):
+            for j in range(n_states):
+                joint[i, j] = (
+                    alpha[row - 1, i]
+                    + safe_log(transitions[step, i, j, 0])
+                    + log_density[row, j, 0]
+                    + beta[row, j]
+                )
+        total = log_sum_exp(joint.ravel())
+        for i in range(n_states):
+            for j in range(n_states):
+                step_sums[step, i, j, 0] += weight * math.exp(joint[i, j] - total)
+    return float(increments.sum())

@@ -1,0 +1,207 @@
+"""Forward and backward along sequences (Eqs. 3–4, 8–13): the recursion of everything that is not online.
+
+α is not normalised at each step, only kept in range: γ and ξ are ratios in which its scale cancels, and a
+logarithm is taken where a sequence ends or where α has become small. Backward there is no β: given the state
+that follows, the state before it has the probabilities α[i] a[i, j] / Σ α[i] a[i, j], so that γ goes back
+from the end without any density and without underflow of its own (docs/decisions/0024).
+
+Where a probability that may matter could have been lost to underflow the score of a sequence is NaN. It then
+goes to the log domain (`log_domain`); a model that stands in a lane beside others is fitted alone.
+
+A function here deals with the sequences `first` … `last` − 1, those of a block. The arrays `density` and
+`largest` hold the events of the block, all others those of all sequences.
+"""
+
+from __future__ import annotations
+
+import math
+
+from keydyn.arrays import Floats, Integers, inner
+from keydyn.model.engine.elementary import exponential, logarithm
+from keydyn.model.engine.variants import Variant, fits, lanes_of, states_of
+
+# α of a single model is scaled back to one when its sum is below SMALL, that of lanes every so many events.
+SMALL = 1e-60
+RESCALE_EVERY = 16
+# A probability below LOST may have lost digits to underflow; thirty digits above it, at COVERED, that cannot
+# be seen.
+LOST = 1e-300
+COVERED = 1e-270
+# A smaller sum of α, or in lanes a smaller probability, is not to be trusted.
+FAINT = 1e-200
+
+
+@inner
+def scale_densities(variant: Variant, n_events: int, density: Floats, largest: Floats) -> None:
+    """Densities divided by the largest of their event, in place of their logarithms; `largest` is its log."""
+    n_states, n_lanes = states_of(variant, density.shape[1]), lanes_of(variant)
+    if not fits(variant, n_states, density.shape[1:]) or largest.shape[1] != n_lanes:
+        return
+    for n in range(n_events):
+        for lane in range(n_lanes):
+            top = density[n, 0, lane]
+            for j in range(1, n_states):
+                top = max(top, density[n, j, lane])
+            largest[n, lane] = top
+    for n in range(n_events):
+        for lane in range(n_lanes):
+            if n_states == 2:
+                # One exponential less than there are states.
+                gap = density[n, 1, lane] - density[n, 0, lane]
+                smaller = exponential(-abs(gap)) if abs(gap) < math.inf else 0.0
+                density[n, 0, lane] = smaller if gap > 0.0 else 1.0
+                density[n, 1, lane] = 1.0 if gap > 0.0 else smaller
+            else:
+                for j in range(n_states):
+                    below = density[n, j, lane] - largest[n, lane]
+                    density[n, j, lane] = exponential(below) if below > -math.inf else 0.0
+
+
+@inner
+def forward(
+    variant: Variant,
+    first: int,
+    last: int,
+    offsets: Integers,
+    start_rows: Integers,
+    steps: Integers,
+    start: Floats,
+    transitions: Floats,
+    density: Floats,
+    largest: Floats,
+    states: Floats,
+    scores: Floats,
+    worst: Floats,
+    increments: Floats,
+) -> None:
+    """α (Eqs. 3–4) of every event into `states`; ln P(x | Ω) of every sequence, or NaN, into `scores`.
+
+    `increments`, if it has rows, gets ln P(x_n | x_1..n−1, Ω) of every event.
+    """
+    n_states, n_lanes, begin = states_of(variant, density.shape[1]), lanes_of(variant), offsets[first]
+    if not (
+        fits(variant, n_states, density.shape[1:])
+        and fits(variant, n_states, states.shape[1:])
+        and fits(variant, n_states, start.shape[1:])
+        and fits(variant, n_states, transitions.shape[1:])
+        and largest.shape[1] == n_lanes
+        and scores.shape[1] == n_lanes
+    ):
+        return
+    for s in range(first, last):
+        n, total, before, lost = offsets[s], 0.0, 1.0, False
+        for lane in range(n_lanes):
+            scores[s, lane] = 0.0
+            for j in range(n_states):
+                chance = start[start_rows[s], j, lane]
+                value = chance * density[n - begin, j, lane]
+                states[n, j, lane] = value
+                total += value
+                lost = lost or (value < LOST and chance > 0.0)
+        if len(increments):
+            increments[n] = logarithm(total) + largest[n - begin, 0]
+        for n in range(offsets[s] + 1, offsets[s + 1]):
+            step, before = steps[n], total
+            if (n - offsets[s]) % RESCALE_EVERY == 0 if n_lanes > 1 else total < SMALL:
+                rescale(variant, n - 1, s, states, scores, worst)
+                before = 1.0
+            total = 0.0
+            for lane in range(n_lanes):
+                for j in range(n_states):
+                    predicted = 0.0
+                    for i in range(n_states):
+                        predicted += states[n - 1, i, lane] * transitions[step, i, j, lane]
+                    value = predicted * density[n - begin, j, lane]
+                    states[n, j, lane] = value
+                    if n_lanes > 1:
+                        worst[lane] = min(worst[lane], predicted)
+                    else:
+                        total += value
+                        if predicted < COVERED and (lost or reachable(states[n - 1], transitions[step], j)):
+                            scores[s, lane] = math.nan
+                        lost = lost or (value < LOST and predicted > 0.0)
+            if len(increments):
+                increments[n] = logarithm(total / before) + largest[n - begin, 0]
+        rescale(variant, offsets[s + 1] - 1, s, states, scores, worst)
+        for n in range(offsets[s], offsets[s + 1]):
+            for lane in range(n_lanes):
+                scores[s, lane] += largest[n - begin, lane]
+
+
+@inner
+def reachable(before: Floats, transitions: Floats, j: int) -> bool:
+    """Whether some step leads to a state; if none does, its probability is zero and not an underflow."""
+    for i in range(len(before)):
+        if before[i, 0] > 0.0 and transitions[i, j, 0] > 0.0:
+            return True
+    return False
+
+
+@inner
+def rescale(variant: Variant, n: int, s: int, states: Floats, scores: Floats, worst: Floats) -> None:
+    """α of an event divided by its sum, whose logarithm is added to the sequence's score."""
+    n_states, n_lanes = states_of(variant, states.shape[1]), lanes_of(variant)
+    if not fits(variant, n_states, states.shape[1:]) or scores.shape[1] != n_lanes:
+        return
+    for lane in range(n_lanes):
+        total = 0.0
+        for j in range(n_states):
+            total += states[n, j, lane]
+        if n_lanes > 1:
+            worst[lane] = min(worst[lane], total)
+        elif not total >= FAINT:
+            scores[s, lane] = math.nan
+        scores[s, lane] += logarithm(total)
+        for j in range(n_states):
+            states[n, j, lane] /= total
+
+
+@inner
+def backward(
+    variant: Variant,
+    first: int,
+    last: int,
+    offsets: Integers,
+    weights: Floats,
+    steps: Integers,
+    transitions: Floats,
+    states: Floats,
+    scores: Floats,
+    inverse: Floats,
+    step_sums: Floats,
+) -> None:
+    """γ (Eq. 10) times its sequence's weight in place of α; ξ (Eq. 13, corrected) added to `step_sums`.
+
+    Sequences whose score is NaN are left out. `inverse` (M, L) is scratch.
+    """
+    n_states, n_lanes = states_of(variant, states.shape[1]), lanes_of(variant)
+    if not (
+        fits(variant, n_states, states.shape[1:])
+        and fits(variant, n_states, transitions.shape[1:])
+        and fits(variant, n_states, step_sums.shape[1:])
+        and fits(variant, n_states, inverse.shape)
+    ):
+        return
+    for s in range(first, last):
+        if n_lanes == 1 and not scores[s, 0] > -math.inf:
+            continue
+        for j in range(n_states):
+            for lane in range(n_lanes):
+                states[offsets[s + 1] - 1, j, lane] *= weights[s]
+        for n in range(offsets[s + 1] - 1, offsets[s], -1):
+            step = steps[n]
+            for lane in range(n_lanes):
+                # Quotients that wait for no later event; γ itself then takes a product and a sum per step.
+                for j in range(n_states):
+                    predicted = 0.0
+                    for i in range(n_states):
+                        predicted += states[n - 1, i, lane] * transitions[step, i, j, lane]
+                    inverse[j, lane] = 1.0 / predicted if predicted > 0.0 else 0.0
+                for i in range(n_states):
+                    posterior = 0.0
+                    for j in range(n_states):
+                        share = states[n - 1, i, lane] * transitions[step, i, j, lane] * inverse[j, lane]
+                        joint = share * states[n, j, lane]
+                        step_sums[step, i, j, lane] += joint
+                        posterior += joint
+                    states[n - 1, i, lane] = posterior
