@@ -8,7 +8,7 @@ import pytest
 
 from keydyn.datasets import FetchError, fetch_dataset, load_dataset
 from keydyn.datasets.catalogue import CATALOGUE
-from keydyn.datasets.files import check_files
+from keydyn.datasets.published_files import check_files
 from tests.datasets.conftest import KEYSTROKES
 from tests.datasets.server import closed_address
 

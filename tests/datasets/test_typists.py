@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from keydyn.datasets import typists
-from keydyn.datasets.population import TRAITS
-from keydyn.datasets.streams import PERSON, TIMES, Streams
+from keydyn.datasets.random_streams import PERSON, TIMES, Streams
 from keydyn.datasets.texts import NUMBER
+from keydyn.datasets.typist_population import TRAITS
 from keydyn.datasets.typists import make_typists, simulated_typist, stream_typists
 from keydyn.keystrokes.schema import COLUMNS, check_keystrokes
 

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from keydyn.datasets.fetching import FetchError, fetch_dataset
-    from keydyn.datasets.files import cache_folder, check_files
     from keydyn.datasets.loading import Dataset, load_dataset
+    from keydyn.datasets.published_files import cache_folder, check_files
     from keydyn.datasets.recordings import load_recordings, save_recordings
     from keydyn.datasets.summary import dataset_summary
     from keydyn.datasets.typists import make_typists, stream_typists
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 _HOMES = {
     "FetchError": "fetching",
     "fetch_dataset": "fetching",
-    "cache_folder": "files",
-    "check_files": "files",
+    "cache_folder": "published_files",
+    "check_files": "published_files",
     "Dataset": "loading",
     "load_dataset": "loading",
     "load_recordings": "recordings",

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from keydyn.datasets.catalogue import File, entry_of
-from keydyn.datasets.files import VARIABLE, cache_folder, data_folders, state_of
+from keydyn.datasets.published_files import VARIABLE, cache_folder, data_folders, state_of
 
 if TYPE_CHECKING:
     from rich.progress import Progress

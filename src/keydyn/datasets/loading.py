@@ -13,9 +13,9 @@ import numpy as np
 import pandas as pd
 
 from keydyn.datasets.catalogue import Category, Entry, File, entry_of
-from keydyn.datasets.files import VARIABLE, checksum, data_folders, find_file
+from keydyn.datasets.published_files import VARIABLE, checksum, data_folders, find_file
 from keydyn.datasets.recordings import load_recordings
-from keydyn.datasets.tables import Table, read_table
+from keydyn.datasets.table_files import Table, read_table
 from keydyn.keystrokes.duplicates import find_duplicates
 from keydyn.keystrokes.schema import SAMPLE, sample_starts
 from keydyn.model.arrays import Integers

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import csv
-import os
-import secrets
 from collections.abc import Collection, Mapping
 from os import PathLike
 from pathlib import Path
@@ -15,7 +13,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from keydyn.datasets.tables import NO_VALUE, NUMBER, Table, read_table
+from keydyn.atomic import replacing
+from keydyn.datasets.table_files import NO_VALUE, NUMBER, Table, read_table
 from keydyn.keystrokes.schema import COLUMNS, SAMPLE, check_keystrokes
 from keydyn.keystrokes.units import milliseconds
 
@@ -77,8 +76,7 @@ def save_recordings(frame: pd.DataFrame, path: str | PathLike[str]) -> None:
     if ending is None:
         raise ValueError(f"{path}: the name must end in {', '.join(FORMATS)}")
     checked = check_keystrokes(frame)
-    temporary = path.with_name(f".{secrets.token_hex(8)}.{path.name}")
-    try:
+    with replacing(path) as temporary:
         if ending == ".parquet":
             checked.to_parquet(temporary, index=False)
         else:
@@ -91,9 +89,6 @@ def save_recordings(frame: pd.DataFrame, path: str | PathLike[str]) -> None:
                 quoting=_quoting(checked),
             )
         _compare(checked, temporary, path)
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _renamed(table: Table, columns: Mapping[str, str], others: Collection[str] | None) -> Table:

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from keydyn.datasets import population, writing
+from keydyn.datasets import typed_keys, typist_population
 from keydyn.datasets.keyboard import KEYS
-from keydyn.datasets.performance import perform
-from keydyn.datasets.population import People
-from keydyn.datasets.streams import Streams
-from keydyn.datasets.task import LAST_USER, Task, check_whole
+from keydyn.datasets.random_streams import Streams
+from keydyn.datasets.typed_times import perform
+from keydyn.datasets.typing_task import LAST_USER, Task, check_whole
+from keydyn.datasets.typist_population import People
 from keydyn.model import POHMM
 from keydyn.model.arrays import Floats, Integers
 
@@ -150,8 +150,8 @@ def simulated_typist(user: int, keys: Sequence[str] = KEYS, random_state: Any = 
         raise ValueError(f"users are numbered up to {LAST_USER}")
     if isinstance(keys, str) or len(keys) == 0:
         raise ValueError(f"keys must be names of keys, not {keys!r}")
-    people = population.draw_people(Streams(random_state), np.array([user]))
-    return population.as_model(people, 0, list(keys))
+    people = typist_population.draw_people(Streams(random_state), np.array([user]))
+    return typist_population.as_model(people, 0, list(keys))
 
 
 def _keystrokes(task: Task, streams: Streams, start: int, count: int, return_states: bool) -> pd.DataFrame:
@@ -180,7 +180,7 @@ def _keystrokes(task: Task, streams: Streams, start: int, count: int, return_sta
 
 def _typed(task: Task, streams: Streams, users: Integers) -> tuple[Integers, Floats, Floats, Integers]:
     """Keys, press and release times and states, a row a sample."""
-    people = population.draw_people(streams, users)
+    people = typist_population.draw_people(streams, users)
     keys = _keys(task, people, streams, users)
     sittings = np.minimum(1 + np.arange(task.n_samples) // task.sitting, LEARNT)
     press, release, states = perform(
@@ -200,7 +200,7 @@ def _keys(task: Task, people: People, streams: Streams, users: Integers) -> Inte
     if task.text == "fixed":
         return np.tile(task.phrase, (len(users) * task.n_samples, 1))
     if task.text == "copied":
-        clean = np.tile(writing.copied_keys(task.n_samples, task.n_keys), (len(users), 1))
+        clean = np.tile(typed_keys.copied_keys(task.n_samples, task.n_keys), (len(users), 1))
     else:
-        clean = writing.free_keys(streams, users, task.n_samples, task.n_keys)
-    return writing.with_mistakes(clean, task.mistakes * people.mistakes, streams, users)
+        clean = typed_keys.free_keys(streams, users, task.n_samples, task.n_keys)
+    return typed_keys.with_mistakes(clean, task.mistakes * people.mistakes, streams, users)

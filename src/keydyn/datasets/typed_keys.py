@@ -10,7 +10,7 @@ import numpy as np
 
 from keydyn.datasets import keyboard, texts
 from keydyn.datasets.keyboard import BACKSPACE, COMMA, PERIOD, SHIFT, SPACE
-from keydyn.datasets.streams import MISTAKES, PREFERENCES, WORDS, Streams
+from keydyn.datasets.random_streams import MISTAKES, PREFERENCES, WORDS, Streams
 from keydyn.model.arrays import Floats, Integers, compiled
 
 # Standard deviation, over people, of the logarithm of how often they use a word.

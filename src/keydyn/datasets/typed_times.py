@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from keydyn.datasets.keyboard import KEYS
-from keydyn.datasets.population import DIGRAPHS, People
-from keydyn.datasets.streams import TIMES, Streams
+from keydyn.datasets.random_streams import TIMES, Streams
+from keydyn.datasets.typist_population import DIGRAPHS, People
 from keydyn.model.arrays import Floats, Integers, compiled
 
 # A finger has to come up before it can press its key again: the share of the interval it stays down at most.

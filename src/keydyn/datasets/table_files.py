@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
-from keydyn.datasets.files import GZIP_MAGIC
+from keydyn.datasets.published_files import GZIP_MAGIC
 from keydyn.keystrokes.schema import check_keystrokes
 from keydyn.model.arrays import Floats, Integers
 

@@ -15,7 +15,7 @@ from scipy.special import ndtr
 
 from keydyn.datasets import keyboard
 from keydyn.datasets.keyboard import CODES, DIGITS, KEYS, LETTERS, NUMPAD, PUNCTUATION
-from keydyn.datasets.streams import PERSON, Streams
+from keydyn.datasets.random_streams import PERSON, Streams
 from keydyn.model import POHMM
 from keydyn.model.arrays import Floats, Integers
 

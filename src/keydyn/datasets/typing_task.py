@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from keydyn.datasets import texts, writing
+from keydyn.datasets import texts, typed_keys
 from keydyn.model.arrays import Integers
 
 # By kind of text: keys a sample, exponent of practice, mistakes a letter.
@@ -125,7 +125,7 @@ def _check_phrase(text: str, phrase: str | Sequence[str] | None, mistakes: float
     phrase = texts.PASSWORD if phrase is None else phrase
     if not isinstance(phrase, Iterable):
         raise ValueError(f"phrase must be a text or names of keys, not {phrase!r}")
-    codes = writing.fixed_keys(phrase)
+    codes = typed_keys.fixed_keys(phrase)
     if len(codes) == 0:
         raise ValueError("the phrase is empty")
     return codes
