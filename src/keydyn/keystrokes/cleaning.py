@@ -14,8 +14,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from keydyn.keystrokes.duplicates import is_duplicate
-from keydyn.keystrokes.parts import name_parts
-from keydyn.keystrokes.schema import check_keystrokes, sample_starts
+from keydyn.keystrokes.sample_parts import name_parts
+from keydyn.keystrokes.schema import check_keystrokes, sample_lengths, sample_of_row, sample_starts
 from keydyn.model.arrays import Integers
 
 
@@ -146,7 +146,8 @@ Step = tuple[pd.DataFrame, int]
 
 def _drop_duplicate_samples(keystrokes: pd.DataFrame, _: bool) -> Step:
     copies = is_duplicate(keystrokes)
-    return _keep(keystrokes, ~copies[_sample_of(keystrokes)]), int(copies.sum())
+    sample = sample_of_row(sample_starts(keystrokes), len(keystrokes))
+    return _keep(keystrokes, ~copies[sample]), int(copies.sum())
 
 
 def _drop_equal_presses(keystrokes: pd.DataFrame, _: bool) -> Step:
@@ -172,7 +173,7 @@ def _divide_at_pauses(keystrokes: pd.DataFrame, limit: float) -> Step:
     begins[starts] = True
     first = np.flatnonzero(begins)
     before = np.cumsum(pauses)
-    part: Integers = (before - before[starts][_sample_of(keystrokes)])[first]
+    part: Integers = (before - before[starts][sample_of_row(starts, len(keystrokes))])[first]
     parts = keystrokes.iloc[first].reset_index(drop=True)
     sessions = name_parts(parts["user"], parts["session"], part)
     divided = keystrokes.copy()
@@ -182,26 +183,20 @@ def _divide_at_pauses(keystrokes: pd.DataFrame, limit: float) -> Step:
 
 def _cut(keystrokes: pd.DataFrame, longest: int) -> Step:
     starts = sample_starts(keystrokes)
-    beyond = np.arange(len(keystrokes)) - starts[_sample_of(keystrokes)] >= longest
+    beyond = np.arange(len(keystrokes)) - starts[sample_of_row(starts, len(keystrokes))] >= longest
     return _keep(keystrokes, ~beyond), int(beyond.sum())
 
 
 def _drop_short_samples(keystrokes: pd.DataFrame, shortest: int) -> Step:
-    sample = _sample_of(keystrokes)
-    short = np.bincount(sample) < shortest
+    starts = sample_starts(keystrokes)
+    short = sample_lengths(starts, len(keystrokes)) < shortest
+    sample = sample_of_row(starts, len(keystrokes))
     return _keep(keystrokes, ~short[sample]), int(short.sum())
 
 
 def _plain(value: Any) -> Any:
     """A number of NumPy's as one of Python's."""
     return value.item() if isinstance(value, np.generic) else value
-
-
-def _sample_of(keystrokes: pd.DataFrame) -> Integers:
-    """The number of the sample of each keystroke."""
-    begins = np.zeros(len(keystrokes), dtype=np.int64)
-    begins[sample_starts(keystrokes)] = 1
-    return np.cumsum(begins) - 1
 
 
 def _keep(keystrokes: pd.DataFrame, kept: NDArray[np.bool_]) -> pd.DataFrame:

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from keydyn.keystrokes.schema import SAMPLE, sample_starts
+from keydyn.keystrokes.schema import SAMPLE, sample_lengths, sample_starts
 from keydyn.model.arrays import Floats, Integers
 
 # Shorter samples can be alike by chance on a coarse clock.
@@ -39,7 +39,7 @@ def is_duplicate(keystrokes: pd.DataFrame) -> NDArray[np.bool_]:
 
 def _copies(keystrokes: pd.DataFrame, starts: Integers) -> tuple[Integers, Integers]:
     """The numbers of the samples that are copies, and of the first sample each is a copy of."""
-    lengths = np.diff(np.append(starts, len(keystrokes)))
+    lengths = sample_lengths(starts, len(keystrokes))
     first = np.repeat(keystrokes["timepress"].to_numpy()[starts], lengths)
     rows = pd.DataFrame(
         {

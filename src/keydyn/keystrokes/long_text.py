@@ -14,7 +14,7 @@ import pandas as pd
 
 from keydyn.keystrokes.key_groups import common_name
 from keydyn.keystrokes.key_sets import HOLD_TREE, PAIR_TREE, Tree, Truths, in_pair, in_set, lineages
-from keydyn.keystrokes.schema import SAMPLE, check_keystrokes, sample_starts
+from keydyn.keystrokes.schema import SAMPLE, check_keystrokes, sample_of_row, sample_starts
 from keydyn.keystrokes.timing import timing_features
 from keydyn.model.arrays import Floats, Integers
 from keydyn.model.vocabulary import Types
@@ -105,7 +105,7 @@ def time_bounds(keystrokes: pd.DataFrame) -> Bounds:
 def _all_times(keystrokes: pd.DataFrame) -> Iterator[tuple[str, _Times]]:
     """The three kinds of time, without those that need a release that was not seen."""
     starts = sample_starts(keystrokes)
-    sample = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(keystrokes))))
+    sample = sample_of_row(starts, len(keystrokes))
     code, found = pd.factorize(keystrokes["keyname"].to_numpy(dtype=object))
     of_name, names = pd.factorize(np.array([common_name(name) for name in found], dtype=object))
     key = of_name[code]

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from keydyn.keystrokes.parts import name_parts
 from keydyn.keystrokes.quality import LONG_HOLD, PAUSE, QualityReport, quality_of
 from keydyn.keystrokes.raw_events import (
     BLUR,
@@ -22,6 +21,7 @@ from keydyn.keystrokes.raw_events import (
     feature_columns,
     read_events,
 )
+from keydyn.keystrokes.sample_parts import name_parts
 from keydyn.keystrokes.schema import SAMPLE, check_keystrokes
 from keydyn.model.arrays import Floats, Integers, compiled
 

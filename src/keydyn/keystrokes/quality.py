@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from keydyn.keystrokes.clock import NEAR, SYSTEM_TICK, find_ticks, on_grid
 from keydyn.keystrokes.duplicates import find_duplicates
-from keydyn.keystrokes.schema import SAMPLE, check_keystrokes, sample_starts
+from keydyn.keystrokes.schema import SAMPLE, check_keystrokes, sample_lengths, sample_of_row, sample_starts
 from keydyn.model.arrays import Floats, Integers
 
 PAUSE = 1000.0
@@ -143,7 +143,7 @@ def _count_by_sample(
     keystrokes: pd.DataFrame, starts: Integers, intervals: Floats, pause: float, long_hold: float
 ) -> pd.DataFrame:
     press, release = (keystrokes[column].to_numpy() for column in ("timepress", "timerelease"))
-    lengths = np.diff(np.append(starts, len(press)))
+    lengths = sample_lengths(starts, len(press))
     held = release - press
     overlaps = np.zeros(len(press), dtype=bool)
     overlaps[1:] = release[:-1] > press[1:]
@@ -153,7 +153,7 @@ def _count_by_sample(
         "zero_durations": held == 0,
         "long_holds": held > long_hold,
         "overlaps": overlaps,
-        "own_overlaps": _own_overlaps(keystrokes, lengths),
+        "own_overlaps": _own_overlaps(keystrokes, starts),
         "equal_presses": intervals == 0,
         "pauses": intervals > pause,
         "on_system_tick": on_grid(intervals, SYSTEM_TICK, NEAR),
@@ -167,9 +167,9 @@ def _count_by_sample(
     return samples
 
 
-def _own_overlaps(keystrokes: pd.DataFrame, lengths: Integers) -> NDArray[np.bool_]:
+def _own_overlaps(keystrokes: pd.DataFrame, starts: Integers) -> NDArray[np.bool_]:
     """Which keys are pressed before their own last release in the sample."""
-    sample = np.repeat(np.arange(len(lengths)), lengths)
+    sample = sample_of_row(starts, len(keystrokes))
     before = keystrokes["timerelease"].groupby([sample, keystrokes["keyname"]], sort=False).shift()
     return before.to_numpy() > keystrokes["timepress"].to_numpy()
 

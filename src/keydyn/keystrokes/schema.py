@@ -53,6 +53,17 @@ def sample_starts(frame: pd.DataFrame) -> Integers:
     return starts
 
 
+def sample_lengths(starts: Integers, n_keystrokes: int) -> Integers:
+    """The number of keystrokes in each sample, given the row at which each begins and the number of rows."""
+    lengths: Integers = np.diff(starts, append=n_keystrokes)
+    return lengths
+
+
+def sample_of_row(starts: Integers, n_keystrokes: int) -> Integers:
+    """The sample that each row belongs to, numbered from 0."""
+    return np.repeat(np.arange(len(starts)), sample_lengths(starts, n_keystrokes))
+
+
 def _as_times(values: pd.Series[Any], column: str, first_line: int) -> pd.Series[Any]:
     numbers = pd.to_numeric(values, errors="coerce").astype(np.float64)
     _refuse((numbers.isna() & values.notna()).to_numpy(), column, "is no number", first_line)

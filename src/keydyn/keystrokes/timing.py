@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from keydyn.keystrokes.key_groups import key_groups
-from keydyn.keystrokes.schema import SAMPLE, sample_starts
+from keydyn.keystrokes.schema import SAMPLE, sample_lengths, sample_of_row, sample_starts
 from keydyn.model import Sequences
-from keydyn.model.arrays import Floats
+from keydyn.model.arrays import Floats, Integers
 from keydyn.model.vocabulary import Types
 
 INTERVALS = ("tau", "release_press", "release_release")
@@ -65,8 +65,7 @@ def event_types(keystrokes: pd.DataFrame, kind: str = "key") -> Types | None:
         return key_groups(names)
     starts = sample_starts(keystrokes)
     if kind == "position":
-        lengths = np.diff(np.append(starts, len(names)))
-        positions: Types = np.arange(len(names)) - np.repeat(starts, lengths)
+        positions: Types = np.arange(len(names)) - starts[sample_of_row(starts, len(names))]
         return positions
     pairs = np.empty(len(names), dtype=object)
     pairs[1:] = names[:-1] + " " + names[1:]
@@ -94,7 +93,7 @@ def sequences_of(
     columns = {name: timings[name] if name in timings else keystrokes[name] for name in features}
     values = pd.DataFrame(columns, index=keystrokes.index)
     starts = sample_starts(keystrokes)
-    lengths = np.diff(np.append(starts, len(keystrokes)))
+    lengths = sample_lengths(starts, len(keystrokes))
     encoded = Sequences.from_arrays(values, event_types(keystrokes, events), lengths)
     names = list(keystrokes.iloc[starts][SAMPLE].itertuples(index=False, name=None))
     return Sequences(
@@ -102,11 +101,9 @@ def sequences_of(
     )
 
 
-def _with_medians(interval: Floats, starts: np.ndarray) -> Floats:
+def _with_medians(interval: Floats, starts: Integers) -> Floats:
     """The first interval of each sample replaced by the median of its others."""
-    lengths = np.diff(np.append(starts, len(interval)))
-    sample = np.repeat(np.arange(len(starts)), lengths)
-    medians = pd.Series(interval).groupby(sample).median().to_numpy()
+    medians = pd.Series(interval).groupby(sample_of_row(starts, len(interval))).median().to_numpy()
     filled = interval.copy()
     filled[starts] = medians
     return filled
