@@ -36,7 +36,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def small_fable(monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
-    """The catalogue's fable becomes a small one; its files by their sources' names."""
+    """Replace the catalogue's fable by a small one; its files, under the names they have at their source."""
     entry = catalogue.CATALOGUE["fable"]
     assert entry.vectors is not None
     small = replace(

@@ -1,4 +1,4 @@
-"""What simulated typists are asked to do: the arguments, checked, with defaults by the kind of text."""
+"""What simulated typists are asked to type: the arguments, checked, with defaults for each kind of text."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import numpy as np
 from keydyn.datasets import texts, typed_keys
 from keydyn.model.arrays import Integers
 
-# By kind of text: keys a sample, exponent of practice, mistakes a letter.
+# By kind of text: keys per sample, exponent of practice, mistakes per letter.
 DEFAULTS: dict[str, tuple[int, float, float]] = {
     "fixed": (0, 0.18, 0.0),
     "copied": (100, 0.0, 0.02),
     "free": (500, 0.0, 0.025),
 }
-# The range of each number, well beyond what is like typing and well within what can be computed.
+# The range of each number: well beyond what is realistic, and well within what can be computed.
 LIMITS: dict[str, tuple[float, float]] = {
     "practice": (0.0, 1.0),
     "mood": (0.0, 1.0),

@@ -19,18 +19,18 @@ EVENTS = ("key", "group", "position", "pair", "none")
 
 
 def timing_features(keystrokes: pd.DataFrame, first: str = "median") -> pd.DataFrame:
-    """Hold times and intervals in milliseconds, one row a keystroke.
+    """Hold times and intervals in milliseconds, one row per keystroke.
 
     `duration` is press to release of a key (Eq. 39), `tau` press to press (Eq. 38), `release_press` and
-    `release_release` start at the release of the key before. The first keystroke of a sample has no
+    `release_release` start at the release of the previous key. The first keystroke of a sample has no
     interval: with `first="median"`, the published protocol, it gets the median of the sample's others (none
-    if there are none), with "missing" it is NaN. What needs a release that was not seen is NaN.
+    if there are none), with "missing" it is NaN. Whatever needs a release that was not seen is NaN.
     """
     return pd.DataFrame(_timings(keystrokes, first, TIMINGS), index=keystrokes.index)
 
 
 def _timings(keystrokes: pd.DataFrame, first: str, wanted: Sequence[str]) -> dict[str, Floats]:
-    """Those timings that are wanted: medians take time."""
+    """Only the timings that are wanted, because medians take time."""
     if first not in ("median", "missing"):
         raise ValueError(f"first must be 'median' or 'missing', not {first!r}")
     press, release = keystrokes["timepress"].to_numpy(), keystrokes["timerelease"].to_numpy()
@@ -79,7 +79,7 @@ def sequences_of(
     events: str = "key",
     first: str = "median",
 ) -> Sequences:
-    """The samples as sequences for the model, in the order of the frame; features are timings or own columns.
+    """The samples as sequences for the model, in the order of the frame; features are timings or columns.
 
     `names` of the result are the (user, session) of each sample.
     """
