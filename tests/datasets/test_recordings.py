@@ -60,6 +60,14 @@ def test_round_trip_is_exact(tmp_path, ending, frame):
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_missing_folders_are_created(tmp_path):
+    frame = load_recordings(written(tmp_path, GOOD))
+    path = tmp_path / "new" / "folder" / "mine.csv"
+    save_recordings(frame, path)
+    assert load_recordings(path).equals(frame)
+    assert list(path.parent.iterdir()) == [path]
+
+
 def test_what_csv_cannot_hold_is_refused_and_parquet_takes_it(tmp_path):
     frame = pd.DataFrame(
         {"user": ["1", "2"], "session": 0, "keyname": "a", "timepress": 0.0, "timerelease": 90.0}
