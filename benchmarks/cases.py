@@ -68,7 +68,7 @@ def agreement(*libraries: str) -> Numbers:
 
 
 def growth(n_types: str) -> Numbers:
-    """A million events of so many types, frequencies as 1 / rank, three iterations."""
+    """A million events of this many types, with frequencies proportional to 1 / rank; three iterations."""
     data = workloads.zipf_events(int(n_types))
     run = lambda: workloads.quietly(lambda: workloads.unsmoothed().set_params(max_iter=3).fit(data))  # noqa: E731
     return measured(run, data.n_events * 3, repeats=3)
@@ -85,7 +85,7 @@ def score_population() -> Numbers:
 
 
 def encoding() -> Numbers:
-    """Text labels and values into `Sequences`: done once, before everything else."""
+    """Encoding text labels and values as `Sequences`: done once, before everything else."""
     data = workloads.simulated([11] * 20_000, seed=2)
     labels = np.array([f"key{code}" for code in range(workloads.N_TYPES)], dtype=object)[data.codes]
     return measured(lambda: Sequences.from_arrays(data.X, labels, data.lengths), data.n_events)

@@ -1,7 +1,7 @@
 """What each choice in the compiled loops gains over the plain way: `make bench-choices`.
 
 Both ways must give the same numbers before they are timed. Times are processor time of one thread, the median
-of repeats, in turns. A second table tells which loops became vector instructions.
+of alternating repeats. A second table shows which loops became vector instructions.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ARITHMETIC = re.compile(r"^\s*v?(?:add|sub|mul|div|min|max|fn?m(?:add|sub)\d*)(p
 
 
 class Choice(NamedTuple):
-    """Two ways to the same numbers, `count` of them a call."""
+    """Two ways of computing the same numbers, `count` of them per call."""
 
     name: str
     plain: Callable[[], Any]
@@ -37,7 +37,7 @@ class Choice(NamedTuple):
 
 
 def main() -> None:
-    """Print both tables, and write them to the folder that is named."""
+    """Print both tables, and write them to the folder given."""
     out = Path(sys.argv[1] if len(sys.argv) > 1 else "out/bench")
     out.mkdir(parents=True, exist_ok=True)
     lines = ["| choice | the plain way, ns | as it is, ns | gain |", "| --- | ---: | ---: | ---: |"]
@@ -62,7 +62,7 @@ def shown(ns: float) -> str:
 
 
 def compared(choice: Choice) -> tuple[float, float]:
-    """Processor time of both ways in ns, after a look at their results."""
+    """Processor time of both ways in ns, after checking that their results agree."""
     np.testing.assert_allclose(choice.chosen(), choice.plain(), rtol=1e-9, err_msg=choice.name)
     times: dict[str, list[float]] = {"plain": [], "chosen": []}
     for _ in range(REPEATS):
@@ -74,9 +74,9 @@ def compared(choice: Choice) -> tuple[float, float]:
 
 
 def vectorised() -> list[tuple[str, dict[str, int], int]]:
-    """Floating-point operations of the loops that have run: packed ones by width, and single ones.
+    """Floating-point operations in the loops that have run: packed ones by width, and single ones.
 
-    Code from the cache cannot be looked at, so each loop is compiled again. That makes known the loops that
+    Code from the cache cannot be inspected, so each loop is compiled again. That also compiles the loops that
     it calls, which come after it.
     """
     found = []

@@ -1,6 +1,6 @@
-"""What a Dask cluster costs beyond the work: `python benchmarks/cluster.py`, with the extra `distributed`.
+"""The overhead of a Dask cluster: `python benchmarks/cluster.py`, with the extra `distributed`.
 
-A scheduler and two workers on this machine, so that the network itself is not in the figures.
+A scheduler and two workers run on this machine, so that the figures do not include the network.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ def main() -> None:
         print(f"connecting, checking the workers, one task: {1e3 * connect:.0f} ms")
         for n in (1_000, 10_000):
             each = (seconds(lambda n=n: mapped(nothing, range(n), engine=engine)) - connect) / n
-            print(f"{n:,} tasks that do nothing: {1e6 * each:,.0f} µs a task")
+            print(f"{n:,} tasks that do nothing: {1e6 * each:,.0f} µs per task")
         for n_bytes in (10_000, 1_000_000):
             payload = [np.zeros(n_bytes // 8) for _ in range(200)]
             each = (seconds(lambda p=payload: mapped(same, p, engine=engine)) - connect) / 200
-            print(f"{n_bytes:,} bytes there and back: {1e6 * each:,.0f} µs a task")
+            print(f"{n_bytes:,} bytes there and back: {1e6 * each:,.0f} µs per task")
 
 
 def nothing(_: object) -> None:

@@ -38,7 +38,7 @@ fresh = numba.njit(nogil=True, error_model="numpy")
 
 
 def densities() -> tuple[Floats, Floats, Floats]:
-    """Relative densities of both states, the ratio that stands for them, and the larger one's logarithm."""
+    """Relative densities of both states, the ratio that represents them, and the larger one's logarithm."""
     both, ratio, largest = np.empty((N, 2)), np.empty(N), np.empty(N)
     prepare_cells(LOC, SCALE, DENSITY.df, CELLS)
     relative_densities(CODES, X, DENSITY, CELLS, both, largest)
@@ -121,7 +121,7 @@ def written_out(name: str, library: Any, own: Any, values: Floats) -> Parts:
 
 @fresh
 def forward_with_logarithms(ratio: Floats, largest: Floats, states: Floats, scores: Floats) -> None:
-    """The textbook's scaling: α divided by its sum, and a logarithm, at every event."""
+    """Textbook scaling: α is divided by its sum, and a logarithm taken, at every event."""
     for s in range(len(scores)):
         score = 0.0
         for n in range(OFFSETS[s], OFFSETS[s + 1]):
@@ -167,14 +167,14 @@ def blend_rows(weight: float, own: Floats, other: Floats, mixed: Floats) -> None
 
 @fresh
 def by_views(weights: Floats, table: Floats, mixed: Floats) -> None:
-    """Smoothing as one would write it: a function of the rows of a pair, each row an array of its own."""
+    """Smoothing in its natural form: a function of the rows of a pair, each row an array of its own."""
     for n in range(len(STEPS)):
         blend_rows(weights[n], table[STEPS[n]], table[CODES[n]], mixed[n])
 
 
 @fresh
 def by_expressions(weights: Floats, table: Floats, mixed: Floats) -> None:
-    """The same in NumPy's own way of writing, which makes an array of every row."""
+    """The same with NumPy expressions, which create an array for every row."""
     for n in range(len(STEPS)):
         mixed[n] = (1.0 - weights[n]) * table[STEPS[n]] + weights[n] * table[CODES[n]]
         for i in range(2):

@@ -1,7 +1,7 @@
 """One measurement in a process of its own: time, memory and the first call, as a line of JSON.
 
-`python benchmarks/measuring.py CASE [LIBRARY]`; the cases are in `cases.py`. A process of its own gives each
-its own peak memory and its own compilation.
+`python benchmarks/measuring.py CASE [LIBRARY]`; the cases are in `cases.py`. A separate process gives each
+measurement its own peak memory and its own compilation.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from typing import Any
 
 Run = Callable[[], Any]
 STATUS = Path("/proc/self/status")
-# Seconds of repeats that are enough, and so many are in any case.
+# Repeats stop after this many seconds, or after this many repeats.
 ENOUGH, MOST = 1.0, 101
 
 
 def measured(run: Run, count: float | Callable[[Any], float], repeats: int = 5) -> dict[str, float]:
     """Median processor time of a run over `count`, in ns; the first call's extra seconds; peak memory in MB.
 
-    `count` may be a function of the run's result. What is soon done is repeated more often, for a second.
-    Memory is what the run took at its largest beyond what was there before it.
+    `count` may be a function of the run's result. Short runs are repeated more often, for up to a second.
+    Memory is the largest amount that the run used beyond what was in use before it.
     """
     began = time.perf_counter()
     result = run()
@@ -48,7 +48,7 @@ def measured(run: Run, count: float | Callable[[Any], float], repeats: int = 5) 
 
 
 def speed_up(run: Callable[[int], Any], repeats: int = 5) -> float:
-    """How many times faster two threads are than one, by the clock; runs of both take turns."""
+    """How many times faster two threads are than one, in elapsed time; runs of both alternate."""
     walls: dict[int, list[float]] = {1: [], 2: []}
     for n_jobs in (1, 2) * (repeats + 1):
         began = time.perf_counter()
@@ -58,9 +58,9 @@ def speed_up(run: Callable[[int], Any], repeats: int = 5) -> float:
 
 
 def forget_peak() -> float:
-    """Memory now, in MB, from which the peak counts again: what was freed is given back to the system first.
+    """Reset the peak and return the memory in use, in MB; freed memory is first returned to the system.
 
-    So the compiler's memory is not counted. Where the system cannot do this, it is.
+    This way the compiler's memory is not counted, except on systems that cannot do this.
     """
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
@@ -69,7 +69,7 @@ def forget_peak() -> float:
 
 
 def memory(name: str) -> float:
-    """VmRSS, memory now, or VmHWM, at its largest, in MB; zero where the system does not tell."""
+    """VmRSS, memory in use, or VmHWM, its peak, in MB; zero where the system does not report it."""
     if not STATUS.exists():
         return 0.0
     for line in STATUS.read_text().splitlines():

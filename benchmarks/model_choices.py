@@ -47,7 +47,7 @@ def all_sequences() -> Parts:
 
 
 def sessions(model: Any, data: Sequences) -> Any:
-    """A step of many sessions that have begun; all start from the same each time."""
+    """One step of many sessions that have begun; each run starts from the same states."""
     streams = model.online(n_streams=N_SESSIONS)
     streams.update(data.X, data.codes)
     begun = streams._bank.filters.copy()

@@ -1,4 +1,4 @@
-"""Events as they come: one at a time, many sessions at once, many sessions under many models."""
+"""Events as they arrive: one at a time, many sessions at once, many sessions under many models."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def one_event() -> dict[str, float]:
 def sessions(form: str) -> dict[str, float]:
     """Ten events in each of 5,000 sessions of a model of text labels.
 
-    `form` is how labels come: "codes" encoded before, "texts" an array of texts, "list" a list of texts,
-    "objects" an array of Python's texts.
+    `form` says what the labels are: "codes" encoded beforehand, "texts" an array of strings, "list" a list
+    of strings, "objects" an array of Python strings.
     """
     data = workloads.simulated([EVENTS])
     texts = np.array([f"key{n}" for n in range(workloads.N_TYPES)])[data.codes]
@@ -56,7 +56,7 @@ def sessions(form: str) -> dict[str, float]:
 
 
 def many_models() -> dict[str, float]:
-    """Four events in each of 200 sessions, each under 200 models: ns an event and model."""
+    """Four events in each of 200 sessions, each under 200 models: ns per event and model."""
     models = workloads.run_c([workloads.simulated([11] * 20, seed=k) for k in range(200)])
     batch = OnlineBatch(models, 200)
     data = workloads.simulated([800], seed=999)

@@ -1,7 +1,7 @@
-"""Measured figures into the documentation: `make bench-page`, or `python benchmarks/paste.py out/bench`.
+"""Put measured figures into the documentation: `make bench-page`, or `python benchmarks/paste.py out/bench`.
 
-Between the markers of `docs/performance.md` go the table and the gains of choices; the models a second of the
-population stream go into the arithmetic of `docs/guide/cluster.md`, whose table is then what that gives.
+The table and the gains of choices go between the markers of `docs/performance.md`; the models per second of
+the population stream go into the arithmetic of `docs/guide/cluster.md`, whose table is then recomputed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MACHINES = (1, 10, 100)
 
 
 def main() -> None:
-    """Put in what there is in the folder; say what is not there."""
+    """Put in whatever is in the folder, and report what is not there."""
     results = Path(sys.argv[1] if len(sys.argv) > 1 else "out/bench")
     if not results.is_dir():
         raise SystemExit(f"there is no folder {results}: run make bench first")
@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def put(page: Path, name: str, text: str) -> None:
-    """The text between the markers of this name."""
+    """Put the text between the markers with this name."""
     begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
     old = page.read_text(encoding="utf-8")
     if old.count(begin) != 1 or old.count(end) != 1:
@@ -51,7 +51,7 @@ def put(page: Path, name: str, text: str) -> None:
 
 
 def put_rate(page: Path, models_a_second: float) -> None:
-    """The measured rate, to two figures, and the table of hours as the page's own code computes it."""
+    """Put in the measured rate, to two figures, and the table of hours as the page's own code computes it."""
     digits = len(f"{models_a_second:.0f}")
     rate = f"models_a_second = {round(models_a_second, 2 - digits):_.0f}"
     text, times = RATE.subn(rate, page.read_text(encoding="utf-8"))

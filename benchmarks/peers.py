@@ -1,7 +1,7 @@
 """Other libraries on the same data: a two-state HMM of ln x, from the same start as ours.
 
-They have no event types, so that all events are one to them. Each `Peer` fits with a fixed number of
-iterations, without priors, and gives the log-likelihood of ln x under the parameters that it ends with.
+They have no event types, so to them all events are of one type. Each `Peer` fits with a fixed number of
+iterations, without priors, and returns the log-likelihood of ln x under the parameters it ends with.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 
 
 class Start(NamedTuple):
-    """Start values, with any dimensions in front: (…, 2), (…, 2, 2), (…, 2, K), (…, 2, K)."""
+    """Start values, with any leading dimensions: (…, 2), (…, 2, 2), (…, 2, K), (…, 2, K)."""
 
     startprob: Floats
     transmat: Floats
@@ -38,7 +38,7 @@ class Peer:
 
 
 def start_of(data: Sequences) -> Start:
-    """Our own start values, which no iteration has changed."""
+    """Our own start values, before any iteration."""
     fixed = ("start", "transitions", "emission")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -149,7 +149,7 @@ PEERS: dict[str, Callable[[], Peer]] = {
 
 
 def our_hmm(data: list[Sequences], iterations: int) -> Floats:
-    """The log-likelihood of ln x that `keydyn.HMM` reaches: a log-normal has the factor 1/x besides."""
+    """The log-likelihood of ln x that `keydyn.HMM` reaches, without the factor 1/x of a log-normal."""
     reached = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -1,4 +1,4 @@
-"""A population streams through: simulated, fitted and scored a chunk at a time, in bounded memory."""
+"""A population processed as a stream: simulated, fitted and scored one chunk at a time, in bounded memory."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from keydyn.keystrokes.timing import sequences_of
 SAMPLES, KEYS, CHUNK = 8, 11, 500
 PARTS = ("simulate", "prepare", "fit", "score")
 # Seconds between two lines of progress.
-TELL_EVERY = 10.0
+REPORT_EVERY = 10.0
 
 
 def population_stream(n_users: str) -> dict[str, float]:
     """8 samples of 11 keys of each user: 20 iterations of a fit, then the score of each sample.
 
-    Processor time of simulating, of preparing (features and encoding), of fitting and of scoring; memory at
-    its largest after the first chunk and at the end. All loops are compiled before.
+    Processor time of simulating, of preparing (features and encoding), of fitting and of scoring; peak
+    memory after the first chunk and at the end. All loops are compiled beforehand.
     """
     total = int(n_users)
-    # People who are not among the others.
+    # These people are not part of the population.
     fit_and_score(make_typists(CHUNK, SAMPLES, "fixed", KEYS, first_user=total), Laps())
     forget_peak()
     laps, progress = Laps(), Progress(total)
@@ -39,7 +39,7 @@ def population_stream(n_users: str) -> dict[str, float]:
         users += len(scores)
         worst = min(worst, float(np.min(scores)))
         after_first = after_first or memory("VmHWM")
-        progress.tell(users)
+        progress.report(users)
     if users != total or not np.isfinite(worst):
         raise SystemExit("a user is missing, or a sample has no finite score under its own model")
     return {
@@ -71,28 +71,28 @@ class Laps:
         self._clock = time.process_time()
 
     def end(self, what: str) -> None:
-        """The time since the last call was spent on this."""
+        """Record that the time since the last call was spent on this."""
         now = time.process_time()
         self.spent[what] += now - self._clock
         self._clock = now
 
 
 class Progress:
-    """A line now and then: how many are done, and how long it will take."""
+    """Prints a line now and then: how many users are done, and how long the rest will take."""
 
     def __init__(self, total: int) -> None:
         self._total = total
-        self._began = self._told = time.monotonic()
+        self._began = self._reported = time.monotonic()
 
-    def tell(self, done: int) -> None:
-        """Say it, unless it was said a moment ago."""
+    def report(self, done: int) -> None:
+        """Print the line, unless one was printed a moment ago."""
         now = time.monotonic()
-        if now - self._told < TELL_EVERY:
+        if now - self._reported < REPORT_EVERY:
             return
-        self._told = now
+        self._reported = now
         left = (now - self._began) * (self._total - done) / done
         print(
-            f"       {done:,} of {self._total:,} users, {done / (now - self._began):,.0f} a second, "
+            f"       {done:,} of {self._total:,} users, {done / (now - self._began):,.0f} per second, "
             f"{memory('VmRSS'):,.0f} MB, {left / 60.0:,.0f} min left",
             file=sys.stderr,
             flush=True,

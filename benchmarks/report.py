@@ -37,10 +37,10 @@ def show(rows: Rows, start_up: Numbers | None, stream: Numbers | None, out: Path
     for row in rows:
         row["target_ratio"] = row["target"] / row["ns"] if row.get("target") else None
     lines = [*_machine(), *_start_up_lines(start_up), *_stream_lines(stream)]
-    # Wide enough for a line a row, whatever the terminal.
+    # Wide enough for one line per row, whatever the terminal.
     console = Console(width=150)
     if rows:
-        table = Table(title="ns an observation (fits: and iteration), one thread", title_justify="left")
+        table = Table(title="ns per observation (fits: and iteration), one thread", title_justify="left")
         for name, title in COLUMNS.items():
             left = name in ("workload", "library")
             table.add_column(title, justify="left" if left else "right", no_wrap=left)
@@ -60,7 +60,7 @@ def show(rows: Rows, start_up: Numbers | None, stream: Numbers | None, out: Path
 
 
 def _machine() -> Lines:
-    """What it was measured on."""
+    """The machine and the versions."""
     names = Path("/proc/cpuinfo")
     found = names.read_text(encoding="utf-8").splitlines() if names.exists() else []
     model = next((line.split(":")[1].strip() for line in found if line.startswith("model name")), "")
@@ -98,10 +98,10 @@ def _stream_lines(stream: Numbers | None) -> Lines:
     return [
         ("population stream", f"{stream['users']:,.0f} users, 8 samples of 11 keys, 20 iterations"),
         *(
-            (f"population stream, {what}", f"{stream[f'{what}_us']:,.0f} µs a user")
+            (f"population stream, {what}", f"{stream[f'{what}_us']:,.0f} µs per user")
             for what in ("simulate", "prepare", "fit", "score")
         ),
-        ("population stream, fit and score", f"{rate:,.0f} models a second and core"),
+        ("population stream, fit and score", f"{rate:,.0f} models per second and core"),
         ("the same for 100 million users, on paper", f"{hours:,.1f} hours on one core"),
         ("population stream, memory", f"{first:,.0f} MB after the first chunk, {end:,.0f} MB at the end"),
     ]
@@ -133,7 +133,7 @@ def _markdown(rows: Rows, lines: Lines) -> str:
 
 
 def _draw(rows: Rows, path: Path) -> None:
-    """Every measurement a point on one logarithmic axis, a line a workload; a stroke is a target."""
+    """Draw every measurement as a point on one logarithmic axis, one line per workload; a bar is a target."""
     workloads = list(dict.fromkeys(row["workload"] for row in rows))[::-1]
     libraries = list(dict.fromkeys(row["library"] for row in rows))
     with drawing(7.0, 0.8 + 0.32 * len(workloads), path) as figure:
@@ -162,5 +162,5 @@ def _draw(rows: Rows, path: Path) -> None:
         axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
         axes.set_yticks(range(len(workloads)), workloads)
         axes.grid(axis="y", color=GREY, alpha=0.2, linewidth=0.6)
-        axes.set(title="Processor time of one thread", xlabel="ns an observation (fits: and iteration)")
+        axes.set(title="Processor time of one thread", xlabel="ns per observation (fits: and iteration)")
         axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))

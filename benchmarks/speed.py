@@ -1,9 +1,9 @@
 """Speed and memory, side by side with other libraries: `make bench`.
 
-Every figure of the table is from one run on one machine; compare ratios, not runs. Before anything is timed
-all libraries must reach the same log-likelihood from the same start. Each measurement is the median of
-repeats by processor time, in a process of its own that is held to one core; where two threads are compared
-with one, it is by the clock on two.
+All figures in the table come from one run on one machine; compare ratios, not runs. Before anything is timed,
+all libraries must reach the same log-likelihood from the same start. Each measurement is the median processor
+time of repeats, in a process of its own that is pinned to one core; where two threads are compared with one,
+it is the elapsed time on two cores.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ TITLES = {
 }
 START_UP, STREAM = "start-up", "stream"
 
-# What a process that does nothing with them pays for the dependencies.
+# What importing the dependencies costs a process that does nothing with them.
 BARE = """
 import joblib, numba, numpy, pandas, safetensors.numpy, scipy.optimize, scipy.sparse.csgraph, scipy.special
 import sklearn.base, sklearn.utils.validation
@@ -63,7 +63,7 @@ model = POHMM(max_iter=3).fit(X, events=list("abc" * 20), lengths=[30, 30])
 model.score(X, events=list("abc" * 20))
 model.online().update(X[0], "a")
 """
-TELL = "\nimport time\nprint(time.process_time())\n"
+PRINT_TIME = "\nimport time\nprint(time.process_time())\n"
 
 
 def main() -> None:
@@ -97,7 +97,7 @@ def rows_of(bench: Bench, name: str, libraries: list[str]) -> list[dict[str, Any
 
 
 class Bench:
-    """Runs each case in a process of its own, all with compiled code from the same empty folder at first."""
+    """Runs each case in a process of its own; all share a folder of compiled code, empty at first."""
 
     def __init__(self, cache: Path) -> None:
         self._cache = cache.resolve()
@@ -115,19 +115,23 @@ class Bench:
 
     def start_up(self) -> dict[str, float]:
         """Seconds of processor time: imports of the dependencies, a first fit that compiles, a later one."""
-        print("  0:00 start-up: the first process compiles, about a minute", file=sys.stderr, flush=True)
+        print(
+            "  0:00 start-up: the first process compiles, which takes about a minute",
+            file=sys.stderr,
+            flush=True,
+        )
         bare = statistics.median(self._seconds(BARE) for _ in range(5))
         compiling = self._seconds(FIRST_FIT)
         cached = statistics.median(self._seconds(FIRST_FIT) for _ in range(5))
         return {"bare": bare, "compiling": compiling, "cached": cached}
 
     def _seconds(self, code: str) -> float:
-        return float(self._run([sys.executable, "-c", code + TELL], pinned=True))
+        return float(self._run([sys.executable, "-c", code + PRINT_TIME], pinned=True))
 
     def _run(self, command: list[str], pinned: bool) -> str:
-        """What it prints; held to one core and one thread if `pinned`."""
+        """What the command prints; it is limited to one core and one thread if `pinned`."""
         environment = os.environ | {"NUMBA_CACHE_DIR": str(self._cache), "JAX_PLATFORMS": "cpu"}
-        # Python's own cache is on, as it is unless someone turned it off.
+        # Python's own cache is on, as it is by default.
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
         if pinned:
             environment |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
@@ -135,7 +139,7 @@ class Bench:
         if pinned and before:
             os.sched_setaffinity(0, {max(before)})
         try:
-            # What it says of its progress and of errors goes where ours does.
+            # Its progress and error messages go to our own standard error.
             done = subprocess.run(command, stdout=subprocess.PIPE, text=True, env=environment, check=False)
         finally:
             if before:
@@ -146,7 +150,7 @@ class Bench:
 
 
 def check_agreement(found: dict[str, dict[str, list[float]]]) -> None:
-    """All libraries reach the same log-likelihood from the same start, or nothing is timed."""
+    """Stop unless all libraries reach the same log-likelihood from the same start."""
     for kind, reached in found.items():
         for library, values in reached.items():
             if not np.allclose(values, reached["keydyn"], rtol=1e-9):
@@ -156,7 +160,7 @@ def check_agreement(found: dict[str, dict[str, list[float]]]) -> None:
 
 def _installed(name: str) -> bool:
     if importlib.util.find_spec(name) is None:
-        print(f"{name} is not installed and left out", file=sys.stderr)
+        print(f"{name} is not installed and is left out", file=sys.stderr)
         return False
     return True
 

@@ -1,10 +1,10 @@
-"""What the project set itself, in ns an observation: relative to others in the same run if it can be."""
+"""The project's targets, in ns per observation, relative to other libraries in the same run if possible."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-# ns of other libraries on the same workload by their names, and ours of earlier rows.
+# ns of other libraries on the same workload, by name, and our own ns in earlier rows.
 Known = dict[str, float]
 
 SCALING, DYNAMAX = "hmmlearn (scaling)", "dynamax (by hand)"
@@ -16,7 +16,7 @@ TARGETS: dict[str, Callable[[Known], float]] = {
     "e": lambda known: 15.0,
     # A thousand times faster than the figure reported for pohmm 0.5.
     "f": lambda known: 120.0,
-    # Time may not grow with the square of the types.
+    # Time must not grow with the square of the number of types.
     "growth 20000": lambda known: 3.0 * known["growth 50"],
     "online": lambda known: 2_000.0,
     **dict.fromkeys(("online codes", "online texts", "online list", "online objects"), lambda known: 60.0),

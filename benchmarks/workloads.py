@@ -1,4 +1,4 @@
-"""The workloads that speed is measured on: `build_x()` makes data from a seed, `run_x(data)` works on them.
+"""The workloads on which speed is measured: `build_x()` makes data from a seed, `run_x(data)` processes them.
 
 Two states and two log-normal features throughout. A to D and F are fits and scores of models on events of
 their own, E is many models over the same event sequences. `OBSERVATIONS["x"](data, result)` is what the time
@@ -112,7 +112,7 @@ def iterations_of(model: POHMM) -> int:
 
 
 def quietly(run: Callable[[], Any]) -> Any:
-    """Without the warning that a fit of so few iterations has not converged."""
+    """Run without the warning that a fit of so few iterations has not converged."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return run()

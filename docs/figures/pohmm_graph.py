@@ -24,7 +24,7 @@ BEFORE = ("n-2", "n-1", "n")
 
 @dataclass(frozen=True)
 class Row:
-    """One variable: its symbol, where it stands, what it is, and how its circle looks."""
+    """One variable: its symbol, its position, what it is, and how its circle looks."""
 
     symbol: str
     height: float
@@ -38,8 +38,9 @@ class Row:
 class Graph:
     """Variables, top first, and the arrows between them.
 
-    `within` are arrows in one event, `across` from an event to the next, each from a row to a row; `around`
-    are arrows in one event that pass the row between; `dotted` are rows that go on to both sides.
+    `within` are arrows within an event, `across` from one event to the next, each from row to row; `around`
+    are arrows within an event that go around the row in between; `dotted` are rows that continue on both
+    sides.
     """
 
     rows: dict[str, Row]
@@ -123,7 +124,7 @@ def between(a: Point, b: Point) -> tuple[Point, Point]:
 
 
 def draw(graph: Graph, path: Path) -> None:
-    """The graph, as a small picture."""
+    """Draw the graph as a small picture."""
     heights = {name: row.height for name, row in graph.rows.items()}
     top = max(heights.values())
     figure, axes = plt.subplots(figsize=(6.4, 3.4 * (top + 0.9) / 3.3))

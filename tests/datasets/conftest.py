@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from keydyn.datasets import catalogue, fetching, files
+from keydyn.datasets import catalogue, fetching, published_files
 from tests.datasets.server import FileServer, running
 
 KEYSTROKES = b"user,session,keyname,timepress,timerelease\n" + b"".join(
@@ -29,14 +29,14 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "cache"
     monkeypatch.delenv("KEYDYN_DATA", raising=False)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setattr(files, "cache_folder", lambda: folder)
+    monkeypatch.setattr(published_files, "cache_folder", lambda: folder)
     monkeypatch.setattr(fetching, "cache_folder", lambda: folder)
     return folder
 
 
 @pytest.fixture
 def small_fable(monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
-    """The catalogue's fable becomes a small one; its files by their sources' names."""
+    """Replace the catalogue's fable by a small one; its files, under the names they have at their source."""
     entry = catalogue.CATALOGUE["fable"]
     assert entry.vectors is not None
     small = replace(

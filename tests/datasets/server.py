@@ -42,7 +42,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(contents[: len(contents) // 2] if self.server.mood == "cut" else contents)
 
     def log_message(self, *_: object) -> None:
-        """Nothing is printed."""
+        """Print nothing."""
 
 
 @contextmanager
@@ -61,7 +61,7 @@ def running(files: dict[str, bytes]) -> Iterator[FileServer]:
 
 
 def closed_address() -> str:
-    """An address at which nobody listens."""
+    """An address at which no server listens."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return f"http://127.0.0.1:{free.getsockname()[1]}/"

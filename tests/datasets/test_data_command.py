@@ -51,7 +51,7 @@ def test_fetch_then_check(server, cache):
 
 
 @pytest.mark.parametrize(
-    ("mood", "message"), [("corrupt", "SHA-256"), ("cut", "connection was cut"), ("missing", "HTTP 404")]
+    ("mood", "message"), [("corrupt", "SHA-256"), ("cut", "connection was lost"), ("missing", "HTTP 404")]
 )
 def test_fetch_that_fails(server, cache, mood, message):
     server.mood = mood
@@ -77,7 +77,7 @@ def test_one_that_fails_does_not_stop_the_others(server, cache):
 
 
 def test_check_finds_what_is_wrong(small_fable, cache, tmp_path):
-    """A changed or unreadable file is wrong always, an absent one only if it was asked for."""
+    """A changed or unreadable file is always an error, an absent one only if it was asked for."""
     assert states()[1] == 1
     packed = tmp_path / "fable.csv.gz"
     packed.write_bytes(gzip.compress(small_fable["fixed_text.csv"]))

@@ -8,7 +8,7 @@ import pytest
 
 from keydyn.datasets import FetchError, fetch_dataset, load_dataset
 from keydyn.datasets.catalogue import CATALOGUE
-from keydyn.datasets.files import check_files
+from keydyn.datasets.published_files import check_files
 from tests.datasets.conftest import KEYSTROKES
 from tests.datasets.server import closed_address
 
@@ -28,7 +28,7 @@ def test_fetch_then_load(server, cache):
 
 
 def test_files_that_are_there_are_not_fetched_again(server, cache, tmp_path, monkeypatch):
-    """Neither from the cache, nor from a named folder, under whatever name, packed or not."""
+    """Whether it is in the cache or in a named folder, under any of its names, packed or not."""
     fetch_dataset("fable", mirror=server.address)
     server.asked.clear()
     fetch_dataset("fable", mirror=server.address)
@@ -54,8 +54,8 @@ def test_fetching_into_a_folder(server, cache, tmp_path):
 @pytest.mark.parametrize(
     ("mood", "message"),
     [
-        ("corrupt", "is not the published file: its SHA-256 is another. Nothing was kept"),
-        ("cut", "the connection was cut"),
+        ("corrupt", "is not the published file: its SHA-256 is different. Nothing was kept"),
+        ("cut", "the connection was lost"),
         ("missing", r"is not there \(HTTP 404\).*KEYDYN_DATA"),
     ],
 )

@@ -1,4 +1,4 @@
-"""The five datasets as they are loaded; the real ones where they are to be had."""
+"""The five datasets as they are loaded; the real ones where they are available."""
 
 import csv
 import gzip
@@ -23,7 +23,7 @@ def five(recordings):
 
 
 def test_summary_is_the_papers_first_table(five):
-    """Users, samples a user, keys a sample and mean τ in milliseconds, as published."""
+    """Users, samples per user, keys per sample and mean τ in milliseconds, as published."""
     table = dataset_summary(five.values()).round()
     assert table[["users", "samples", "keys", "tau"]].astype(int).T.to_dict("list") == {
         "password": [51, 400, 11, 249],
@@ -37,7 +37,7 @@ def test_summary_is_the_papers_first_table(five):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_all_are_in_the_schema(five, name):
-    """Whole and regular, with integer labels but for password's, and keys as text."""
+    """Complete and regular, with integer labels except in password, and keys as text."""
     dataset = five[name]
     frame = dataset.keystrokes
     pd.testing.assert_frame_equal(check_keystrokes(frame), frame)
@@ -133,7 +133,7 @@ def test_what_is_wrong_with_a_changed_file_is_said(cache, tmp_path):
     path = tmp_path / "password.csv"
     row = ["0.1"] * 31
     for rows, message in [
-        ([["s1", 1, 1, *row], ["s1", 1, 2, "x", *row[1:]]], "line 3: H.period 'x' is no number"),
+        ([["s1", 1, 1, *row], ["s1", 1, 2, "x", *row[1:]]], "line 3: H.period 'x' is not a number"),
         ([["s1", 1, 1, *row], ["s1", 1, 2, "", *row[1:]]], "line 3: H.period is missing"),
         ([["s1", 1, 1, *row], ["s1", 1, 2, "-0.1", *row[1:]]], "line 3: timerelease is before the press"),
     ]:
@@ -168,7 +168,7 @@ def test_where_files_are_looked_for(small_fable, cache, tmp_path, monkeypatch):
     monkeypatch.delenv("KEYDYN_DATA")
     with pytest.warns(UserWarning, match="not the published"), pytest.raises(ValueError, match="usxr"):
         load_dataset("fable")
-    with pytest.raises(FileNotFoundError, match="which is no folder"):
+    with pytest.raises(FileNotFoundError, match="which is not a folder"):
         load_dataset("fable", tmp_path / "nowhere")
 
 
@@ -192,7 +192,7 @@ def test_unknown_name():
 
 
 def test_summary_of_own_recordings():
-    """Two samples of three and one keystrokes; the pause between samples is no interval."""
+    """Two samples of three and one keystrokes; the pause between samples is not an interval."""
     frame = pd.DataFrame(
         {"user": "u", "session": [0, 0, 0, 1], "keyname": "a", "timepress": [0.0, 100, 300, 9000]}
     )

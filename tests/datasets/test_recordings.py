@@ -1,4 +1,4 @@
-"""Your own recordings: exact round trips, units, and an answer for every way in which a file can be wrong."""
+"""Your own recordings: exact round trips, units, and a message for every way in which a file can be wrong."""
 
 import gzip
 from decimal import Decimal
@@ -58,6 +58,14 @@ def test_round_trip_is_exact(tmp_path, ending, frame):
         assert back[column].isna().tolist() == frame[column].isna().tolist()
         assert (back[column].dtype.kind == "i") == (frame[column].dtype.kind == "i")
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_missing_folders_are_created(tmp_path):
+    frame = load_recordings(written(tmp_path, GOOD))
+    path = tmp_path / "new" / "folder" / "mine.csv"
+    save_recordings(frame, path)
+    assert load_recordings(path).equals(frame)
+    assert list(path.parent.iterdir()) == [path]
 
 
 def test_what_csv_cannot_hold_is_refused_and_parquet_takes_it(tmp_path):
@@ -141,7 +149,9 @@ def test_forms_of_the_same_file(tmp_path, ending):
 
 def test_sorting(tmp_path):
     path = written(tmp_path, HEADER + "b,0,y,50,60\na,0,x,0,9\nb,0,x,10,20\na,0,y,5,7\n")
-    with pytest.raises(ValueError, match=r"line 4: the rows of user b, session 0 do not stand .*sort=True"):
+    with pytest.raises(
+        ValueError, match=r"line 4: the rows of user b, session 0 are not contiguous.*sort=True"
+    ):
         load_recordings(path)
     frame = load_recordings(path, sort=True)
     assert (frame["user"] + frame["keyname"]).tolist() == ["bx", "by", "ax", "ay"]
@@ -170,12 +180,12 @@ def test_sorting(tmp_path):
         (GOOD.replace(",b,", ",,"), "line 3: keyname is empty"),
         (GOOD.replace("0,0,b", ",0,b"), "line 3: user is empty"),
         (GOOD.replace("0,0,b", "0,,b"), "line 3: session is empty"),
-        (GOOD.replace("100", "1oo"), "line 3: timepress '1oo' is no number"),
-        (GOOD.replace("100", "0x64"), "line 3: timepress '0x64' is no number"),
-        (GOOD.replace("100", "1_0"), "line 3: timepress '1_0' is no number"),
+        (GOOD.replace("100", "1oo"), "line 3: timepress '1oo' is not a number"),
+        (GOOD.replace("100", "0x64"), "line 3: timepress '0x64' is not a number"),
+        (GOOD.replace("100", "1_0"), "line 3: timepress '1_0' is not a number"),
         (GOOD.replace("100", ""), "line 3: timepress is missing"),
         (GOOD.replace("190", "inf"), "line 3: timerelease 'inf' is infinite"),
-        (GOOD.replace("190", '"190,5"'), "line 3: timerelease '190,5' is no number; `decimal=','`"),
+        (GOOD.replace("190", '"190,5"'), "line 3: timerelease '190,5' is not a number; `decimal=','`"),
         (GOOD.replace("190", "99"), "line 3: timerelease is before the press"),
         (
             GOOD.replace("0,0,a,0,80", "0,0,a,101,180"),
@@ -183,18 +193,18 @@ def test_sorting(tmp_path):
         ),
         (
             GOOD.replace("0,1,NA,0,70", "1,0,c,0,70\n0,0,d,200,270"),
-            "line 5: the rows of user 0, session 0 do not",
+            "line 5: the rows of user 0, session 0 are not contiguous",
         ),
         (GOOD.replace(",190", ""), "line 3: there are 4 values for 5 columns"),
         (GOOD.replace(",b,", ",,,"), "line 3: there are 6 values for 5 columns"),
         (GOOD.replace(",b,", ',",'), "line 3: there are 3 values for 5 columns"),
-        (GOOD.replace(",a,", ',"\n",').replace("190", "x"), "line 4: timerelease 'x' is no number"),
+        (GOOD.replace(",a,", ',"\n",').replace("190", "x"), "line 4: timerelease 'x' is not a number"),
         (GOOD.replace(",a,", ',"\n",').replace("190", "99"), "line 4: timerelease is before the press"),
         (GOOD.replace(",a,", ',"\n",').replace(",190", ""), "line 4: there are 4 values"),
         (GOOD.replace("0,0,b", "\n\n0,0,b").replace("190", "99"), "line 5: timerelease is before the press"),
         (
             "x," + GOOD.replace("\n0", "\n1,0").replace("1,0,0,b", "y,0,0,b"),
-            "line 3: x 'y' is no number; other lines",
+            "line 3: x 'y' is not a number; other lines",
         ),
     ],
 )
@@ -221,7 +231,7 @@ def test_wrong_arguments(tmp_path):
     for options, message in [
         ({"unit": "minutes"}, "`unit` is one of s, ms, us and ns, not 'minutes'"),
         ({"columns": {"keyname": "key"}}, "no column 'key' for keyname; there are 'user'"),
-        ({"columns": {"keyname": "session"}, "session": 0}, "has a column 'keyname' besides 'session'"),
+        ({"columns": {"keyname": "session"}, "session": 0}, "has a column 'keyname' as well as 'session'"),
         ({"user": "ann"}, "there is a column user"),
         ({"others": ["pressure"]}, "no column 'pressure', which is in `others`"),
         ({"separator": ", "}, "`separator` is one character"),
@@ -237,8 +247,8 @@ def test_wrong_arguments(tmp_path):
 def test_files_of_another_kind(tmp_path):
     for name, contents, message in [
         ("mine.csv.gz", gzip.compress(GOOD.encode())[:-9], "cannot be unpacked"),
-        ("mine.parquet", b"PAR1 and no more", "no Parquet file, or it is cut short"),
-        ("mine.parquet", GOOD.encode(), "no Parquet file"),
+        ("mine.parquet", b"PAR1 and no more", "not a Parquet file, or it is truncated"),
+        ("mine.parquet", GOOD.encode(), "not a Parquet file"),
         ("mine.csv", b"PK\x03\x04rest", "spreadsheet or a zip archive"),
     ]:
         (tmp_path / name).write_bytes(contents)
@@ -274,7 +284,7 @@ def test_parquet_of_other_types(tmp_path):
 
 
 def test_parquet_columns_as_other_programs_write_them(tmp_path):
-    """Whole numbers stored as floats, decimals, and a column in which nothing was seen."""
+    """Whole numbers stored as floats, decimals, and a column without values."""
     path = tmp_path / "mine.parquet"
     frame = pd.DataFrame({"user": [1.0, 1.0], "session": [0.0, 0.0], "keyname": ["a", "b"]})
     frame["timepress"] = [Decimal("0.5"), Decimal("90.25")]
@@ -291,7 +301,7 @@ def test_parquet_columns_as_other_programs_write_them(tmp_path):
 
 def test_a_quotation_mark_that_never_closes_in_a_long_file(tmp_path):
     rows = "".join(f"0,0,a,{100 * i},{100 * i + 50}\n" for i in range(100_000))
-    with pytest.raises(ValueError, match="a quotation mark opens a value that does not end"):
+    with pytest.raises(ValueError, match="a quotation mark opens a value that is never closed"):
         load_recordings(written(tmp_path, HEADER + '0,0,",0,1\n' + rows))
 
 

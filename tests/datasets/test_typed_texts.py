@@ -20,7 +20,7 @@ def typed(frame):
 
 
 def corrected(keys):
-    """What stands on the page after all backspaces; shift leaves nothing there."""
+    """The text on the page after all backspaces; shift leaves nothing there."""
     page = []
     for key in keys:
         if key == "backspace":
@@ -31,7 +31,7 @@ def corrected(keys):
 
 
 def words_of(keys):
-    """Words and marks, in the lower case."""
+    """Words and punctuation marks, in lower case."""
     signs = {name: sign for sign, name in keyboard.SIGNS.items()}
     text = "".join(signs.get(key, key) for key in keys if key != "shift")
     return text.replace(",", " ,").replace(".", " .").split()
@@ -69,7 +69,7 @@ def test_how_often_mistakes_are_made():
 
 
 def test_a_wrong_letter_is_a_neighbour():
-    """The keys beside each other on the keyboard, from the rows as anybody can see them."""
+    """The keys next to each other on the keyboard, read off its rows."""
     rows = ["qwertyuiop", "asdfghjkl", "zxcvbnm"]
     beside = {pair for row in rows for a, b in itertools.pairwise(row) for pair in (a + b, b + a)}
     seen = 0
@@ -107,7 +107,7 @@ def test_passages_are_some_hundreds_of_words():
 
 @pytest.fixture(scope="module")
 def samples():
-    """What 60 people write in six samples each, as words; the last word may be cut, and is left out."""
+    """What 60 people write in six samples each, as words; the last word may be cut short, and is left out."""
     return [words_of(keys)[:-1] for keys in typed(make_typists(60, 6, "free", mistakes=0.0))]
 
 
@@ -138,7 +138,7 @@ def test_words_are_zipfian_and_people_have_favourites(samples):
     # 1 / (1 + rank): the first ten of 53 nouns have 2.02 of 3.57; favourites even out over 60 people.
     shares = 1.0 / (2.0 + np.arange(len(nouns)))
     assert counts[:10].sum() / counts.sum() == pytest.approx(shares[:10].sum() / shares.sum(), abs=0.04)
-    # Were all alike, the halves of two people's texts would differ as much as those of one person's.
+    # If all were alike, the halves of two people's texts would differ as much as those of one person's.
     own, others = [], []
     for user, words in enumerate(people):
         other = people[(user + 1) % len(people)]

@@ -1,4 +1,4 @@
-"""Whether simulated typists resemble people: summaries that hold for both, and how well one knows them."""
+"""Whether simulated typists resemble people: summaries that hold for both, and recognition."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from keydyn.datasets.texts import NUMBER
 from keydyn.datasets.typists import make_typists
 
 # The ranges that `make_typists` states. Real recordings are held to them as well: a range that they are not
-# in would say nothing of realism.
+# in would say nothing about realism.
 RUNNING_TEXT = {
     "mean tau": (220, 290),
     "median tau": (150, 200),
@@ -129,7 +129,7 @@ def entries():
 
 
 def test_a_pohmm_knows_most_people_by_one_entry_of_a_password(entries):
-    """Six entries each to learn from, two to tell: 40 decisions among 20 people, of which chance gets two.
+    """Six entries each for training, two for testing: 40 decisions among 20 people, 2 right by chance.
 
     Of real people at 11 keys, 30 at a number pad with 19 entries to learn from, 75 % were published.
     """

@@ -1,4 +1,4 @@
-"""Simulated typists: their form, that they can be made again, and that they are who they claim to be."""
+"""Simulated typists: their form, that they can be reproduced, and that they are who they claim to be."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from keydyn.datasets import typists
-from keydyn.datasets.population import TRAITS
-from keydyn.datasets.streams import PERSON, TIMES, Streams
+from keydyn.datasets.random_streams import PERSON, TIMES, Streams
 from keydyn.datasets.texts import NUMBER
+from keydyn.datasets.typist_population import TRAITS
 from keydyn.datasets.typists import make_typists, simulated_typist, stream_typists
 from keydyn.keystrokes.schema import COLUMNS, check_keystrokes
 
 TEXTS = ("fixed", "copied", "free")
-# The chance of a false alarm of each statistical test below, with its seed fixed once.
+# The chance of a false alarm in each statistical test below; the seeds are fixed.
 ALPHA = 1e-4
 
 
@@ -138,12 +138,12 @@ def test_samples_are_drawn_from_the_typists_model(user):
                 before = states[:, k - 1] == j
                 passive, chance = states[before, k], model.transmat_[k - 1, k, j, 1]
                 pvalues.append(stats.binomtest(int(passive.sum()), len(passive), chance).pvalue)
-    # 63 comparisons together have the one chance of a false alarm.
+    # The 63 comparisons together have one chance of a false alarm.
     assert min(pvalues) > ALPHA / len(pvalues)
 
 
 def test_a_typists_model_knows_its_own_samples():
-    """Of five true models each explains the samples of its own person best."""
+    """Each of five true models explains the samples of its own person best."""
     frame = make_typists(5, 20, mood=0.0, practice=0.0, digraphs=0.0)
     press, release = by_sample(frame, "timepress", 11), by_sample(frame, "timerelease", 11)
     # The first τ is missing.
@@ -179,7 +179,7 @@ def test_practice_makes_intervals_fall_as_published():
 
 
 def test_the_key_before_matters():
-    """Same seed with and without: only what the key before does is left. Somebody may be an exception."""
+    """Same seed with and without: only the effect of the previous key is left. There may be exceptions."""
     for phrase, slower in (("dedededede", True), ("dsasdsas", True), ("dkdkslsl", False)):
         with_, without = (
             np.log(np.diff(by_sample(make_typists(60, phrase=phrase, digraphs=d), "timepress", len(phrase))))
@@ -242,7 +242,7 @@ def test_memory_does_not_grow_with_the_users():
 def test_bad_arguments_are_named_before_anything_is_made(arguments, message):
     with pytest.raises(ValueError, match=message):
         make_typists(**arguments)
-    # Also where nothing is asked of the stream yet.
+    # Even before anything is taken from the stream.
     with pytest.raises(ValueError, match=message):
         stream_typists(**arguments)
 

@@ -1,4 +1,4 @@
-"""Cleaning: each rule does what it says, no more, and counts it; all together in their order."""
+"""Cleaning: each rule does what it says and no more, and counts it; all rules are applied in their order."""
 
 import json
 
@@ -87,7 +87,7 @@ def test_the_copy_goes_and_the_first_stays():
 
 
 def test_the_order_is_that_of_the_fields():
-    """An equal press goes before its hold is looked at; a sample is divided before it is cut or too short."""
+    """Equal presses go before holds are examined; samples are divided before they are cut or dropped."""
     rules = CleaningRules(
         equal_presses=True, zero_durations=True, long_holds=500, pauses=1000, longest=2, shortest=2
     )
@@ -137,10 +137,10 @@ def test_what_was_cleaned_is_clean(keystrokes):
     assert report.counts["pauses"] == before["pauses"] == report.steps["samples"].iloc[-1] - before["samples"]
     assert len(keystrokes) - len(cleaned) == report.counts["equal_presses"] + report.counts["longest"]
     assert quality_of(cleaned).samples["keystrokes"].max() <= 6
-    # Whatever is left has the key and the press it had.
+    # Whatever is left keeps its key and its press.
     columns = ["user", "keyname", "timepress"]
     assert len(cleaned[columns].merge(keystrokes[columns].drop_duplicates())) == len(cleaned)
-    # Once is enough.
+    # Cleaning twice changes nothing more.
     again, second = clean(cleaned, rules)
     assert_frame_equal(again, cleaned)
     assert not any(second.counts.values())
@@ -163,7 +163,7 @@ def test_report_as_text_and_as_data():
     assert data["before"] == {"keystrokes": 8, "samples": 3}
     assert data["rules"]["long_holds"] == 500
     assert (
-        "1  keystrokes held for longer than 500 ms: release missing; 8 keystrokes in 3 samples left"
+        "1  keystrokes held for longer than 500 ms: release marked as missing; 8 keystrokes in 3 samples left"
         in str(report)
     )
     assert "7 keystrokes in 2 samples left" in str(report)

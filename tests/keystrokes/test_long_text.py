@@ -103,7 +103,7 @@ def test_where_the_parent_is_rare_too_the_next_broader_set_serves() -> None:
     non_letters = statistics.mean([60.0, 70.0, 71.0] + [100.0, 104.0] * 5)
     assert first["du_period.mean"] == pytest.approx((60.0 + 0.25 * non_letters) / 1.25)
     assert second["du_period.mean"] == pytest.approx((60.0 + 0.25 * statistics.mean([60, 70, 71, 72])) / 1.25)
-    # A set without any time takes over what stands in for it.
+    # A set without any times takes the statistics of the set that stands in for it.
     assert first["du_quote.mean"] == pytest.approx(non_letters)
 
 
@@ -117,7 +117,7 @@ def test_intervals_run_from_release_and_from_press() -> None:
 
 
 def naive_vector(samples: list[list[tuple[str, float, float]]], which: int) -> dict[str, float]:
-    """The rules of the documentation once more, one time after another, in plain Python."""
+    """The rules of the documentation again, one time after another, in plain Python."""
     times: list[tuple[str, int, tuple[str, ...], float]] = []
     for s, keystrokes in enumerate(samples):
         for position, (key, interval, hold) in enumerate(keystrokes):
@@ -201,11 +201,11 @@ def test_no_value_is_missing_whatever_the_text(samples, random) -> None:
 
 
 def test_end_of_the_fallback() -> None:
-    # One keystroke: no spread to judge it by, so it stands as it is; of intervals nothing is known.
+    # One keystroke: no spread to judge it by, so it is used as it is; nothing is known about intervals.
     single = long_text_vectors(frame(held(("e", 90.0)))).iloc[0]
     assert single["du_e.mean"] == single["du_digits.mean"] == 90.0
     assert single["du_e.std"] == single["t2_t__h.mean"] == 0.0
-    # Constant times say the same of every set.
+    # Constant times give every set the same statistics.
     constant = long_text_vectors(frame(held(*[(key, 90.0) for key in "the cat"]))).iloc[0]
     assert set(constant.filter(regex=r"^du.*mean")) == {90.0}
     assert set(constant.filter(regex=r"^t2.*mean")) == {100.0}
@@ -222,7 +222,7 @@ def test_units_scale_and_samples_keep_their_vectors(samples) -> None:
     # Doubling is exact in floating point.
     doubled = [[(key, 2 * interval, 2 * hold) for key, interval, hold in sample] for sample in samples]
     np.testing.assert_array_equal(long_text_vectors(frame(*doubled)), 2 * vectors)
-    # Sums by key run in another order then.
+    # Sums by key are then in a different order.
     backwards = long_text_vectors(frame(*samples[::-1]))
     np.testing.assert_allclose(backwards.to_numpy()[::-1], vectors, rtol=1e-9, atol=1e-9)
 
@@ -235,7 +235,7 @@ def test_a_new_sample_is_judged_by_the_population(recordings: Path) -> None:
     np.testing.assert_array_equal(whole, long_text_vectors(keystrokes))
     one = keystrokes[(keystrokes["user"] == 7) & (keystrokes["session"] == 2)]
     np.testing.assert_array_equal(long_text_vectors(one, bounds), whole.loc[[(7, 2)]])
-    # By itself alone most of its pairs of keys occur once and would not count.
+    # On its own, most of its pairs of keys occur once and would not count.
     assert not np.allclose(long_text_vectors(one), theirs.loc[[(7, 2)]])
 
 

@@ -32,7 +32,7 @@ def as_rows(keystrokes):
 
 
 def pair_plainly(events):
-    """The rules once more, on lists and dictionaries: keystrokes of each part of one sample, and counts."""
+    """The rules again, on lists and dictionaries: keystrokes of each part of one sample, and counts."""
     parts, latest = [], None
     counts = dict.fromkeys(
         ["repeats", "unmatched_releases", "lost_to_focus", "pressed_again", "backward_times", "clock_jumps"],
@@ -218,7 +218,7 @@ def test_a_clock_set_back_begins_a_new_sample():
     assert as_rows(keystrokes) == [("a", 0, 150), ("b", 100, None), ("c", 0, 80), ("a", 0, 70)]
     assert report.samples[["session", "recorded_session"]].to_numpy().tolist() == [[4, 4], [10, 4], [9, 9]]
     assert (report.counts["clock_jumps"], report.counts["unmatched_releases"]) == (1, 1)
-    # Sessions that are no numbers get a name.
+    # Sessions that are not numbers get a name.
     named, _ = pair_events(events.assign(session="monday"))
     assert list(named["session"]) == ["monday", "monday", "monday part 2"]
 
@@ -270,7 +270,7 @@ GOOD = [(0, "press", "a"), (80, "release", "a")]
         (frame(GOOD).drop(columns="key"), "no column 'key'"),
         (frame([]), "no events"),
         (frame([(0, "press", "a"), (None, "release", "a")]), "row 1: time is missing"),
-        (frame([(0, "press", "a"), ("soon", "release", "a")]), "row 1: time is no number"),
+        (frame([(0, "press", "a"), ("soon", "release", "a")]), "row 1: time is not a number"),
         (frame([(0, "press", "a"), (np.inf, "release", "a")]), "row 1: time is infinite"),
         (frame([(0, "press", "a"), (9, "click", "a")]), "row 1: type is 'click'"),
         (frame([(0, "press", "a"), (9, None, "a")]), "row 1: type is"),
@@ -294,7 +294,7 @@ def test_bad_settings():
 
 
 def test_a_million_events():
-    """Half a million keystrokes of 100 samples, each overlapping the next, come back whole."""
+    """Half a million keystrokes of 100 samples, each overlapping the next, come back complete."""
     count = 500_000
     row = np.arange(count)
     keystrokes = pd.DataFrame({"user": row // 50_000, "session": row // 5_000 % 10, "keyname": row % 7})

@@ -71,7 +71,7 @@ def test_pauses(reports):
         ("essay", 3.0),
     ]:
         counts = reports[name].counts
-        # For the two short ones the share that was counted is of keystrokes, the first of a sample included.
+        # For the two short ones, the share counted is of keystrokes, including the first of a sample.
         whole = counts["keystrokes" if name in ("keypad", "mobile") else "intervals"]
         assert 100 * counts["pauses"] / whole == pytest.approx(percent, abs=0.05)
 
@@ -124,7 +124,7 @@ def test_users_on_the_system_tick(reports):
 
 
 def test_ticks_found_in_real_recordings(reports):
-    """Where nearly all intervals are on the grid of 15.6 ms, that tick is found; no other user of it is."""
+    """Where nearly all intervals are on the grid of 15.6 ms, that tick is found, and for no other user."""
     for name, report in reports.items():
         clocks = report.clocks
         assert np.allclose(clocks["step"], 0.1 if name == "password" else 1, rtol=1e-9)
@@ -227,7 +227,7 @@ def test_as_text_and_as_data():
 def test_a_single_keystroke_has_no_clock():
     report = quality_of(keystrokes((0, 0, "a", 0, 80)))
     assert report.clocks[["step", "tick", "on_tick", "on_system_tick"]].to_numpy().tolist() == [[0, 0, 0, 0]]
-    assert "no step to be seen" in str(report)
+    assert "no visible step" in str(report)
 
 
 @pytest.mark.parametrize("setting", [{"pause": 0}, {"long_hold": float("nan")}])

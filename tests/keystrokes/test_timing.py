@@ -88,7 +88,7 @@ def test_fixed_text_vectors():
     assert vectors.loc[("bob", 0)].tolist() == [65, 70, 5, 50, 40, 6, 7, 8]
     other = frame.assign(keyname=["a", "b", "c"] * 2 + ["a", "x", "c"])
     assert not is_fixed_text(other)
-    with pytest.raises(ValueError, match="not a fixed text: user bob, session 0 has other keys"):
+    with pytest.raises(ValueError, match="not a fixed text: user bob, session 0 has different keys"):
         fixed_text_vectors(other)
     assert not is_fixed_text(frame.iloc[:-1])
 
@@ -98,14 +98,16 @@ def test_samples_know_what_is_missing():
     assert len(samples) == 3
     assert samples.kind == "fixed text"
     assert samples.emission == ("lognormal", "lognormal")
-    with pytest.raises(ValueError, match="user ann, session 0: duration_1 is missing; vectors must be whole"):
+    with pytest.raises(
+        ValueError, match="user ann, session 0: duration_1 is missing; vectors must be complete"
+    ):
         _ = samples.vectors
     some = samples[[1, 2]]
     assert some.users.tolist() == ["ann", "bob"]
     assert some.vectors.shape == (2, 5)
     assert some.sequences.n_events == 6
     given = pd.DataFrame({"v": [1.0, 2.0]}, index=pd.MultiIndex.from_tuples([("ann", 0), ("ann", 1)]))
-    with pytest.raises(ValueError, match="there is no vector of user bob, session 0"):
+    with pytest.raises(ValueError, match="there is no vector for user bob, session 0"):
         Samples.of(keystrokes(), vectors=given)
 
 
@@ -120,7 +122,7 @@ def test_a_long_text_alone_can_be_told_from_a_fixed_one():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"timepress": [0, 100, "x", 0, 80, 300, 0, 50, 90]}, "line 4: timepress is no number"),
+        ({"timepress": [0, 100, "x", 0, 80, 300, 0, 50, 90]}, "line 4: timepress is not a number"),
         ({"timepress": [0, 100, NAN, 0, 80, 300, 0, 50, 90]}, "line 4: timepress is missing"),
         (
             {"timepress": [0, 100, 50, 0, 80, 300, 0, 50, 90]},
@@ -167,10 +169,10 @@ def test_browsers_names_of_physical_keys(name):
 @pytest.mark.parametrize(
     ("sensors", "message"),
     [
-        (["tau"], "'tau' is no sensor"),
-        (["timepress"], "'timepress' is no sensor"),
-        (["grip", "grip"], "'grip' is no sensor"),
-        (["hand"], "'hand' is no sensor: the column does not hold numbers"),
+        (["tau"], "'tau' is not a sensor"),
+        (["timepress"], "'timepress' is not a sensor"),
+        (["grip", "grip"], "'grip' is not a sensor"),
+        (["hand"], "'hand' is not a sensor: the column does not hold numbers"),
     ],
 )
 def test_what_is_no_sensor(sensors, message):
@@ -182,7 +184,7 @@ def test_samples_are_checked_at_the_door():
     with pytest.raises(ValueError, match="timepress is before the press above it"):
         Samples.of(keystrokes().iloc[::-1])
     index = pd.MultiIndex.from_tuples([("ann", 0), ("ann", 1), ("bob", 0), ("ann", 0)])
-    with pytest.raises(ValueError, match="there are two vectors of user ann, session 0"):
+    with pytest.raises(ValueError, match="there are two vectors for user ann, session 0"):
         Samples.of(keystrokes(), vectors=pd.DataFrame({"v": range(4)}, index=index))
     infinite = pd.DataFrame({"v": [1.0, np.inf, 2.0]}, index=index[:3])
     with pytest.raises(ValueError, match="user ann, session 1: v is infinite"):

@@ -182,7 +182,7 @@ def test_ranks_need_a_detector_of_events(row, tmp_path):
     [
         (["--detector", "manhatan"], "there is no detector 'manhatan'"),
         (["--dataset", "fabel"], "there is no dataset 'fabel'"),
-        (["--dataset", "fable", "--data", "nowhere"], "data names nowhere, which is no folder"),
+        (["--dataset", "fable", "--data", "nowhere"], "data names nowhere, which is not a folder"),
     ],
 )
 def test_a_wrong_name_is_told_before_any_work(options, message, tmp_path, monkeypatch):

@@ -10,7 +10,7 @@ import typer
 from keydyn.commands.shown import JsonOption, fail_clearly, print_json, show_table
 
 if TYPE_CHECKING:
-    from keydyn.datasets.files import FileState
+    from keydyn.datasets.published_files import FileState
 
 app = typer.Typer(
     name="data",
@@ -39,7 +39,7 @@ def list_datasets(data: DataOption = None, as_json: JsonOption = False) -> None:
     Example: `keydyn data list`
     """
     from keydyn.datasets.catalogue import CATALOGUE
-    from keydyn.datasets.files import data_folders, find_file
+    from keydyn.datasets.published_files import data_folders, find_file
 
     folders = data_folders(data)
     full, short = [], []
@@ -127,7 +127,7 @@ def check(
 
     Examples: `keydyn data check` · `keydyn data check essay --data recordings --json`
     """
-    from keydyn.datasets.files import check_files
+    from keydyn.datasets.published_files import check_files
 
     states = check_files(_names(names or [EVERYTHING]), data)
     if as_json:

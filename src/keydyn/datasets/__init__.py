@@ -5,17 +5,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from keydyn.datasets.fetching import FetchError, fetch_dataset
-    from keydyn.datasets.files import cache_folder, check_files
     from keydyn.datasets.loading import Dataset, load_dataset
+    from keydyn.datasets.published_files import cache_folder, check_files
     from keydyn.datasets.recordings import load_recordings, save_recordings
     from keydyn.datasets.summary import dataset_summary
     from keydyn.datasets.typists import make_typists, stream_typists
 
-_HOMES = {
+_MODULES = {
     "FetchError": "fetching",
     "fetch_dataset": "fetching",
-    "cache_folder": "files",
-    "check_files": "files",
+    "cache_folder": "published_files",
+    "check_files": "published_files",
     "Dataset": "loading",
     "load_dataset": "loading",
     "load_recordings": "recordings",
@@ -40,9 +40,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import the numerical stack only when something of it is asked for: `keydyn data list` needs none."""
-    if name in _HOMES:
-        return getattr(import_module(f"keydyn.datasets.{_HOMES[name]}"), name)
+    """Import the numerical stack only when it is needed: `keydyn data list` works without it."""
+    if name in _MODULES:
+        return getattr(import_module(f"keydyn.datasets.{_MODULES[name]}"), name)
     raise AttributeError(f"module 'keydyn.datasets' has no attribute {name!r}")
 
 

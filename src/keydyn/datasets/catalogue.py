@@ -29,7 +29,7 @@ CMU_TERMS = (
 
 @dataclass(frozen=True)
 class File:
-    """A published file. In a data folder it is called `stem` or as its source calls it, plain or gzipped."""
+    """A published file. In a data folder it is called `stem`, or as it is at its source, plain or gzipped."""
 
     stem: str
     source: str
@@ -39,7 +39,7 @@ class File:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names under which it is looked for in a folder, the first found wins."""
+        """The names to look for in a folder; the first one found wins."""
         plain = dict.fromkeys((f"{self.stem}.csv", self.source))
         return tuple(name + packed for name in plain for packed in ("", ".gz"))
 
@@ -51,7 +51,7 @@ class File:
 
 @dataclass(frozen=True)
 class Entry:
-    """All that is known of a dataset without opening it."""
+    """All that is known about a dataset without opening it."""
 
     name: str
     title: str
@@ -79,7 +79,7 @@ CATALOGUE = {
             category="fixed",
             description=(
                 "51 people typed .tie5Roanl and Return 400 times, 50 in each of 8 sittings. "
-                "The capital R is one keystroke; its shift is not given apart."
+                "The capital R is one keystroke; its shift is not recorded separately."
             ),
             citation=(
                 "K. S. Killourhy, R. A. Maxion. Comparing anomaly-detection algorithms for keystroke "

@@ -1,4 +1,4 @@
-"""Downloading the published files: checked by SHA-256, kept whole or not at all."""
+"""Downloading the published files: checked by SHA-256, kept in full or not at all."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from keydyn.datasets.catalogue import File, entry_of
-from keydyn.datasets.files import VARIABLE, cache_folder, data_folders, state_of
+from keydyn.datasets.published_files import VARIABLE, cache_folder, data_folders, state_of
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
 CHUNK = 1 << 15
-# Seconds without an answer or a byte.
+# How many seconds to wait for an answer or the next byte.
 PATIENCE = 30.0
 
 
 class FetchError(OSError):
-    """A file that could not be had; the message says why and what to do."""
+    """A file could not be downloaded; the message says why and what to do."""
 
 
 def fetch_dataset(
@@ -32,11 +32,11 @@ def fetch_dataset(
     mirror: str | None = None,
     progress: bool = False,
 ) -> list[Path]:
-    """Download what is not there yet of a dataset; the paths of all its files.
+    """Download the files of a dataset that are not there yet; returns the paths of all its files.
 
     Files go to the folder `data` if it is given, otherwise to the cache. A file that `load_dataset` would
-    find already is not fetched again. `mirror` is the address of a folder that has the files under their
-    sources' names. A `FetchError` says what went wrong.
+    already find is not fetched again. `mirror` is the address of a folder that has the files under the names
+    they have at their source. A `FetchError` says what went wrong.
     """
     entry = entry_of(name)
     target = Path(data) if data else cache_folder()
@@ -44,14 +44,14 @@ def fetch_dataset(
         _make_folder(target)
     paths = []
     for file in entry.files:
-        found = state_of(name, file, data_folders(data))
-        if found.status == "right" and found.path is not None:
-            paths.append(found.path)
+        state = state_of(name, file, data_folders(data))
+        if state.status == "right" and state.path is not None:
+            paths.append(state.path)
             continue
-        changed = found.path
+        changed = state.path
         if changed is not None and changed.parent != cache_folder():
             raise FetchError(
-                f"{changed} is not the published file and would be found first: move it away and fetch again"
+                f"{changed} is not the published file, yet would be found first: move it away and fetch again"
             )
         address = file.address if mirror is None else f"{mirror.rstrip('/')}/{file.source}"
         path = _download(file, address, target, progress)
@@ -72,7 +72,7 @@ def _download(file: File, address: str, folder: Path, progress: bool) -> Path:
     from requests import exceptions
 
     instead = (
-        f"Where {address} cannot be reached, have someone fetch it, put it in a folder under the name "
+        f"If you cannot reach {address}, have someone fetch the file, put it in a folder under the name "
         f"{file.source} and name the folder with --data or {VARIABLE}."
     )
     try:
@@ -84,7 +84,7 @@ def _download(file: File, address: str, folder: Path, progress: bool) -> Path:
         raise FetchError(f"the server refused {address}: {error}. Try again later. {instead}") from None
     except (exceptions.ChunkedEncodingError, exceptions.ContentDecodingError):
         raise FetchError(
-            f"the connection was cut while {address} was on its way; nothing was kept. Try again."
+            f"the connection was lost while {address} was being downloaded; nothing was kept. Try again."
         ) from None
     except exceptions.Timeout:
         raise FetchError(f"no answer for {PATIENCE:.0f} seconds from {address}. {instead}") from None
@@ -98,8 +98,8 @@ def _download(file: File, address: str, folder: Path, progress: bool) -> Path:
         raise FetchError(f"cannot write to {folder}: {error.strerror or error}") from None
     except ValueError:
         raise FetchError(
-            f"what came from {address} is not the published file: its SHA-256 is another. "
-            "Nothing was kept. Try again; if it stays so, the file was changed at its source."
+            f"what came from {address} is not the published file: its SHA-256 is different. "
+            "Nothing was kept. Try again; if this happens again, the file was changed at its source."
         ) from None
 
 
@@ -127,7 +127,7 @@ def _retrieve(file: File, address: str, folder: Path, progress: bool) -> Path:
 
 
 class _Bar:
-    """What pooch calls as bytes come in, shown by rich."""
+    """The progress bar that pooch updates as bytes arrive, shown by rich."""
 
     def __init__(self, shown: Progress, file: File) -> None:
         self.shown = shown
@@ -140,11 +140,11 @@ class _Bar:
         self.shown.advance(self.task, n)
 
     def reset(self) -> None:
-        """Back to nothing; pooch does so just before it fills the bar."""
+        """Start again from zero; pooch does this just before it fills the bar."""
         self.shown.reset(self.task)
 
     def close(self) -> None:
-        """All of it has come."""
+        """Mark the download as complete."""
         self.shown.update(self.task, completed=self.shown.tasks[self.task].total)
 
 
@@ -163,7 +163,7 @@ def _bar(file: File, progress: bool) -> Iterator[Any]:
 
 @contextmanager
 def _quiet(logger: logging.Logger) -> Iterator[None]:
-    """pooch tells what it does on standard error; the bar and the messages here say it already."""
+    """Silence pooch's log on standard error: the bar and the messages here already say it."""
     before = logger.level
     logger.setLevel(logging.WARNING)
     try:

@@ -31,8 +31,8 @@ SPACE, SHIFT, BACKSPACE, PERIOD, COMMA = (
     CODES[key] for key in ("space", "shift", "backspace", "period", "comma")
 )
 
-# Fingers from the left little finger, 0, to the right one, 9. The thumbs' keys, and shift, which there is on
-# both sides, go with either hand.
+# Fingers from the left little finger, 0, to the right one, 9. The thumbs' keys, and shift, which is on both
+# sides, can be pressed with either hand.
 _COLUMN_FINGERS = (0, 1, 2, 3, 3, 6, 6, 7, 8, 9)
 _OTHER_FINGERS = {"comma": 7, "period": 8, "slash": 9, "semicolon": 9, "quote": 9, "dash": 9, "equals": 9}
 _OTHER_FINGERS |= {"enter": 9, "backspace": 9}
@@ -66,13 +66,13 @@ def key_codes(names: Iterable[str]) -> Integers:
 
 def fingers() -> Integers:
     """(V,) the finger of each key."""
-    of = {key: _COLUMN_FINGERS[column] for row in ROWS for column, key in enumerate(row)}
-    of |= _OTHER_FINGERS | dict(zip(NUMPAD, _NUMPAD_FINGERS, strict=True))
-    return np.array([of.get(key, _THUMBS[0]) for key in KEYS], dtype=np.int64)
+    finger_of = {key: _COLUMN_FINGERS[column] for row in ROWS for column, key in enumerate(row)}
+    finger_of |= _OTHER_FINGERS | dict(zip(NUMPAD, _NUMPAD_FINGERS, strict=True))
+    return np.array([finger_of.get(key, _THUMBS[0]) for key in KEYS], dtype=np.int64)
 
 
 def digraphs(repeat: float, same_finger: float, same_hand: float, other_hand: float) -> Floats:
-    """(V, V) what the key before does to the way to the next one; nothing where either hand may serve."""
+    """(V, V) effect of the previous key on the time to the next one; zero where either hand may be used."""
     finger = fingers()
     hand = np.where(finger <= 4, 0, 1)
     table = np.where(hand[:, None] == hand, same_hand, other_hand)
@@ -88,7 +88,7 @@ def neighbours() -> Integers:
     table = np.full((len(KEYS), 2), -1)
     for row in ROWS[1:]:
         for column, key in enumerate(row):
-            # The first and the last letter of a row have one neighbour: it stands on both sides.
+            # The first and the last letter of a row have one neighbour, which is listed on both sides.
             left = row[column - 1] if column > 0 else row[1]
             right = row[column + 1] if column + 1 < len(row) else row[-2]
             table[CODES[key]] = CODES[left], CODES[right]

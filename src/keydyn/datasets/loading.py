@@ -14,16 +14,16 @@ import pandas as pd
 
 from keydyn.arrays import Integers
 from keydyn.datasets.catalogue import Category, Entry, File, entry_of
-from keydyn.datasets.files import VARIABLE, checksum, data_folders, find_file
+from keydyn.datasets.published_files import VARIABLE, checksum, data_folders, find_file
 from keydyn.datasets.recordings import load_recordings
-from keydyn.datasets.tables import Table, read_table
+from keydyn.datasets.table_files import Table, read_table
 from keydyn.keystrokes.duplicates import find_duplicates
 from keydyn.keystrokes.schema import SAMPLE, sample_starts
 
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Keystrokes of many people, with all that is to be known about them."""
+    """Keystrokes of many people, with everything that is known about them."""
 
     name: str
     title: str
@@ -36,7 +36,7 @@ class Dataset:
     terms: str = field(repr=False)
     checksums: dict[str, str] = field(repr=False)  # SHA-256 of each file read, unpacked, by the file's name
     notes: tuple[str, ...] = field(repr=False)
-    duplicates: pd.DataFrame = field(repr=False)  # samples that are copies of an earlier one, and of which
+    duplicates: pd.DataFrame = field(repr=False)  # samples that copy an earlier one, and which one
 
 
 def load_dataset(name: str, data: str | PathLike[str] | None = None) -> Dataset:
@@ -51,7 +51,7 @@ def load_dataset(name: str, data: str | PathLike[str] | None = None) -> Dataset:
     if path is None:
         looked = ", ".join(map(str, folders))
         raise FileNotFoundError(
-            f"{name} is not here: looked for {' or '.join(entry.keystrokes.names)} in {looked}. "
+            f"{name} was not found: looked for {' or '.join(entry.keystrokes.names)} in {looked}. "
             f"`keydyn data fetch {name}` downloads it; data=, --data or {VARIABLE} names a folder that has it"
         )
     checksums = {path.name: _checked(entry.keystrokes, path)}
@@ -86,18 +86,21 @@ def _dataset(
 
 
 def _checked(file: File, path: Path) -> str:
-    found = checksum(path)
-    if found != file.sha256:
+    sha256 = checksum(path)
+    if sha256 != file.sha256:
         warnings.warn(
-            f"{path} is not the published file (SHA-256 {found[:12]}..., published {file.sha256[:12]}...): "
+            f"{path} is not the published file (SHA-256 {sha256[:12]}..., published {file.sha256[:12]}...): "
             "results from it are not comparable with published ones",
             stacklevel=3,
         )
-    return found
+    return sha256
 
 
 def _read_password(path: Path) -> pd.DataFrame:
-    """One row a sample, seconds: H.k holds key k, DD.k.m leads from press to press. UD follows from both."""
+    """One row per sample, in seconds: H.k is the hold time of key k, DD.k.m the time from press to press.
+
+    UD follows from both.
+    """
     try:
         table = read_table(path)
         _refuse_absent(table, ["subject", "sessionIndex", "rep", "H.period"])
@@ -127,7 +130,7 @@ def _read_password(path: Path) -> pd.DataFrame:
 
 
 def _read_vectors(path: Path, keystrokes: pd.DataFrame) -> pd.DataFrame:
-    """The authors' feature vectors, which must be of the samples that were read."""
+    """The authors' feature vectors; they must belong to the samples that were read."""
     try:
         table = read_table(path)
         _refuse_absent(table, SAMPLE)

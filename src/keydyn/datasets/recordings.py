@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import csv
-import os
-import secrets
 from collections.abc import Collection, Mapping
 from os import PathLike
 from pathlib import Path
@@ -15,7 +13,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from keydyn.datasets.tables import NO_VALUE, NUMBER, Table, read_table
+from keydyn.atomic import replacing
+from keydyn.datasets.table_files import NO_VALUE, NUMBER, Table, read_table
 from keydyn.keystrokes.schema import COLUMNS, SAMPLE, check_keystrokes
 from keydyn.keystrokes.units import milliseconds
 
@@ -28,7 +27,7 @@ LIKELY = {
     "timerelease": ("release", "up"),
 }
 HINTS = {
-    "do not stand together": "`sort=True` puts them together",
+    "are not contiguous": "`sort=True` puts them together",
     "is before the press above it": "`sort=True` sorts every sample by press",
 }
 FORMATS = (".csv", ".csv.gz", ".parquet")
@@ -49,10 +48,10 @@ def load_recordings(
 ) -> pd.DataFrame:
     """Keystrokes from a CSV file, plain or gzipped, or from a Parquet file, in the schema.
 
-    `columns` gives the file's own names, {"keyname": "key", ...}; `unit` is that of the file's times: "s",
-    "ms", "us" or "ns". `user` and `session` stand in for columns that are not there. Further columns are
-    kept, all or those in `others`; one that has numbers must have nothing else. Key names are text: "1" and
-    "NA" are keys. An empty release time is a release that was not seen.
+    `columns` gives the names in the file, {"keyname": "key", ...}; `unit` is the unit of its times: "s",
+    "ms", "us" or "ns". `user` and `session` replace columns that are not there. Further columns are kept,
+    either all or those in `others`; a column that has numbers must have nothing else. Key names are text:
+    "1" and "NA" are keys. An empty release time is a release that was not seen.
 
     A `ValueError` names the file, the column and the line; line 1 is the header.
     """
@@ -67,18 +66,17 @@ def load_recordings(
 
 
 def save_recordings(frame: pd.DataFrame, path: str | PathLike[str]) -> None:
-    """Write keystrokes to .csv, .csv.gz or .parquet, so that `load_recordings` gives the same frame again.
+    """Write keystrokes to .csv, .csv.gz or .parquet, so that `load_recordings` returns the same frame.
 
-    The file is read back before it is put in its place. CSV has no types: users that are text but look like
-    numbers would not come back as they were, and are refused; Parquet takes them.
+    The file is read back before it is moved into place; missing folders are created. CSV has no types: users
+    that are text but look like numbers would not come back as they were, and are refused; Parquet takes them.
     """
     path = Path(path)
     ending = next((ending for ending in FORMATS if path.name.endswith(ending)), None)
     if ending is None:
         raise ValueError(f"{path}: the name must end in {', '.join(FORMATS)}")
     checked = check_keystrokes(frame)
-    temporary = path.with_name(f".{secrets.token_hex(8)}.{path.name}")
-    try:
+    with replacing(path) as temporary:
         if ending == ".parquet":
             checked.to_parquet(temporary, index=False)
         else:
@@ -91,13 +89,10 @@ def save_recordings(frame: pd.DataFrame, path: str | PathLike[str]) -> None:
                 quoting=_quoting(checked),
             )
         _compare(checked, temporary, path)
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _renamed(table: Table, columns: Mapping[str, str], others: Collection[str] | None) -> Table:
-    """The columns by the schema's names, and the others that are wanted."""
+    """The columns under the schema's names, and the other columns that are wanted."""
     there = table.columns
     for ours, theirs in columns.items():
         if theirs not in there:
@@ -112,7 +107,7 @@ def _renamed(table: Table, columns: Mapping[str, str], others: Collection[str] |
             continue
         if name in renamed:
             raise ValueError(
-                f"the file has a column {name!r} besides {columns[name]!r}, which is to be {name}; "
+                f"the file has a column {name!r} as well as {columns[name]!r}, which is to become {name}; "
                 "name the columns to keep with `others=`"
             )
         renamed[name] = there[name]
@@ -124,7 +119,7 @@ def _keystrokes(
 ) -> pd.DataFrame:
     for name, constant in constants.items():
         if constant is not None and name in table.columns:
-            raise ValueError(f"there is a column {name}; `{name}=` is for files without")
+            raise ValueError(f"there is a column {name}; `{name}=` is for files without one")
     _refuse_absent(table, constants)
     frame = pd.DataFrame(index=range(len(table)))
     for name in SAMPLE:
@@ -151,15 +146,15 @@ def _refuse_absent(table: Table, constants: dict[str, str | int | None]) -> None
     absent = [name for name in COLUMNS if name not in table.columns and constants.get(name) is None]
     if not absent:
         return
-    found = {
+    likely = {
         name: other
         for name in absent
         for other in reversed(table.columns)
         if other not in COLUMNS and any(word in other.lower() for word in LIKELY[name])
     }
-    hints = [f"give `columns={found}` if that is what they are called"] if found else []
+    hints = [f"give `columns={likely}` if that is what they are called"] if likely else []
     hints += [f"`{name}=` gives one {name} to all rows" for name in SAMPLE if name in absent]
-    hints += ["`columns=` maps other names"] if not found else []
+    hints += ["`columns=` maps other names"] if not likely else []
     raise ValueError(
         f"no column {', '.join(map(repr, absent))}; {_there_are(table.columns)}: {'; '.join(hints)}"
     )
@@ -170,7 +165,7 @@ def _there_are(columns: Collection[str]) -> str:
 
 
 def _labels(table: Table, name: str) -> Any:
-    """Users and sessions: in CSV whole numbers if all are, otherwise text; Parquet knows which."""
+    """Users and sessions: in CSV, whole numbers if all of them are, otherwise text; Parquet has types."""
     column = table.columns[name]
     if not table.is_text(name):
         return _typed_labels(column, name)
@@ -180,7 +175,7 @@ def _labels(table: Table, name: str) -> Any:
 
 
 def _typed_labels(column: Any, name: str) -> Any:
-    """Numbers of a Parquet file. Whole ones stored as floats, as columns with gaps are, are whole numbers."""
+    """Numbers of a Parquet file. Whole numbers stored as floats, as in a column with gaps, stay whole."""
     if pa.types.is_integer(column.type):
         return column.to_pandas()
     if pa.types.is_floating(column.type):
@@ -210,15 +205,15 @@ def _refuse_empty(table: Table, name: str) -> None:
 
 
 def _further(table: Table, name: str, decimal: str) -> Any:
-    """A column of numbers, or of text that holds no number at all; a mixture is a mistake in the file."""
+    """A column of numbers, or of text without any number; a mixture is an error in the file."""
     column = table.columns[name]
     if not table.is_text(name) or table.records is None:
         return column.to_pandas()
     if _all_match(column, INTEGER):
         return _as_integers(column)
     dotted = column if decimal == "." else pc.replace_substring(column, decimal, ".")
-    no_number = not pc.any(pc.match_substring_regex(dotted, NUMBER)).as_py()
-    if no_number and not pc.all(pc.is_in(column, value_set=NO_VALUE)).as_py():
+    only_text = not pc.any(pc.match_substring_regex(dotted, NUMBER)).as_py()
+    if only_text and not pc.all(pc.is_in(column, value_set=NO_VALUE)).as_py():
         return column.to_pandas()
     try:
         return table.numbers(name, decimal)
@@ -235,7 +230,7 @@ def _all_match(column: Any, pattern: str) -> bool:
 
 
 def _quoting(frame: pd.DataFrame) -> Literal[0, 2]:
-    """A lone carriage return ends a line for those who read CSV, yet pandas does not quote it by itself."""
+    """To CSV readers a lone carriage return ends a line, but pandas does not quote it by default."""
     texts = (frame[column].astype(str) for column in frame.columns if frame[column].dtype.kind not in "iuf")
     returns = any(text.str.contains("\r", regex=False).any() for text in texts)
     return csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL

@@ -12,9 +12,9 @@ from keydyn.keystrokes.schema import check_keystrokes, sample_starts
 
 
 def dataset_summary(datasets: Iterable[Dataset] | Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """A row a dataset: its users, mean samples a user, mean keys a sample, and mean τ in milliseconds.
+    """One row per dataset: users, mean samples per user, mean keys per sample, and mean τ in milliseconds.
 
-    τ is the time from press to press inside a sample; a sample's first keystroke has none. A mapping from
+    τ is the time from press to press within a sample; a sample's first keystroke has none. A mapping from
     names to keystrokes summarises your own recordings, whose category is not known.
     """
     named: list[tuple[str, str | None, pd.DataFrame]]

@@ -32,7 +32,7 @@ PASSAGES = (
     "evening, and found that nothing had been left out.",
 )
 
-# Words by their place in a sentence; within a class the commonest first.
+# Words by their place in a sentence; within a class, the commonest come first.
 WORDS: dict[str, str] = {
     "pronoun": "I we it they she he you everyone nobody somebody",
     "determiner": "the a my this our some every that his her their another no each",

@@ -8,20 +8,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from keydyn.arrays import Floats, Integers
-from keydyn.datasets import population, writing
+from keydyn.datasets import typed_keys, typist_population
 from keydyn.datasets.keyboard import KEYS
-from keydyn.datasets.performance import perform
-from keydyn.datasets.population import People
-from keydyn.datasets.streams import Streams
-from keydyn.datasets.task import LAST_USER, Task, check_whole
+from keydyn.datasets.random_streams import Streams
+from keydyn.datasets.typed_times import perform
+from keydyn.datasets.typing_task import LAST_USER, Task, check_whole
+from keydyn.datasets.typist_population import People
 from keydyn.model import POHMM
 
 # The sitting in which a text that practice makes faster is typed at the person's ordinary speed.
 FAMILIAR = 2
-# The sitting after which practice has done what it can.
+# The sitting after which practice has no further effect.
 LEARNT = 16
-# Keystrokes worked on at a time: what is needed beside the result stays small.
+# Keystrokes processed at a time, so that memory beyond the result stays small.
 BATCH = 250_000
 
 
@@ -45,18 +44,18 @@ def make_typists(
     """Keystrokes of simulated people: `user, session, keyname, timepress, timerelease`, in milliseconds.
 
     Every person is a POHMM of their own (`simulated_typist`): a speed, a touch, a way of pausing, and habits
-    at every key. For a given seed, user k is the same person whatever else is asked for, and with the same
-    keys a sample and the same conditions types the same samples, however many there are.
+    at every key. For a given seed, user k is the same person whatever else is simulated, and with the same
+    number of keys per sample and the same conditions types the same samples, however many there are.
 
     Parameters
     ----------
     n_users, n_samples : int
         People, and samples of each (their sessions, numbered from 0).
     text : "fixed", "copied" or "free"
-        All type the same phrase; or copy the same passages, another one in each sample; or write sentences of
-        words that each person likes more or less.
+        Everybody types the same phrase; or copies the same passages, a different one in each sample; or
+        writes sentences with words that each person favours to a different degree.
     n_keys : int
-        Keystrokes a sample, mistakes included. By default the whole phrase, 100 copied, 500 free.
+        Keystrokes per sample, mistakes included. By default the whole phrase, 100 copied, 500 free.
     phrase : str or names of keys
         The fixed text; by default a password of 11 keys with shift and enter. `keydyn.datasets.texts.NUMBER`
         is one for the number pad.
@@ -68,12 +67,12 @@ def make_typists(
     mood : float
         Standard deviation of ln time between samples of a person.
     digraphs : float
-        Strength of the effect of the key before: same hand slower, other hand faster.
+        Strength of the effect of the previous key: same hand slower, other hand faster.
     mistakes : float
-        Chance that a wrong letter is pressed for a right one, to be taken back by backspace. By default 0.02
-        for copied and 0.025 for free text; fixed text has none.
+        Probability that a wrong letter is pressed instead of the right one, and then deleted by backspace. By
+        default 0.02 for copied and 0.025 for free text; fixed text has none.
     tick : float
-        The clock's tick in ms: times are whole multiples of it, as of 15.6 in many recordings. By default
+        The clock's tick in ms: times are whole multiples of it, such as 15.6 in many recordings. By default
         times are exact.
     first_user : int
         Number of the first person.
@@ -88,7 +87,8 @@ def make_typists(
     gives, except that a key is always released before it is pressed again. The defaults are meant to
     resemble, coarsely, what was measured on the five datasets of real typing in the paper. They were set by
     hand; how much people differ was raised until a POHMM identified them about as well as the published
-    tables say of real people (keypad, fable), so accuracies on simulated typists are no independent evidence:
+    tables say of real people (keypad, fable), so accuracies on simulated typists are not
+    independent evidence:
 
     ======================== ======================================= ===================================
     quantity                 real recordings                         simulated
@@ -144,30 +144,30 @@ def stream_typists(
 
 
 def simulated_typist(user: int, keys: Sequence[str] = KEYS, random_state: Any = 0) -> POHMM:
-    """The model that this user of `make_typists` is, over some keys; its features are hold time and τ."""
+    """The model behind this user of `make_typists`, over some keys; its features are hold time and τ."""
     check_whole("user", user, 0)
     if user > LAST_USER:
         raise ValueError(f"users are numbered up to {LAST_USER}")
     if isinstance(keys, str) or len(keys) == 0:
         raise ValueError(f"keys must be names of keys, not {keys!r}")
-    people = population.draw_people(Streams(random_state), np.array([user]))
-    return population.as_model(people, 0, list(keys))
+    people = typist_population.draw_people(Streams(random_state), np.array([user]))
+    return typist_population.as_model(people, 0, list(keys))
 
 
 def _keystrokes(task: Task, streams: Streams, start: int, count: int, return_states: bool) -> pd.DataFrame:
     """What `count` people type, from the `start`-th on."""
-    a_user = task.n_samples * task.n_keys
+    per_user = task.n_samples * task.n_keys
     users = np.arange(count) + (task.first_user + start)
-    keys, states = np.empty(count * a_user, dtype=np.int64), np.empty(count * a_user, dtype=np.int64)
-    press, release = np.empty(count * a_user), np.empty(count * a_user)
-    step = max(1, BATCH // a_user)
+    keys, states = np.empty(count * per_user, dtype=np.int64), np.empty(count * per_user, dtype=np.int64)
+    press, release = np.empty(count * per_user), np.empty(count * per_user)
+    step = max(1, BATCH // per_user)
     for first in range(0, count, step):
-        some = users[first : first + step]
-        rows = slice(first * a_user, (first + len(some)) * a_user)
-        typed = _typed(task, streams, some)
+        batch = users[first : first + step]
+        rows = slice(first * per_user, (first + len(batch)) * per_user)
+        typed = _typed(task, streams, batch)
         keys[rows], press[rows], release[rows], states[rows] = (values.ravel() for values in typed)
     columns: dict[str, Any] = {
-        "user": np.repeat(users, a_user),
+        "user": np.repeat(users, per_user),
         "session": np.tile(np.repeat(np.arange(task.n_samples), task.n_keys), count),
         "keyname": pd.Series(KEYS).array.take(keys),
         "timepress": press,
@@ -179,8 +179,8 @@ def _keystrokes(task: Task, streams: Streams, start: int, count: int, return_sta
 
 
 def _typed(task: Task, streams: Streams, users: Integers) -> tuple[Integers, Floats, Floats, Integers]:
-    """Keys, press and release times and states, a row a sample."""
-    people = population.draw_people(streams, users)
+    """Keys, press and release times and states, one row per sample."""
+    people = typist_population.draw_people(streams, users)
     keys = _keys(task, people, streams, users)
     sittings = np.minimum(1 + np.arange(task.n_samples) // task.sitting, LEARNT)
     press, release, states = perform(
@@ -200,7 +200,7 @@ def _keys(task: Task, people: People, streams: Streams, users: Integers) -> Inte
     if task.text == "fixed":
         return np.tile(task.phrase, (len(users) * task.n_samples, 1))
     if task.text == "copied":
-        clean = np.tile(writing.copied_keys(task.n_samples, task.n_keys), (len(users), 1))
+        clean = np.tile(typed_keys.copied_keys(task.n_samples, task.n_keys), (len(users), 1))
     else:
-        clean = writing.free_keys(streams, users, task.n_samples, task.n_keys)
-    return writing.with_mistakes(clean, task.mistakes * people.mistakes, streams, users)
+        clean = typed_keys.free_keys(streams, users, task.n_samples, task.n_keys)
+    return typed_keys.with_mistakes(clean, task.mistakes * people.mistakes, streams, users)

@@ -1,6 +1,6 @@
-"""Cleaning for studies: named rules, each off unless asked for, in one fixed order, each counted.
+"""Cleaning for studies: named rules, each off by default, applied in a fixed order and counted.
 
-No time is changed. A keystroke goes, or its release is called missing, or its sample is divided.
+No time is changed. A keystroke is dropped, or its release is marked as missing, or its sample is divided.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from numpy.typing import NDArray
 
 from keydyn.arrays import Integers
 from keydyn.keystrokes.duplicates import is_duplicate
-from keydyn.keystrokes.parts import name_parts
-from keydyn.keystrokes.schema import check_keystrokes, sample_starts
+from keydyn.keystrokes.sample_parts import name_parts
+from keydyn.keystrokes.schema import check_keystrokes, sample_lengths, sample_of_row, sample_starts
 
 
 @dataclass(frozen=True)
 class CleaningRules:
-    """What to clean. The rules are applied in the order in which they stand here; None and False are off.
+    """What to clean. The rules are applied in the order listed here; None and False are off.
 
     Attributes
     ----------
     duplicate_samples : drop samples that are copies of an earlier one
-    equal_presses : drop keystrokes pressed at the same time as the one before in the sample
-    zero_durations : call the release missing where it has the time of the press: the hold was shorter than
-        the clock can tell
-    long_holds : call the release missing where the key was held for more than so many milliseconds
-    pauses : divide samples where an interval is longer than so many milliseconds; the first part keeps the
+    equal_presses : drop keystrokes pressed at the same time as the previous one in the sample
+    zero_durations : mark the release as missing where it has the time of the press: the hold was shorter than
+        the clock can resolve
+    long_holds : mark the release as missing where the key was held for more than this many milliseconds
+    pauses : divide samples where an interval is longer than this many milliseconds; the first part keeps the
         session, the others get the user's next free ones
-    longest : keep the first so many keystrokes of each sample
-    shortest : drop samples of fewer keystrokes
+    longest : keep only this many keystrokes, the first ones, of each sample
+    shortest : drop samples with fewer keystrokes than this
     """
 
     duplicate_samples: bool = False
@@ -83,7 +83,7 @@ class CleaningReport:
 
     @property
     def counts(self) -> dict[str, int]:
-        """To how many keystrokes, samples or intervals each rule applied that was on."""
+        """How many keystrokes, samples or intervals each rule that was on applied to."""
         return dict(zip(self.steps["rule"].tolist(), self.steps["found"].tolist(), strict=True))
 
     def to_dict(self) -> dict[str, Any]:
@@ -102,14 +102,14 @@ class CleaningReport:
             name = MEANINGS[rule].format("" if setting is True else f"{setting:g}")
             left = f"{step['keystrokes']:,d} keystrokes in {step['samples']:,d} samples left"
             lines.append(f"{step['found']:12,d}  {name}; {left}")
-        return "\n".join(lines if len(lines) > 1 else [*lines, "no rule was on: nothing was changed"])
+        return "\n".join(lines if len(lines) > 1 else [*lines, "no rule was on, so nothing was changed"])
 
 
 MEANINGS = {
     "duplicate_samples": "samples were copies: dropped",
-    "equal_presses": "keystrokes pressed at the time of the one before: dropped",
-    "zero_durations": "keystrokes released at the time of the press: release missing",
-    "long_holds": "keystrokes held for longer than {} ms: release missing",
+    "equal_presses": "keystrokes pressed at the same time as the previous one: dropped",
+    "zero_durations": "keystrokes released at the time of the press: release marked as missing",
+    "long_holds": "keystrokes held for longer than {} ms: release marked as missing",
     "pauses": "intervals longer than {} ms: sample divided",
     "longest": "keystrokes beyond the first {} of a sample: dropped",
     "shortest": "samples of fewer than {} keystrokes: dropped",
@@ -117,11 +117,11 @@ MEANINGS = {
 
 
 def clean(keystrokes: pd.DataFrame, rules: CleaningRules) -> tuple[pd.DataFrame, CleaningReport]:
-    """Keystrokes in the schema, cleaned by the rules that are on, and what each of them did.
+    """Keystrokes in the schema, cleaned by the rules that are on, and a report of what each rule did.
 
-    The order is that of the fields of `CleaningRules`: copies go first, then single keystrokes are dropped or
-    lose their release, then samples are divided and cut, and those too short by then are dropped. A
-    `ValueError` says by which rule nothing was left.
+    The order is that of the fields of `CleaningRules`: copies are dropped first, then single keystrokes
+    are dropped or lose their release, then samples are divided and cut, and finally those that are too short
+    are dropped. A `ValueError` names the rule that leaves nothing.
     """
     if not isinstance(rules, CleaningRules):
         raise ValueError(f"rules must be CleaningRules, not {type(rules).__name__}")
@@ -132,10 +132,10 @@ def clean(keystrokes: pd.DataFrame, rules: CleaningRules) -> tuple[pd.DataFrame,
         setting = getattr(rules, field.name)
         if setting is None or setting is False:
             continue
-        cleaned, found = STEPS[field.name](cleaned, setting)
+        cleaned, affected = STEPS[field.name](cleaned, setting)
         if len(cleaned) == 0:
             raise ValueError(f"the rule {field.name}={setting!r} leaves no keystrokes")
-        steps.append((field.name, setting, found, len(cleaned), len(sample_starts(cleaned))))
+        steps.append((field.name, setting, affected, len(cleaned), len(sample_starts(cleaned))))
     columns = ["rule", "setting", "found", "keystrokes", "samples"]
     table = pd.DataFrame(steps, columns=columns).astype({"setting": object})
     return cleaned, CleaningReport(rules, table, *before)
@@ -146,7 +146,8 @@ Step = tuple[pd.DataFrame, int]
 
 def _drop_duplicate_samples(keystrokes: pd.DataFrame, _: bool) -> Step:
     copies = is_duplicate(keystrokes)
-    return _keep(keystrokes, ~copies[_sample_of(keystrokes)]), int(copies.sum())
+    sample = sample_of_row(sample_starts(keystrokes), len(keystrokes))
+    return _keep(keystrokes, ~copies[sample]), int(copies.sum())
 
 
 def _drop_equal_presses(keystrokes: pd.DataFrame, _: bool) -> Step:
@@ -172,7 +173,7 @@ def _divide_at_pauses(keystrokes: pd.DataFrame, limit: float) -> Step:
     begins[starts] = True
     first = np.flatnonzero(begins)
     before = np.cumsum(pauses)
-    part: Integers = (before - before[starts][_sample_of(keystrokes)])[first]
+    part: Integers = (before - before[starts][sample_of_row(starts, len(keystrokes))])[first]
     parts = keystrokes.iloc[first].reset_index(drop=True)
     sessions = name_parts(parts["user"], parts["session"], part)
     divided = keystrokes.copy()
@@ -182,26 +183,20 @@ def _divide_at_pauses(keystrokes: pd.DataFrame, limit: float) -> Step:
 
 def _cut(keystrokes: pd.DataFrame, longest: int) -> Step:
     starts = sample_starts(keystrokes)
-    beyond = np.arange(len(keystrokes)) - starts[_sample_of(keystrokes)] >= longest
+    beyond = np.arange(len(keystrokes)) - starts[sample_of_row(starts, len(keystrokes))] >= longest
     return _keep(keystrokes, ~beyond), int(beyond.sum())
 
 
 def _drop_short_samples(keystrokes: pd.DataFrame, shortest: int) -> Step:
-    sample = _sample_of(keystrokes)
-    short = np.bincount(sample) < shortest
+    starts = sample_starts(keystrokes)
+    short = sample_lengths(starts, len(keystrokes)) < shortest
+    sample = sample_of_row(starts, len(keystrokes))
     return _keep(keystrokes, ~short[sample]), int(short.sum())
 
 
 def _plain(value: Any) -> Any:
-    """A number of NumPy's as one of Python's."""
+    """A NumPy number as a Python number."""
     return value.item() if isinstance(value, np.generic) else value
-
-
-def _sample_of(keystrokes: pd.DataFrame) -> Integers:
-    """The number of the sample of each keystroke."""
-    begins = np.zeros(len(keystrokes), dtype=np.int64)
-    begins[sample_starts(keystrokes)] = 1
-    return np.cumsum(begins) - 1
 
 
 def _keep(keystrokes: pd.DataFrame, kept: NDArray[np.bool_]) -> pd.DataFrame:

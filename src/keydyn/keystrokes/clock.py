@@ -1,7 +1,7 @@
-"""The clock behind the times: the step they are stored in, and the tick on which they sit.
+"""The clock behind the times: the step in which they are stored, and the tick they fall on.
 
-A clock that ticks every 15.6 ms may well be written down in whole milliseconds. Then intervals are close to
-multiples of the tick, within the rounding of the step, and take far fewer values than they seem to.
+The times of a clock that ticks every 15.6 ms may well be stored in whole milliseconds. Intervals are then
+close to multiples of the tick, within the rounding of the step, and take far fewer values than they seem to.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ import numpy as np
 from keydyn.arrays import Floats, Integers, compiled
 
 SYSTEM_TICK = 1000 / 64  # the usual timer interrupt of desktop systems, milliseconds
-NEAR = 1.0  # how near to a multiple of it an interval is called on it
+NEAR = 1.0  # an interval this close to a multiple of the tick is on it, milliseconds
 
-# An error in the tick adds up over many ticks, so only short intervals can tell it.
+# An error in the tick adds up over many ticks, so only short intervals reveal the tick.
 LONGEST = 400.0
-# So many say enough; more would only take time.
+# This many intervals are enough; more would only take time.
 MOST = 400
-# With fewer a tick could be chance: the closeness of 50 random intervals has a standard deviation of 0.08.
+# With fewer a tick could be due to chance: 50 random intervals have a closeness of standard deviation 0.08.
 FEWEST = 50
-# Ticks that are looked for: 30 a second to 1,000 a second. Slower ones look like the rhythm of typing.
+# Ticks that are looked for: 30 to 1,000 per second. Slower ones look like the rhythm of typing.
 SLOWEST = 34.0
 FASTEST = 1.0
 # Closeness of intervals of which about half sit on the tick.
 CLOSE = 0.5
-# A multiple of the best tick that is as good as this is the tick.
+# A multiple of the best tick whose closeness is within this of the best is taken as the tick.
 AS_GOOD = 0.02
 
 
@@ -48,9 +48,9 @@ def on_grid(intervals: Floats, period: float, tolerance: float) -> np.ndarray[tu
 def find_ticks(intervals: Floats, offsets: Integers, blur: Floats) -> tuple[Floats, Floats, Floats]:
     """Step, tick and share of intervals on the tick for each group of intervals (milliseconds).
 
-    Group g is intervals[offsets[g]:offsets[g + 1]]; blur[g] is how exactly its times could be stored at all.
-    The step is 0 where there is none to be seen, as in times that were never rounded. Where no tick is
-    found the tick is the step.
+    Group g is intervals[offsets[g]:offsets[g + 1]]; blur[g] is the precision that its times can have.
+    The step is 0 where none can be seen, as in times that were never rounded. Where no tick is found, the
+    tick is the step.
     """
     n_groups = len(offsets) - 1
     steps = np.zeros(n_groups)
@@ -79,7 +79,7 @@ def find_ticks(intervals: Floats, offsets: Integers, blur: Floats) -> tuple[Floa
 
 @compiled
 def _some_short(intervals: Floats) -> Floats:
-    """At most MOST of the short intervals, spread evenly. A zero sits on every grid and tells nothing."""
+    """At most MOST of the short intervals, spread evenly. A zero is on every grid, so it is left out."""
     short = intervals[(intervals > 0) & (intervals <= LONGEST)]
     if len(short) <= MOST:
         return short
@@ -91,7 +91,7 @@ def _some_short(intervals: Floats) -> Floats:
 
 @compiled
 def _stored_step(short: Floats, blur: float) -> float:
-    """The largest step of which all intervals are multiples: a decimal one, or with enough of them any."""
+    """The largest step of which all intervals are multiples: decimal, or any with enough intervals."""
     step = 1.0
     for _ in range(7):
         slack = max(0.01 * step, blur)
@@ -134,7 +134,7 @@ def _closest_tick(short: Floats, step: float) -> tuple[float, float]:
         closeness = _closeness(short, frequency)
         if closeness > closest:
             best, closest = frequency, closeness
-    # Every multiple of 8 is a multiple of 4 as well: of ticks that are equally good the longest is meant.
+    # Every multiple of 8 is a multiple of 4 as well: of equally good ticks, the longest is meant.
     tick = 1 / best
     for n in range(2, int(SLOWEST / tick) + 1):
         if _closeness(short, best / n) >= closest - AS_GOOD:

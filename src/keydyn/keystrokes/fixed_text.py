@@ -1,4 +1,4 @@
-"""Feature vectors of short fixed texts: every sample the same keys, so a vector is simply all its times."""
+"""Feature vectors of short fixed texts: every sample has the same keys, so its vector is all its times."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def fixed_text_vectors(
     timings: Sequence[str] = ("duration", "tau"),
     sensors: Sequence[str] = (),
 ) -> pd.DataFrame:
-    """A row a sample, indexed by (user, session): each timing and sensor at each key.
+    """One row per sample, indexed by (user, session): each timing and sensor at each key.
 
     Intervals begin with the second key, so that 11 keys give 11 durations and 10 intervals of each kind.
     Columns are called `duration_0`, `tau_1` and so on, by position.
@@ -35,7 +35,7 @@ def fixed_text_vectors(
     if not is_fixed_text(keystrokes):
         odd = _first_odd_sample(keystrokes, starts)
         raise ValueError(
-            f"not a fixed text: user {odd[0]}, session {odd[1]} has other keys than the first sample"
+            f"not a fixed text: user {odd[0]}, session {odd[1]} has different keys from the first sample"
         )
     n_samples, n_keys = len(starts), len(keystrokes) // len(starts)
     table = timing_features(keystrokes, first="missing")

@@ -49,7 +49,7 @@ PUNCTUATION = frozenset(
 GROUPS = ("left_letter", "right_letter", "space", "shift", "punctuation", "digit", "other")
 
 
-# What browsers call the physical keys (`KeyboardEvent.code`, in lower case), where it is another name.
+# What browsers call the physical keys (`KeyboardEvent.code`, in lower case), where the name differs.
 PHYSICAL = {
     **{f"key{letter}": letter for letter in LEFT_LETTERS | RIGHT_LETTERS},
     **{f"digit{digit}": str(digit) for digit in range(10)},
@@ -65,14 +65,14 @@ PHYSICAL = {
 
 
 def common_name(name: str) -> str:
-    """A key's name in lower case; what browsers call physical keys in the words used here."""
+    """A key's name in lower case, with browsers' names of physical keys replaced by those used here."""
     return PHYSICAL.get(name.lower(), name.lower())
 
 
 def key_group(name: str) -> str:
     """The group of a key; left and right letters are those of a QWERTY keyboard.
 
-    Names are taken without regard to case, with or without `numpad_` before them, and as browsers call them.
+    Case and the prefix `numpad_` are ignored, and browsers' names are understood.
     """
     key = common_name(name).removeprefix("numpad_")
     if key in LEFT_LETTERS:
@@ -91,7 +91,7 @@ def key_group(name: str) -> str:
 
 
 def key_groups(names: NDArray[Any]) -> NDArray[Any]:
-    """The group of each key; each distinct name is looked at once."""
+    """The group of each key; each distinct name is looked up only once."""
     codes, distinct = pd.factorize(names)
     groups: NDArray[Any] = np.array([key_group(str(name)) for name in distinct], dtype=object)[codes]
     return groups

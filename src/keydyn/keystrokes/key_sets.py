@@ -1,8 +1,9 @@
 """The key sets of the long-text features: 39 for hold times, 35 pairs of sets for intervals, and their trees.
 
 The names are those of the columns in the vectors that Monaco and Tappert published. The sets follow how
-frequent letters are in English, and the hands on a QWERTY keyboard. In each tree a set hangs from the broader
-set that stands in for it where its keys are rare; docs/long-text-features.md says how both were found.
+frequent letters are in English, and the hands on a QWERTY keyboard. In each tree, the parent of a set is the
+broader set that stands in for it where its keys are rare. docs/long-text-features.md says how sets and trees
+were found.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ Truths = NDArray[np.bool_]
 LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz")
 VOWELS = frozenset("aeiou")
 DIGITS = frozenset("0123456789")
-# Brackets are punctuation here, but dash, equals and backslash are not: so the published vectors have it.
-# The printed characters are the same keys by another name.
+# Brackets are punctuation here, but dash, equals and backslash are not, as in the published vectors.
+# The printed characters are other names of the same keys.
 OTHER_PUNCTUATION = frozenset(["semicolon", "slash", "back_quote", "open_bracket", "close_bracket", *";/`[]"])
 PERIOD, COMMA, QUOTE = frozenset(["period", "."]), frozenset(["comma", ","]), frozenset(["quote", "'"])
 PUNCTUATION = PERIOD | COMMA | QUOTE | OTHER_PUNCTUATION
 SPACE, SHIFT = frozenset(["space", " "]), frozenset(["shift"])
 
-# A letter that has a column of its own is a set by its own name, and not listed.
+# A letter that has a column of its own is a set under its own name, and is not listed here.
 KEY_SETS: Mapping[str, frozenset[str]] = {
     "letters": LETTERS,
     "vowels": VOWELS,
@@ -50,19 +51,19 @@ KEY_SETS: Mapping[str, frozenset[str]] = {
     "punctuation_other": OTHER_PUNCTUATION,
 }
 
-# Sets that are all keys but some, so that every key is in one, also a key nobody thought of.
+# Sets of all keys except some, so that every key is in one of them, even a key nobody thought of.
 ALL_BUT: Mapping[str, frozenset[str]] = {
     "all_keys": frozenset(),
     "non_letters": LETTERS,
     "other_non_letters": LETTERS | DIGITS | PUNCTUATION | SPACE | SHIFT,
 }
 
-# One letter twice; the only pair that is no product of two sets.
+# One letter twice; the only pair that is not a product of two sets.
 DOUBLE_LETTERS = "double__letters"
 
 Tree = Mapping[str, Sequence[str]]
 
-# Each set with those that fall back on it; parents stand before their children.
+# Each set with those that fall back on it; parents come before their children.
 HOLD_TREE: Tree = {
     "all_keys": ["letters", "non_letters"],
     "letters": [
@@ -111,7 +112,7 @@ PAIR_TREE: Tree = {
 
 
 def lineages(tree: Tree) -> dict[str, tuple[str, ...]]:
-    """Every set of a tree with its ancestors from the root down, itself left out; parents before children."""
+    """Every set of a tree with its ancestors from the root down, excluding itself; parents first."""
     ancestors: dict[str, tuple[str, ...]] = {next(iter(tree)): ()}
     for parent, children in tree.items():
         ancestors.update((child, (*ancestors[parent], parent)) for child in children)

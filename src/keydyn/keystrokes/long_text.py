@@ -15,7 +15,7 @@ import pandas as pd
 from keydyn.arrays import Floats, Integers
 from keydyn.keystrokes.key_groups import common_name
 from keydyn.keystrokes.key_sets import HOLD_TREE, PAIR_TREE, Tree, Truths, in_pair, in_set, lineages
-from keydyn.keystrokes.schema import SAMPLE, check_keystrokes, sample_starts
+from keydyn.keystrokes.schema import SAMPLE, check_keystrokes, sample_of_row, sample_starts
 from keydyn.keystrokes.timing import timing_features
 from keydyn.model.data.vocabulary import Types
 
@@ -32,9 +32,9 @@ COLUMNS = tuple(
 
 # How many standard deviations from its mean a key's time may be.
 OUTLIER = 4.0
-# Fewer times than this, and a set leans on its parent.
+# With fewer times than this, a set leans on its parent.
 ENOUGH = 5
-# The parent then counts as much as this many times of the set's own.
+# The parent then counts as much as this many of the set's own times.
 PARENT_WEIGHT = 0.25
 
 Bounds = Mapping[str, pd.DataFrame]
@@ -50,7 +50,7 @@ class _Times:
     sample : (N,) the sample's number
     type : (N,) place in `keys` of the key, or pair of keys, that the time belongs to
     keys : the m keys that occur, in lower case; for pairs the first keys and the second keys
-    n_samples : number of samples, also those that have no such time
+    n_samples : number of samples, including those without any such time
     """
 
     value: Floats
@@ -60,7 +60,7 @@ class _Times:
     n_samples: int
 
     def members(self, name: str) -> Truths:
-        """Which times are of keys in a set, or pairs in a pair of sets."""
+        """Which times belong to keys in a set, or to pairs of keys in a pair of sets."""
         of_type = in_set(name, *self.keys) if len(self.keys) == 1 else in_pair(name, *self.keys)
         members: Truths = of_type[self.type]
         return members
@@ -71,7 +71,7 @@ class _Times:
 
 
 def long_text_vectors(keystrokes: pd.DataFrame, bounds: Bounds | None = None) -> pd.DataFrame:
-    """A row a sample, indexed by (user, session): the 218 statistics of the published vectors.
+    """One row per sample, indexed by (user, session): the 218 statistics of the published vectors.
 
     `du_SET` are hold times, `t1_A__B` times from the release of a key in A to the press of the next, in B,
     `t2_A__B` from press to press; of each the mean and the standard deviation, in milliseconds. Outliers are
@@ -94,7 +94,7 @@ def long_text_vectors(keystrokes: pd.DataFrame, bounds: Bounds | None = None) ->
 
 
 def time_bounds(keystrokes: pd.DataFrame) -> Bounds:
-    """Between what times each key and pair of keys counts: `lower` and `upper` by key, for du, t1 and t2.
+    """The range of times that count for each key and pair of keys: `lower` and `upper`, for du, t1 and t2.
 
     A time counts if it lies strictly between. A key that occurs once, or always with the same time, has no
     spread to judge by and does not count at all.
@@ -105,9 +105,9 @@ def time_bounds(keystrokes: pd.DataFrame) -> Bounds:
 def _all_times(keystrokes: pd.DataFrame) -> Iterator[tuple[str, _Times]]:
     """The three kinds of time, without those that need a release that was not seen."""
     starts = sample_starts(keystrokes)
-    sample = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(keystrokes))))
-    code, found = pd.factorize(keystrokes["keyname"].to_numpy(dtype=object))
-    of_name, names = pd.factorize(np.array([common_name(name) for name in found], dtype=object))
+    sample = sample_of_row(starts, len(keystrokes))
+    code, distinct_names = pd.factorize(keystrokes["keyname"].to_numpy(dtype=object))
+    of_name, names = pd.factorize(np.array([common_name(name) for name in distinct_names], dtype=object))
     key = of_name[code]
     pair = np.roll(key, 1) * len(names) + key
     features = timing_features(keystrokes, first="missing")
@@ -121,7 +121,7 @@ def _all_times(keystrokes: pd.DataFrame) -> Iterator[tuple[str, _Times]]:
 
 
 def _bounds(times: _Times) -> pd.DataFrame:
-    """Mean ± 4 standard deviations of each type, again and again until no time is left out any more."""
+    """Mean ± 4 standard deviations of each type, repeated until no more times are left out."""
     n_types = len(times.keys[0])
     lower, upper = np.full(n_types, -np.inf), np.full(n_types, np.inf)
     kept = np.ones(len(times.value), dtype=bool)
@@ -137,7 +137,7 @@ def _bounds(times: _Times) -> pd.DataFrame:
 
 
 def _within(times: _Times, bounds: pd.DataFrame) -> Truths:
-    """Which times count. A key that the bounds do not know does not."""
+    """Which times count. Those of a key that is not in the bounds do not."""
     known = bounds.reindex(_index(times.keys))
     lower, upper = known["lower"].to_numpy()[times.type], known["upper"].to_numpy()[times.type]
     within: Truths = (times.value > lower) & (times.value < upper)
@@ -148,27 +148,27 @@ def _set_statistics(times: _Times, kept: Truths, tree: Tree) -> dict[str, Floats
     """Mean and standard deviation, (2, n_samples), of each set of the tree.
 
     A set with too few times is mixed with the nearest of its ancestors that, together with it, has enough;
-    with the root if none has. It is the ancestor's own statistics that count, not those mixed for it.
+    with the root if none has. The ancestor's own statistics are used, not its mixture with a broader set.
     """
     (root, _), *below = lineages(tree).items()
-    own = {root: _root_statistics(times, kept)}
-    mixed = dict(own)
+    plain = {root: _root_statistics(times, kept)}
+    mixed = dict(plain)
     count: dict[str, Floats] = {}
     for name, (_, *ancestors) in below:
-        count[name], own[name] = times.moments(kept & times.members(name))
-        support = own[root]
+        count[name], plain[name] = times.moments(kept & times.members(name))
+        support = plain[root]
         for ancestor in ancestors:
-            support = np.where(count[name] + count[ancestor] >= ENOUGH, own[ancestor], support)
-        leaning = (count[name] * own[name] + PARENT_WEIGHT * support) / (count[name] + PARENT_WEIGHT)
-        mixed[name] = np.where(count[name] >= ENOUGH, own[name], leaning)
+            support = np.where(count[name] + count[ancestor] >= ENOUGH, plain[ancestor], support)
+        leaning = (count[name] * plain[name] + PARENT_WEIGHT * support) / (count[name] + PARENT_WEIGHT)
+        mixed[name] = np.where(count[name] >= ENOUGH, plain[name], leaning)
     return mixed
 
 
 def _root_statistics(times: _Times, kept: Truths) -> Floats:
-    """The end of the fallback, (2, n_samples): all times that count, however few.
+    """The end of the fallback, (2, n_samples): statistics of all times that count, however few.
 
-    Where none counts, all there are; where there are none, the mean over the samples that have some; 0 where
-    none has.
+    Where none counts, those of all times; where there are none, the mean over the samples that have some; 0
+    where no sample has any.
     """
     count, statistics = times.moments(kept)
     everything, unclean = times.moments(np.ones(len(kept), dtype=bool))
@@ -182,7 +182,7 @@ def _root_statistics(times: _Times, kept: Truths) -> Floats:
 def _moments(value: Floats, group: Integers, n_groups: int) -> tuple[Floats, Floats]:
     """How many values each group has, (n_groups,), and their mean and standard deviation, (2, n_groups).
 
-    The standard deviation has divisor n - 1 and is 0 for a single value; without any, both are 0.
+    The standard deviation has divisor n - 1 and is 0 for a single value; without any values, both are 0.
     """
     count = np.bincount(group, minlength=n_groups).astype(np.float64)
     mean = np.bincount(group, value, n_groups) / np.maximum(count, 1)

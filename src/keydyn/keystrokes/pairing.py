@@ -1,4 +1,4 @@
-"""From presses and releases to keystrokes. Nothing is invented, and what is left out is counted."""
+"""From presses and releases to keystrokes. Nothing is invented, and whatever is left out is counted."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from keydyn.arrays import Floats, Integers, compiled
-from keydyn.keystrokes.parts import name_parts
 from keydyn.keystrokes.quality import LONG_HOLD, PAUSE, QualityReport, quality_of
 from keydyn.keystrokes.raw_events import (
     BLUR,
@@ -23,11 +21,12 @@ from keydyn.keystrokes.raw_events import (
     feature_columns,
     read_events,
 )
+from keydyn.keystrokes.sample_parts import name_parts
 from keydyn.keystrokes.schema import SAMPLE, check_keystrokes
 
 DISORDER = 1000.0
 
-# What becomes of a press or a release. The first four are keystrokes, the last three of them without release.
+# What becomes of a press or a release. The first four are keystrokes, three of them without a release.
 KEYSTROKE, UNRELEASED, LOST_TO_FOCUS, PRESSED_AGAIN = range(4)
 MATCHED, REPEAT, UNMATCHED, UNNAMED, NEITHER = range(4, 9)
 
@@ -41,23 +40,23 @@ def pair_events(
     pause: float = PAUSE,
     long_hold: float = LONG_HOLD,
 ) -> tuple[pd.DataFrame, QualityReport]:
-    """Raw key events as keystrokes in the schema, and what was found on the way.
+    """Raw key events as keystrokes in the schema, and a report of what was found.
 
     Parameters
     ----------
-    events : data frame, one row an event
+    events : data frame, one row per event
         `time`, in `unit`. `type`: "press", "keydown" or "down"; "release", "keyup" or "up"; "paste"; "blur"
         or "focusout"; "focus" or "focusin". `key`: the physical key, by which presses and releases are
-        paired. Optional: `keyname`, what the key is called in the schema (else as the physical key); `user`
-        and `session` (else one sample); `repeat`, the flag of auto-repeat. Further columns that are numeric
-        are features of the keystroke, taken from its press.
+        paired. Optional: `keyname`, what the key is called in the schema (by default the name of the
+        physical key); `user` and `session` (by default all events are one sample); `repeat`, the flag of
+        auto-repeat. Further columns that are numeric are features of the keystroke, taken from its press.
     unit : str
         "s", "ms", "us" or "ns".
     relative : bool
-        Count times from the first press of each sample; else they are as given, in milliseconds.
+        Count times from the first press of each sample; otherwise they are as given, in milliseconds.
     disorder : float
-        An event stamped at most so many milliseconds before an earlier one is late, and is put in order of
-        time. One stamped earlier still shows that the clock was set back, and begins a new sample.
+        An event stamped at most this many milliseconds before an earlier one is late, and is put in order of
+        time. One stamped even earlier shows that the clock was set back, and begins a new sample.
     pause : float
         As in `quality_of`.
     long_hold : float
@@ -67,7 +66,7 @@ def pair_events(
     -----
     - The next press before this release (rollover) is normal and kept.
     - A press of a key that is held is auto-repeat, and dropped. With a `repeat` column the flag decides:
-      a press that is no repeat shows that the release before it was not seen.
+      a press that is not a repeat shows that the release before it was not seen.
     - A release without a press is dropped. A press without a release has a missing `timerelease`.
     - When the focus is lost, the releases of the keys that are held will not be seen.
     - Events at the same time keep the order given.
@@ -79,7 +78,7 @@ def pair_events(
     sample = raw.sample
     since_start = raw.milliseconds(np.arange(len(sample)), raw.offsets[sample])
     part, late = _divide(since_start, raw.offsets, float(disorder))
-    # Parts are numbered through all samples; a new one begins with each sample and each clock set back.
+    # Segments are numbered through all samples; a new one begins with each sample and each clock set back.
     begins = (np.diff(sample, prepend=-1) != 0) | (np.diff(part, prepend=0) != 0)
     segment: Integers = np.cumsum(begins) - 1
     # Segments are in order already: the segment of the n-th event is the same before and after.
@@ -110,7 +109,7 @@ def pair_events(
 def events_of(keystrokes: pd.DataFrame) -> pd.DataFrame:
     """The presses and releases of keystrokes in the schema, in order of time: what `pair_events` takes.
 
-    Pairing them gives the same keystrokes again, except where a key was pressed before its own release.
+    Pairing them gives the same keystrokes, except where a key was pressed before its own release.
     """
     keystrokes = check_keystrokes(keystrokes)
     count = len(keystrokes)
@@ -137,7 +136,7 @@ def _keystrokes(
     release_of: Integers,
     relative: bool,
 ) -> pd.DataFrame:
-    """The rows of the schema, given which events in order of time are keystrokes and where releases are."""
+    """The rows of the schema, given which events, in order of time, are keystrokes and where releases are."""
     pressed = order[presses]
     of_segment = segment[pressed]
     origin = None
@@ -165,7 +164,7 @@ def _findings(
     late: Integers,
     set_back: NDArray[np.bool_],
 ) -> dict[str, NDArray[Any]]:
-    """Which events, in order of time within their segments, count as what."""
+    """For each kind of finding, which events count as it, in order of time within their segments."""
     unnamed = fate == UNNAMED
     return {
         "events": np.ones(len(kind)),
@@ -187,7 +186,7 @@ def _findings(
 
 @compiled
 def _divide(times: Floats, offsets: Integers, disorder: float) -> tuple[Integers, Integers]:
-    """The part of its sample each event is in, and whether it is stamped before an earlier one of it."""
+    """The part of its sample that each event is in, and whether it is stamped before an earlier one."""
     part = np.zeros(len(times), dtype=np.int64)
     late = np.zeros(len(times), dtype=np.int64)
     for s in range(len(offsets) - 1):
@@ -210,7 +209,7 @@ def _pair(segment: Integers, kind: Integers, key: Integers, repeat: Integers) ->
     """For each press the place of its release or −1, and what becomes of each event."""
     release_of = np.full(len(kind), -1, dtype=np.int64)
     fate = np.full(len(kind), NEITHER, dtype=np.int64)
-    # The held set: where each key was last pressed. What was pressed before `since` is held no longer.
+    # The keys held: where each was last pressed. A key pressed before `since` is no longer held.
     held = np.full(key.max() + 1 if len(key) else 0, -1, dtype=np.int64)
     since = 0
     for n in range(len(kind)):
@@ -241,7 +240,7 @@ def _pair(segment: Integers, kind: Integers, key: Integers, repeat: Integers) ->
 
 
 def _mark_lost_to_focus(fate: Integers, kind: Integers, segment: Integers) -> Integers:
-    """A key that was never released was held when the focus was next lost, if it was."""
+    """Mark keys that were never released as held when the focus was next lost, if it was lost."""
     losses = np.flatnonzero(kind == BLUR)
     open_presses = np.flatnonzero(fate == UNRELEASED)
     if len(losses) == 0:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from keydyn.arrays import Floats, Integers
 from keydyn.keystrokes.clock import NEAR, SYSTEM_TICK, find_ticks, on_grid
 from keydyn.keystrokes.duplicates import find_duplicates
-from keydyn.keystrokes.schema import SAMPLE, check_keystrokes, sample_starts
+from keydyn.keystrokes.schema import SAMPLE, check_keystrokes, sample_lengths, sample_of_row, sample_starts
 
 PAUSE = 1000.0
 LONG_HOLD = 1000.0
@@ -24,11 +24,11 @@ EVENT_KINDS = {
     "releases": "releases",
     "repeats": "presses by auto-repeat, dropped",
     "unmatched_releases": "releases without a press, dropped",
-    "unidentified_presses": "presses that name no key, dropped",
-    "unidentified_releases": "releases that name no key, dropped",
+    "unidentified_presses": "presses without a key name, dropped",
+    "unidentified_releases": "releases without a key name, dropped",
     "lost_to_focus": "releases missing because the focus was lost",
     "pressed_again": "releases missing because the key was pressed again first",
-    "equal_times": "events at the same time as the one before; order kept",
+    "equal_times": "events at the same time as the previous one; order kept",
     "backward_times": "events stamped before an earlier one; put in order of time",
     "clock_jumps": "times the clock was set back; a new sample begins",
     "pastes": "pastes; their text was not typed",
@@ -43,7 +43,7 @@ KEYSTROKE_KINDS = {
 INTERVAL_KINDS = {
     "overlaps": "keys released after the next was pressed (rollover)",
     "own_overlaps": "keys released after they themselves were pressed again",
-    "equal_presses": "presses at the same time as the one before",
+    "equal_presses": "presses at the same time as the previous one",
     "pauses": "intervals longer than {pause:g} ms",
     "on_system_tick": "intervals within 1 ms of a multiple of 15.625 ms",
 }
@@ -55,14 +55,14 @@ class QualityReport:
 
     Attributes
     ----------
-    samples : one row a sample: user, session, the number of keystrokes, the `span` from first to last press
+    samples : one row per sample: user, session, the number of keystrokes, the `span` from first to last press
         in milliseconds, and how often each kind of finding occurs. After `pair_events` also the counts of
-        raw events, and `recorded_session`: another than `session` where a sample was divided.
-    clocks : one row a user: the `step` in which intervals are stored (0: none to be seen), the `tick` they
-        sit on (the step, if no coarser one was found), `on_tick` the share of intervals up to 400 ms that
-        do, and `on_system_tick` the share of all within 1 ms of a multiple of 15.625 ms
-    duplicates : the samples that are copies of earlier ones, and of which
-    pause, long_hold : above how many milliseconds an interval is a pause and a hold is long
+        raw events, and `recorded_session`, which differs from `session` where a sample was divided.
+    clocks : one row per user: the `step` in which intervals are stored (0 if none can be seen), the `tick`
+        they fall on (the step, if no coarser one was found), `on_tick` the share of intervals up to 400 ms
+        that do, and `on_system_tick` the share of all intervals within 1 ms of a multiple of 15.625 ms
+    duplicates : the samples that are copies of earlier ones, and which ones they copy
+    pause, long_hold : the number of milliseconds above which an interval is a pause and a hold is long
     """
 
     samples: pd.DataFrame
@@ -116,7 +116,7 @@ class QualityReport:
 def quality_of(
     keystrokes: pd.DataFrame, *, pause: float = PAUSE, long_hold: float = LONG_HOLD
 ) -> QualityReport:
-    """What there is to know about keystrokes in the schema before they are used. Nothing is changed.
+    """A report on keystrokes in the schema, to be read before they are used. Nothing is changed.
 
     Intervals above `pause` milliseconds are counted as pauses, hold times above `long_hold` as long.
     """
@@ -143,17 +143,17 @@ def _count_by_sample(
     keystrokes: pd.DataFrame, starts: Integers, intervals: Floats, pause: float, long_hold: float
 ) -> pd.DataFrame:
     press, release = (keystrokes[column].to_numpy() for column in ("timepress", "timerelease"))
-    lengths = np.diff(np.append(starts, len(press)))
+    lengths = sample_lengths(starts, len(press))
     held = release - press
     overlaps = np.zeros(len(press), dtype=bool)
     overlaps[1:] = release[:-1] > press[1:]
     overlaps[starts] = False
-    found = {
+    findings = {
         "missing_releases": np.isnan(release),
         "zero_durations": held == 0,
         "long_holds": held > long_hold,
         "overlaps": overlaps,
-        "own_overlaps": _own_overlaps(keystrokes, lengths),
+        "own_overlaps": _own_overlaps(keystrokes, starts),
         "equal_presses": intervals == 0,
         "pauses": intervals > pause,
         "on_system_tick": on_grid(intervals, SYSTEM_TICK, NEAR),
@@ -162,14 +162,14 @@ def _count_by_sample(
     samples["keystrokes"] = lengths
     samples["intervals"] = lengths - 1
     samples["span"] = press[starts + lengths - 1] - press[starts]
-    for kind, flags in found.items():
+    for kind, flags in findings.items():
         samples[kind] = np.add.reduceat(flags.astype(np.int64), starts)
     return samples
 
 
-def _own_overlaps(keystrokes: pd.DataFrame, lengths: Integers) -> NDArray[np.bool_]:
-    """Which keys are pressed before their own last release in the sample."""
-    sample = np.repeat(np.arange(len(lengths)), lengths)
+def _own_overlaps(keystrokes: pd.DataFrame, starts: Integers) -> NDArray[np.bool_]:
+    """Which keys are pressed before their own previous release in the sample."""
+    sample = sample_of_row(starts, len(keystrokes))
     before = keystrokes["timerelease"].groupby([sample, keystrokes["keyname"]], sort=False).shift()
     return before.to_numpy() > keystrokes["timepress"].to_numpy()
 
@@ -181,7 +181,7 @@ def _clock_by_user(keystrokes: pd.DataFrame, intervals: Floats) -> pd.DataFrame:
     count = np.bincount(codes[there], minlength=len(users))
     largest = np.zeros(len(users))
     np.maximum.at(largest, codes, np.abs(keystrokes["timepress"].to_numpy()))
-    # An interval is the difference of two numbers, each exact to half of its last place.
+    # An interval is the difference of two numbers, each exact to half a unit in its last place.
     blur = 4 * np.spacing(largest)
     sorted_intervals = intervals[there][order]
     step, tick, share = find_ticks(sorted_intervals, np.concatenate([[0], np.cumsum(count)]), blur)
@@ -200,7 +200,7 @@ def _clock_by_user(keystrokes: pd.DataFrame, intervals: Floats) -> pd.DataFrame:
 
 def _clock_lines(clocks: pd.DataFrame) -> list[str]:
     """How many users have which clock, the commonest first."""
-    steps = clocks["step"].map(lambda step: f"{step:.3g} ms" if step else "no step to be seen")
+    steps = clocks["step"].map(lambda step: f"{step:.3g} ms" if step else "no visible step")
     ticks = clocks["tick"].map(lambda tick: f"{tick:.1f} ms")
     coarse = clocks["tick"] > clocks["step"]
     clock = "stored to " + steps + (", tick of " + ticks).where(coarse, "")

@@ -1,4 +1,4 @@
-"""Raw key events as a browser, an operating system or a log gives them, checked and encoded."""
+"""Raw key events from a browser, an operating system or a log, checked and encoded."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class RawEvents:
     frame : the rows, in this order
     time : time stamps in their own unit; whole numbers stay whole
     kind : PRESS, RELEASE, PASTE, BLUR or FOCUS
-    key : number of the physical key, UNIDENTIFIED where the event names none
+    key : number of the physical key, UNIDENTIFIED where the event does not name one
     names : what the key of each event is called in the schema
     repeat : the flag, or NO_FLAG
     offsets : sample s is events offsets[s] to offsets[s + 1] − 1
@@ -63,9 +63,9 @@ class RawEvents:
         return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
 
     def milliseconds(self, rows: Integers, origin: Integers | None = None) -> Floats:
-        """The times of some events, counted from those of others if given.
+        """The times of some events, counted from those of the `origin` events if given.
 
-        The difference comes before the change of unit, so that times since 1970 in nanoseconds lose nothing.
+        The difference is taken before the change of unit, so that nanoseconds since 1970 lose no precision.
         """
         times = self.time[rows] if origin is None else self.time[rows] - self.time[origin]
         return milliseconds(times.astype(np.float64), self.unit)
@@ -114,7 +114,7 @@ def _times(values: pd.Series[Any]) -> NDArray[Any]:
         raise ValueError(f"time must be a number; the column is of type {values.dtype}")
     _refuse(values.isna().to_numpy(), "time", "is missing")
     numbers = pd.to_numeric(values, errors="coerce")
-    _refuse(numbers.isna().to_numpy(), "time", "is no number")
+    _refuse(numbers.isna().to_numpy(), "time", "is not a number")
     whole = numbers.dtype.kind in "iu" and int(numbers.max()) <= np.iinfo(np.int64).max
     times = numbers.to_numpy(dtype=np.int64 if whole else np.float64)
     _refuse(np.isinf(times), "time", "is infinite")
@@ -122,8 +122,8 @@ def _times(values: pd.Series[Any]) -> NDArray[Any]:
 
 
 def _kinds(values: pd.Series[Any]) -> Integers:
-    codes, found = pd.factorize(values)
-    kinds = [TYPES.get(str(name).strip().lower(), -1) for name in found]
+    codes, names = pd.factorize(values)
+    kinds = [TYPES.get(str(name).strip().lower(), -1) for name in names]
     # The last entry is for the code −1 of a missing type.
     kind: Integers = np.array([*kinds, -1], dtype=np.int64)[codes]
     if (kind == -1).any():
@@ -133,7 +133,7 @@ def _kinds(values: pd.Series[Any]) -> Integers:
 
 
 def _keys(values: pd.Series[Any]) -> tuple[Integers, NDArray[Any]]:
-    """The number and the name of each event's key. Phones' keyboards often name none, or "Unidentified"."""
+    """The number and the name of each event's key. On phones it is often empty or "Unidentified"."""
     codes, names = _texts(values)
     return np.where(np.isin(names, ["", "Unidentified"]), UNIDENTIFIED, codes), names
 
@@ -143,19 +143,21 @@ def _texts(values: pd.Series[Any]) -> tuple[Integers, NDArray[Any]]:
 
     Whole numbers, such as scan codes, become floats in a column that has a gap: 30.0 is still key "30".
     """
-    codes, found = pd.factorize(values)
-    texts = [str(int(v)) if isinstance(v, float) and v.is_integer() else str(v) for v in found]
+    codes, distinct = pd.factorize(values)
+    texts = [str(int(v)) if isinstance(v, float) and v.is_integer() else str(v) for v in distinct]
     return codes, np.array([*texts, ""], dtype=object)[codes]
 
 
 def _repeats(events: pd.DataFrame, kind: Integers) -> Integers:
-    """The flag of each press. Of events other than presses it says nothing and may be missing."""
+    """The flag of each press. For other events the flag has no meaning and may be missing."""
     if "repeat" not in events.columns:
         return np.full(len(events), NO_FLAG, dtype=np.int64)
-    codes, found = pd.factorize(events["repeat"])
+    codes, distinct = pd.factorize(events["repeat"])
     known = {"true": REPEATED, "1": REPEATED, "1.0": REPEATED}
     known |= {"false": NOT_REPEATED, "0": NOT_REPEATED, "0.0": NOT_REPEATED}
-    flags = np.array([*(known.get(str(flag).strip().lower(), -1) for flag in found), NO_FLAG], dtype=np.int64)
+    flags = np.array(
+        [*(known.get(str(flag).strip().lower(), -1) for flag in distinct), NO_FLAG], dtype=np.int64
+    )
     repeat: Integers = flags[codes]
     _refuse((repeat == -1) & (kind == PRESS), "repeat", "is neither true nor false")
     return repeat

@@ -1,4 +1,4 @@
-"""Samples in the forms that detectors take them: as sequences, and as feature vectors."""
+"""Samples in the two forms that detectors take: as sequences, and as feature vectors."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ class Samples:
     ) -> Samples:
         """From keystrokes in the schema.
 
-        `sensors` are columns used beside the timings. `vectors`, indexed by (user, session), are used
-        instead of our own if given; otherwise a fixed text has all its times as its vector, other texts
-        their descriptive statistics. `kind`, "fixed text" or "long text", says which it is, for a sample
-        alone always looks fixed; by default it is found from the keys.
+        `sensors` are columns used in addition to the timings. `vectors`, indexed by (user, session), are used
+        instead of our own if given; otherwise a fixed text has all its times as its vector, other texts their
+        descriptive statistics. `kind`, "fixed text" or "long text", says which it is, because a single sample
+        always looks fixed; by default it is determined from the keys.
         """
         if kind not in (None, "fixed text", "long text"):
             raise ValueError(f"kind must be 'fixed text' or 'long text', not {kind!r}")
@@ -67,11 +67,11 @@ class Samples:
             absent = ~index.isin(vectors.index)
             if absent.any():
                 user, session = index[int(np.argmax(absent))]
-                raise ValueError(f"there is no vector of user {user}, session {session}")
+                raise ValueError(f"there is no vector for user {user}, session {session}")
             twice = vectors.index.duplicated() & vectors.index.isin(index)
             if twice.any():
                 user, session = vectors.index[int(np.argmax(twice))]
-                raise ValueError(f"there are two vectors of user {user}, session {session}")
+                raise ValueError(f"there are two vectors for user {user}, session {session}")
             return cls(index, sequences, emission, vectors.loc[index], "given")
         if kind == "fixed text" or (kind is None and is_fixed_text(keystrokes)):
             return cls(
@@ -87,7 +87,7 @@ class Samples:
 
     @property
     def vectors(self) -> Floats:
-        """(n, d) feature vectors, all values there; a `ValueError` names the sample that lacks one."""
+        """(n, d) feature vectors, complete; a `ValueError` names the sample that lacks a value."""
         values = self.table.to_numpy(dtype=np.float64)
         wrong = ~np.isfinite(values)
         if wrong.any():
@@ -95,7 +95,7 @@ class Samples:
             user, session = self.index[s]
             problem = "is missing" if np.isnan(values[s, k]) else "is infinite"
             raise ValueError(
-                f"user {user}, session {session}: {self.table.columns[k]} {problem}; vectors must be whole"
+                f"user {user}, session {session}: {self.table.columns[k]} {problem}; vectors must be complete"
             )
         return values
 
@@ -109,11 +109,11 @@ class Samples:
         return len(self.index)
 
     def __getitem__(self, which: Any) -> Samples:
-        """Some of the samples: a slice, an array of numbers or of truth values."""
+        """Some of the samples, given as a slice, an array of numbers or a boolean array."""
         chosen: Any = which
         if not isinstance(which, slice):
             chosen = np.atleast_1d(np.arange(len(self))[which])
-            # What stands together is not copied.
+            # Consecutive samples are not copied.
             if len(chosen) and (np.diff(chosen) == 1).all():
                 chosen = slice(int(chosen[0]), int(chosen[-1]) + 1)
         return Samples(
@@ -125,7 +125,7 @@ def _check_sensors(keystrokes: pd.DataFrame, sensors: Sequence[str]) -> None:
     for n, name in enumerate(sensors):
         if name in (*COLUMNS, *TIMINGS) or name in sensors[:n]:
             raise ValueError(
-                f"{name!r} is no sensor: it is one of the schema's columns or timings, or is twice"
+                f"{name!r} is not a sensor: it is one of the schema's columns or timings, or is listed twice"
             )
         if name in keystrokes and not is_numeric_dtype(keystrokes[name]):
-            raise ValueError(f"{name!r} is no sensor: the column does not hold numbers")
+            raise ValueError(f"{name!r} is not a sensor: the column does not hold numbers")

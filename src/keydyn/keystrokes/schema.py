@@ -1,7 +1,8 @@
 """The one schema: a keystroke is a row of user, session, keyname, timepress and timerelease.
 
-Times are milliseconds. `session` is the sample's number within the user; the rows of a sample stand together,
-in order of press. A key whose release was not seen has no `timerelease`. Further columns are features.
+Times are milliseconds. `session` is the sample's number within the user; the rows of a sample are
+contiguous, in order of press. A key whose release was not seen has no `timerelease`. Further columns are
+features.
 """
 
 from __future__ import annotations
@@ -46,16 +47,27 @@ def sample_starts(frame: pd.DataFrame) -> Integers:
     changed = np.zeros(len(frame), dtype=bool)
     changed[:1] = True
     for column in SAMPLE:
-        # Not pandas' shift: it makes floats of whole numbers, and those beyond 2⁵³ would run together.
+        # Not pandas' shift: it turns whole numbers into floats, and those beyond 2⁵³ would no longer differ.
         labels = frame[column].to_numpy()
         changed[1:] |= labels[1:] != labels[:-1]
     starts: Integers = np.flatnonzero(changed)
     return starts
 
 
+def sample_lengths(starts: Integers, n_keystrokes: int) -> Integers:
+    """The number of keystrokes in each sample, given the row at which each begins and the number of rows."""
+    lengths: Integers = np.diff(starts, append=n_keystrokes)
+    return lengths
+
+
+def sample_of_row(starts: Integers, n_keystrokes: int) -> Integers:
+    """The sample that each row belongs to, numbered from 0."""
+    return np.repeat(np.arange(len(starts)), sample_lengths(starts, n_keystrokes))
+
+
 def _as_times(values: pd.Series[Any], column: str, first_line: int) -> pd.Series[Any]:
     numbers = pd.to_numeric(values, errors="coerce").astype(np.float64)
-    _refuse((numbers.isna() & values.notna()).to_numpy(), column, "is no number", first_line)
+    _refuse((numbers.isna() & values.notna()).to_numpy(), column, "is not a number", first_line)
     _refuse(np.isinf(numbers.to_numpy()), column, "is infinite", first_line)
     return numbers
 
@@ -68,7 +80,7 @@ def _check_order(frame: pd.DataFrame, first_line: int) -> None:
         row = int(starts[np.argmax(twice)])
         user, session = (str(frame[column].iloc[row]) for column in SAMPLE)
         raise ValueError(
-            f"line {row + first_line}: the rows of user {user}, session {session} do not stand together"
+            f"line {row + first_line}: the rows of user {user}, session {session} are not contiguous"
         )
     back = np.diff(frame["timepress"].to_numpy(), prepend=-np.inf) < 0
     back[starts] = False

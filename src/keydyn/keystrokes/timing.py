@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from keydyn.arrays import Floats
+from keydyn.arrays import Floats, Integers
 from keydyn.keystrokes.key_groups import key_groups
-from keydyn.keystrokes.schema import SAMPLE, sample_starts
+from keydyn.keystrokes.schema import SAMPLE, sample_lengths, sample_of_row, sample_starts
 from keydyn.model import Sequences
 from keydyn.model.data.vocabulary import Types
 
@@ -19,18 +19,18 @@ EVENTS = ("key", "group", "position", "pair", "none")
 
 
 def timing_features(keystrokes: pd.DataFrame, first: str = "median") -> pd.DataFrame:
-    """Hold times and intervals in milliseconds, one row a keystroke.
+    """Hold times and intervals in milliseconds, one row per keystroke.
 
     `duration` is press to release of a key (Eq. 39), `tau` press to press (Eq. 38), `release_press` and
-    `release_release` start at the release of the key before. The first keystroke of a sample has no
+    `release_release` start at the release of the previous key. The first keystroke of a sample has no
     interval: with `first="median"`, the published protocol, it gets the median of the sample's others (none
-    if there are none), with "missing" it is NaN. What needs a release that was not seen is NaN.
+    if there are none), with "missing" it is NaN. Whatever needs a release that was not seen is NaN.
     """
     return pd.DataFrame(_timings(keystrokes, first, TIMINGS), index=keystrokes.index)
 
 
 def _timings(keystrokes: pd.DataFrame, first: str, wanted: Sequence[str]) -> dict[str, Floats]:
-    """Those timings that are wanted: medians take time."""
+    """Only the timings that are wanted, because medians take time."""
     if first not in ("median", "missing"):
         raise ValueError(f"first must be 'median' or 'missing', not {first!r}")
     press, release = keystrokes["timepress"].to_numpy(), keystrokes["timerelease"].to_numpy()
@@ -65,8 +65,7 @@ def event_types(keystrokes: pd.DataFrame, kind: str = "key") -> Types | None:
         return key_groups(names)
     starts = sample_starts(keystrokes)
     if kind == "position":
-        lengths = np.diff(np.append(starts, len(names)))
-        positions: Types = np.arange(len(names)) - np.repeat(starts, lengths)
+        positions: Types = np.arange(len(names)) - starts[sample_of_row(starts, len(names))]
         return positions
     pairs = np.empty(len(names), dtype=object)
     pairs[1:] = names[:-1] + " " + names[1:]
@@ -80,7 +79,7 @@ def sequences_of(
     events: str = "key",
     first: str = "median",
 ) -> Sequences:
-    """The samples as sequences for the model, in the order of the frame; features are timings or own columns.
+    """The samples as sequences for the model, in the order of the frame; features are timings or columns.
 
     `names` of the result are the (user, session) of each sample.
     """
@@ -94,7 +93,7 @@ def sequences_of(
     columns = {name: timings[name] if name in timings else keystrokes[name] for name in features}
     values = pd.DataFrame(columns, index=keystrokes.index)
     starts = sample_starts(keystrokes)
-    lengths = np.diff(np.append(starts, len(keystrokes)))
+    lengths = sample_lengths(starts, len(keystrokes))
     encoded = Sequences.from_arrays(values, event_types(keystrokes, events), lengths)
     names = list(keystrokes.iloc[starts][SAMPLE].itertuples(index=False, name=None))
     return Sequences(
@@ -102,11 +101,9 @@ def sequences_of(
     )
 
 
-def _with_medians(interval: Floats, starts: np.ndarray) -> Floats:
+def _with_medians(interval: Floats, starts: Integers) -> Floats:
     """The first interval of each sample replaced by the median of its others."""
-    lengths = np.diff(np.append(starts, len(interval)))
-    sample = np.repeat(np.arange(len(starts)), lengths)
-    medians = pd.Series(interval).groupby(sample).median().to_numpy()
+    medians = pd.Series(interval).groupby(sample_of_row(starts, len(interval))).median().to_numpy()
     filled = interval.copy()
     filled[starts] = medians
     return filled

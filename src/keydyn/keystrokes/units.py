@@ -12,16 +12,16 @@ UNITS = ("s", *PER_MILLISECOND)
 
 
 def check_unit(unit: str) -> None:
-    """`ValueError` if this is no unit."""
+    """Raise a `ValueError` if this is not a unit."""
     if unit not in UNITS:
         raise ValueError(f"`unit` is one of s, ms, us and ns, not {unit!r}")
 
 
 def milliseconds(times: Floats, unit: str) -> Floats:
-    """Times of a unit in milliseconds, rounded once."""
+    """Times in some unit, converted to milliseconds and rounded once."""
     if unit == "s":
         scaled = times * 1000.0
-        # A decimal times 1000 is off by a rounding error; where whole microseconds were meant it need not be.
+        # A decimal times 1000 has a rounding error, which can be removed where whole microseconds were meant.
         snapped = np.round(scaled, 3)
         return np.where(np.abs(scaled - snapped) <= 4 * np.spacing(np.abs(scaled)), snapped, scaled)
     check_unit(unit)

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-from keydyn.datasets.files import checksum
+from keydyn.datasets.published_files import checksum
 from keydyn.evaluation.failures import Failures, find_failures
 from keydyn.evaluation.protocols import (
     Chronological,

@@ -8,12 +8,12 @@ import numpy as np
 
 from keydyn.arrays import Floats, Integers, compiled
 from keydyn.datasets.keyboard import KEYS
-from keydyn.datasets.population import DIGRAPHS, People
-from keydyn.datasets.streams import TIMES, Streams
+from keydyn.datasets.random_streams import TIMES, Streams
+from keydyn.datasets.typist_population import DIGRAPHS, People
 
-# A finger has to come up before it can press its key again: the share of the interval it stays down at most.
+# A finger must come up before it can press its key again: the largest share of the interval it stays down.
 LONGEST_HOLD = 0.8
-# A sample's mood takes two numbers, a keystroke three.
+# Random numbers needed: two for a sample's mood, three for a keystroke.
 OF_SAMPLE, OF_KEYSTROKE = 2, 3
 
 
@@ -31,7 +31,7 @@ def perform(
     """Press and release times (ms from the first press) and hidden states, each like `keys`.
 
     `keys` is (U · n_samples, n_keys) with the samples of each user together. `mood` is the standard deviation
-    over samples of ln time, `practice` (n_samples,) what practice adds to the average person's ln τ.
+    over samples of ln time, `practice` (n_samples,) is what practice adds to the average person's ln τ.
     """
     n_samples, n_keys = len(practice), keys.shape[1]
     normals = streams.normals(users, TIMES, (n_samples, OF_SAMPLE + OF_KEYSTROKE * n_keys))
@@ -122,7 +122,7 @@ def _lift(keys: Integers, press: Floats, release: Floats, n_types: int) -> None:
 
 @compiled
 def _round_to_clock(press: Floats, release: Floats, tick: float) -> None:
-    """Times as a coarse clock gives them; presses stay apart and holds positive, by one tick at least."""
+    """Times as a coarse clock gives them; presses stay apart, and holds positive, by at least one tick."""
     for s in range(len(press)):
         before = -1
         for n in range(press.shape[1]):

@@ -1,4 +1,4 @@
-"""What simulated typists are asked to do: the arguments, checked, with defaults by the kind of text."""
+"""What simulated typists are asked to type: the arguments, checked, with defaults for each kind of text."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 
 from keydyn.arrays import Integers
-from keydyn.datasets import texts, writing
+from keydyn.datasets import texts, typed_keys
 
-# By kind of text: keys a sample, exponent of practice, mistakes a letter.
+# By kind of text: keys per sample, exponent of practice, mistakes per letter.
 DEFAULTS: dict[str, tuple[int, float, float]] = {
     "fixed": (0, 0.18, 0.0),
     "copied": (100, 0.0, 0.02),
     "free": (500, 0.0, 0.025),
 }
-# The range of each number, well beyond what is like typing and well within what can be computed.
+# The range of each number: well beyond what is realistic, and well within what can be computed.
 LIMITS: dict[str, tuple[float, float]] = {
     "practice": (0.0, 1.0),
     "mood": (0.0, 1.0),
@@ -125,7 +125,7 @@ def _check_phrase(text: str, phrase: str | Sequence[str] | None, mistakes: float
     phrase = texts.PASSWORD if phrase is None else phrase
     if not isinstance(phrase, Iterable):
         raise ValueError(f"phrase must be a text or names of keys, not {phrase!r}")
-    codes = writing.fixed_keys(phrase)
+    codes = typed_keys.fixed_keys(phrase)
     if len(codes) == 0:
         raise ValueError("the phrase is empty")
     return codes

@@ -1,4 +1,4 @@
-"""Random numbers that belong to a user: the same whoever else is simulated, and in whatever order."""
+"""Random numbers that belong to one user: the same whoever else is simulated, in whatever order."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ PERSON, TIMES, PREFERENCES, WORDS, MISTAKES = range(5)
 
 
 class Streams:
-    """One stream of numbers a user and purpose.
+    """One stream of numbers for each user and purpose.
 
     Philox is a function of a key and a counter: the key comes from the seed, and the user and the purpose are
-    the counter's upper half, so that streams never meet (2¹²⁸ blocks each) and none has to be stored.
+    the counter's upper half, so that streams never overlap (2¹²⁸ blocks each) and none has to be stored.
     """
 
     def __init__(self, random_state: Any) -> None:

@@ -1,4 +1,4 @@
-"""What the parts of a sample are called when it has to be divided."""
+"""The sessions of the parts when a sample has to be divided."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from keydyn.arrays import Integers
 def name_parts(users: pd.Series[Any], sessions: pd.Series[Any], parts: Integers) -> pd.Series[Any]:
     """The session of each part, given the sample it is a part of and its number within that, from 0.
 
-    The first part keeps its sample's session. The others get the user's next free numbers, or, where
-    sessions are no numbers, the sample's name with the part's number behind it.
+    The first part keeps its sample's session. The others get the user's next free numbers or, where
+    sessions are not numbers, the sample's name followed by the part's number.
     """
     later = parts > 0
     if not later.any():

@@ -11,7 +11,7 @@ import numpy as np
 from keydyn.arrays import Floats, Integers, compiled
 from keydyn.datasets import keyboard, texts
 from keydyn.datasets.keyboard import BACKSPACE, COMMA, PERIOD, SHIFT, SPACE
-from keydyn.datasets.streams import MISTAKES, PREFERENCES, WORDS, Streams
+from keydyn.datasets.random_streams import MISTAKES, PREFERENCES, WORDS, Streams
 
 # Standard deviation, over people, of the logarithm of how often they use a word.
 PREFERENCE = 0.6
@@ -26,7 +26,7 @@ def fixed_keys(phrase: str | Sequence[str]) -> Integers:
 
 
 def copied_keys(n_samples: int, n_keys: int) -> Integers:
-    """(n_samples, n_keys): sample s begins with passage s, and goes on with the next as far as needed."""
+    """(n_samples, n_keys): sample s begins with passage s and continues with the next as needed."""
     passages = [fixed_keys(passage + "\n") for passage in texts.PASSAGES]
     starts = np.cumsum([0] + [len(passage) for passage in passages])
     first = starts[np.arange(n_samples) % len(passages)]
@@ -35,11 +35,11 @@ def copied_keys(n_samples: int, n_keys: int) -> Integers:
 
 
 def free_keys(streams: Streams, users: Integers, n_samples: int, n_keys: int) -> Integers:
-    """(U · n_samples, n_keys): sentences of words that each person likes more or less."""
+    """(U · n_samples, n_keys): sentences with words that each person favours to a different degree."""
     lexicon = the_lexicon()
     liking = streams.normals(users, PREFERENCES, (len(lexicon.rank),))
     weights = np.exp(PREFERENCE * liking) / (1.0 + lexicon.rank)
-    # A word has a key at least, so there are never more words than keys.
+    # A word has at least one key, so there are never more words than keys.
     uniforms = streams.uniforms(users, WORDS, (n_samples, n_keys, 2))
     keys = np.empty((len(users) * n_samples, n_keys), dtype=np.int64)
     _write(
@@ -58,7 +58,7 @@ def free_keys(streams: Streams, users: Integers, n_samples: int, n_keys: int) ->
 def with_mistakes(clean: Integers, rates: Floats, streams: Streams, users: Integers) -> Integers:
     """The same texts with wrong letters, noticed at once or a little later, taken back and typed again.
 
-    `clean` has the samples of each user together, `rates` a rate a user.
+    `clean` has the samples of each user together, `rates` one rate per user.
     """
     n_samples, n_keys = len(clean) // len(users), clean.shape[1]
     uniforms = streams.uniforms(users, MISTAKES, (n_samples, n_keys, 2)).reshape(len(clean), n_keys, 2)
@@ -168,7 +168,7 @@ def _stumble(clean: Integers, rates: Floats, uniforms: Floats, neighbours: Integ
             keys[s, n] = neighbours[key, side]
             n += 1
             unnoticed = 0
-            # The square makes most mistakes noticed at once. Shift is no sign to be taken back.
+            # Because of the square, most mistakes are noticed at once. Shift leaves no character to delete.
             for k in range(right + 1, min(right + 1 + int((UNNOTICED + 1) * rest * rest), n_keys)):
                 if n == n_keys or clean[s, k] == SHIFT:
                     break
@@ -178,7 +178,7 @@ def _stumble(clean: Integers, rates: Floats, uniforms: Floats, neighbours: Integ
             for _ in range(min(unnoticed + 1, n_keys - n)):
                 keys[s, n] = BACKSPACE
                 n += 1
-            # What was wrong is now right, or the same rate could keep it wrong for ever.
+            # The second attempt is always right; otherwise a high rate could keep it wrong for ever.
             if n < n_keys:
                 keys[s, n] = key
                 right += 1

@@ -1,7 +1,6 @@
-"""Tables in files, as they are: text stays text, and every row knows its line.
+"""Reading tables from files as they are: text stays text, and every row knows its line.
 
-What is wrong with a file is said in words that name the line; guessing types is left to those who know the
-columns.
+Messages about a file name the line. Deciding on types is left to the caller, who knows the columns.
 """
 
 from __future__ import annotations
@@ -21,8 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
-from keydyn.arrays import Floats, Integers
-from keydyn.datasets.files import GZIP_MAGIC
+from keydyn.datasets.published_files import GZIP_MAGIC
 from keydyn.keystrokes.schema import check_keystrokes
 
 PARQUET_MAGIC = b"PAR1"
@@ -38,7 +36,7 @@ class Table:
     """Columns of a file. Those of a CSV file are text, those of a Parquet file have the file's types."""
 
     columns: dict[str, Any]
-    records: Integers | None  # of each row of a CSV file, counted from 1 with the header; None for Parquet
+    records: Integers | None  # number of each CSV row, the header being 1; None for Parquet
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
@@ -55,21 +53,21 @@ class Table:
         return _is_text(self.columns[name].type)
 
     def checked(self, keystrokes: pd.DataFrame, rows: Integers) -> pd.DataFrame:
-        """`check_keystrokes` of what was made from the table; `rows` says from which row each one is."""
+        """`check_keystrokes` of keystrokes made from the table; `rows` says which row each one comes from."""
         try:
             return check_keystrokes(keystrokes)
         except ValueError as error:
-            message = re.sub(r"^line (\d+)", lambda found: self.place(int(rows[int(found[1])])), str(error))
+            message = re.sub(r"^line (\d+)", lambda match: self.place(int(rows[int(match[1])])), str(error))
             raise ValueError(message) from None
 
     def numbers(self, name: str, decimal: str = ".") -> Floats:
-        """A column as numbers, NaN where there is no value; a `ValueError` names the first that is none."""
+        """A column as numbers, NaN where there is no value; a `ValueError` names the first non-number."""
         column = self.columns[name]
         if self.is_text(name):
             return self._parsed(name, column, decimal)
         kind = column.type
         numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-        # A column in which nothing was ever seen has no type of its own.
+        # A column without any values has no type of its own.
         if not (numeric or pa.types.is_null(kind)):
             raise ValueError(f"{name} holds {column.type}, not numbers")
         return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), np.float64)
@@ -82,18 +80,18 @@ class Table:
         bad = np.flatnonzero(pc.invert(pc.match_substring_regex(text, NUMBER)).fill_null(False).to_numpy())
         if len(bad):
             row = int(bad[0])
-            found = text[row].as_py()
+            value = text[row].as_py()
             problem = (
-                "is infinite" if pc.match_substring_regex(text[row], INFINITE).as_py() else "is no number"
+                "is infinite" if pc.match_substring_regex(text[row], INFINITE).as_py() else "is not a number"
             )
-            hint = "; `decimal=','` reads decimal commas" if "," in found and decimal == "." else ""
-            raise ValueError(f"{self.place(row)}: {name} {found!r} {problem}{hint}")
+            hint = "; `decimal=','` reads decimal commas" if "," in value and decimal == "." else ""
+            raise ValueError(f"{self.place(row)}: {name} {value!r} {problem}{hint}")
         plain = pc.replace_substring_regex(pc.utf8_trim_whitespace(text), r"^\+", "")
         return np.asarray(plain.cast(pa.float64()).to_numpy(), np.float64)
 
 
 def read_table(path: Path, separator: str = ",", encoding: str = "utf-8") -> Table:
-    """The columns of a CSV file, plain or gzipped, or of a Parquet file. Blank lines are passed over."""
+    """The columns of a CSV file, plain or gzipped, or of a Parquet file. Blank lines are skipped."""
     if path.is_dir():
         raise ValueError("it is a folder, not a file")
     contents = path.read_bytes()
@@ -113,7 +111,7 @@ def _read_parquet(contents: bytes) -> Table:
     try:
         table = pyarrow.parquet.read_table(pa.BufferReader(contents))
     except (pa.ArrowException, OSError) as error:
-        raise ValueError(f"it is no Parquet file, or it is cut short: {error}") from None
+        raise ValueError(f"it is not a Parquet file, or it is truncated: {error}") from None
     _refuse_twice(table.column_names)
     if table.num_rows == 0:
         raise ValueError("there are no rows in it")
@@ -170,7 +168,7 @@ def _read_csv(text: str, separator: str) -> Table:
     except pa.ArrowException as error:
         problem = str(error)
         if "straddl" in problem:
-            problem = "a quotation mark opens a value that does not end; as a key it is written " + '""""'
+            problem = "a quotation mark opens a value that is never closed; as a key, write it as " + '""""'
         raise ValueError(f"it cannot be read as CSV: {problem}") from None
     if wrong_rows:
         _refuse_row(wrong_rows[0], read)
@@ -201,11 +199,11 @@ def _refuse_twice(names: list[str]) -> None:
 
 
 def _refuse_row(row: Any, read: Any) -> None:
-    """The first row with too few or too many values; rows before it are all there."""
+    """Report the first row with too few or too many values; all rows before it were read."""
     line = row.number + sum(_breaks(column.slice(0, row.number - 1)) for column in read.columns)
     raise ValueError(
         f"line {line}: there are {row.actual_columns} values for {row.expected_columns} columns; a value "
-        'that holds a separator, a quotation mark or a line break stands in quotation marks ("," and """")'
+        'that holds a separator, a quotation mark or a line break must be in quotation marks ("," and """")'
     )
 
 

@@ -2,8 +2,8 @@
 
 State 0 is active, state 1 passive. Intervals τ and hold times are log-normal given the key and the state.
 Whether a key is typed passively is a probit: the threshold is the person's, plus what the key, the key before
-and the state before add. Every number here is a coarse choice, made so that the summaries that `make_typists`
-lists come out.
+and the state before add. Every number here is a coarse choice, made to reproduce the
+summaries that `make_typists` lists.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from scipy.special import ndtr
 from keydyn.arrays import Floats, Integers
 from keydyn.datasets import keyboard
 from keydyn.datasets.keyboard import CODES, DIGITS, KEYS, LETTERS, NUMPAD, PUNCTUATION
-from keydyn.datasets.streams import PERSON, Streams
+from keydyn.datasets.random_streams import PERSON, Streams
 from keydyn.model import POHMM
 
 # What differs between people: mean and standard deviation of a normal distribution. `speed` and `touch` are
 # ln milliseconds, `_spread` is the logarithm of a standard deviation of ln time, `pausing` and `persistence`
-# are in units of the probit, and the last two the logarithm of a factor.
+# are in units of the probit, and the last two are the logarithm of a factor.
 TRAITS: dict[str, tuple[float, float]] = {
     "speed": (np.log(161.0), 0.26),
     "touch": (np.log(93.0), 0.19),
@@ -39,14 +39,14 @@ TRAITS: dict[str, tuple[float, float]] = {
 # A slow typist also holds keys longer: the share of `speed` that `touch` takes over.
 TOUCH_FOLLOWS_SPEED = 0.25
 # How much people differ at each key: ln τ, ln hold time, threshold of pausing.
-OWN_KEY = (0.20, 0.15, 0.30)
+KEY_HABITS = (0.20, 0.15, 0.30)
 START_THRESHOLD = 0.3
 # ln τ after the same key, the same finger, the same hand, the other hand.
 DIGRAPHS = keyboard.digraphs(repeat=0.05, same_finger=0.16, same_hand=0.06, other_hand=-0.07)
 
 
 def _by_key(effects: dict[tuple[str, ...], float]) -> Floats:
-    """(V,) an effect a key; where a key is in several groups the effects add up."""
+    """(V,) one effect per key; where a key is in several groups, the effects add up."""
     table = np.zeros(len(KEYS))
     for keys, effect in effects.items():
         table[[CODES[key] for key in keys]] += effect
@@ -107,7 +107,7 @@ class People:
     tau_spread, touch_spread : (U, 2) their standard deviations by state
     pause_start : (U, V) threshold of a passive first key; Φ of a threshold is the probability
     pause_at, pause_after : (U, V) what a later key, and the key before it, add to the threshold
-    persistence : (U,) what a passive state before adds
+    persistence : (U,) what a preceding passive state adds
     digraphs, practice, mistakes : (U,) strength relative to the average person
     """
 
@@ -130,15 +130,15 @@ def draw_people(streams: Streams, users: Integers) -> People:
     mean, deviation = np.array(list(TRAITS.values())).T
     values = mean + deviation * drawn[:, : len(TRAITS)]
     trait = dict(zip(TRAITS, values.T, strict=True))
-    own = drawn[:, len(TRAITS) :].reshape(len(users), 3, len(KEYS)) * np.array(OWN_KEY)[:, None]
+    habits = drawn[:, len(TRAITS) :].reshape(len(users), 3, len(KEYS)) * np.array(KEY_HABITS)[:, None]
 
     touch = trait["touch"] + TOUCH_FOLLOWS_SPEED * (trait["speed"] - TRAITS["speed"][0])
     spread = {name: np.exp(trait[name]) for name in ("active_spread", "passive_spread", "touch_spread")}
-    pause_at = PAUSE_AT + own[:, 2] + trait["pausing"][:, None]
+    pause_at = PAUSE_AT + habits[:, 2] + trait["pausing"][:, None]
     return People(
-        tau=_by_state(trait["speed"][:, None] + KEY_TAU + own[:, 0], trait["pause_length"]),
+        tau=_by_state(trait["speed"][:, None] + KEY_TAU + habits[:, 0], trait["pause_length"]),
         tau_spread=np.stack([spread["active_spread"], spread["passive_spread"]], axis=1),
-        touch=_by_state(touch[:, None] + KEY_TOUCH + own[:, 1], trait["pause_touch"]),
+        touch=_by_state(touch[:, None] + KEY_TOUCH + habits[:, 1], trait["pause_touch"]),
         touch_spread=np.stack([spread["touch_spread"], spread["touch_spread"]], axis=1),
         pause_start=pause_at + START_THRESHOLD,
         pause_at=pause_at,
@@ -151,7 +151,7 @@ def draw_people(streams: Streams, users: Integers) -> People:
 
 
 def as_model(people: People, person: int, keys: list[str]) -> POHMM:
-    """One of them as the model that is drawn from, features hold time and τ, over some keys."""
+    """One person as the model that samples are drawn from, over some keys; features are hold time and τ."""
     codes = keyboard.key_codes(keys)
     start = ndtr(people.pause_start[person, codes])
     threshold = people.pause_after[person, codes, None] + people.pause_at[person, codes]

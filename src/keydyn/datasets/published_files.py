@@ -21,7 +21,7 @@ Status = Literal["right", "changed", "absent"]
 
 @dataclass(frozen=True)
 class FileState:
-    """One published file and what was found of it."""
+    """One published file, where it was found, and whether it is the right one."""
 
     dataset: str
     file: File
@@ -38,13 +38,13 @@ def cache_folder() -> Path:
 
 
 def data_folders(data: str | PathLike[str] | None = None) -> list[Path]:
-    """The folders in which files are looked for, in order; one that was named must be there."""
+    """The folders to search for files, in order; a folder that was named must exist."""
     folders = []
     for folder, named_by in ((data, "data"), (os.environ.get(VARIABLE), VARIABLE)):
         if not folder:
             continue
         if not Path(folder).is_dir():
-            raise FileNotFoundError(f"{named_by} names {folder}, which is no folder")
+            raise FileNotFoundError(f"{named_by} names {folder}, which is not a folder")
         folders.append(Path(folder))
     return [*folders, cache_folder()]
 
@@ -64,15 +64,15 @@ def checksum(path: Path) -> str:
 
 
 def state_of(dataset: str, file: File, folders: list[Path]) -> FileState:
-    """Absent, right or changed."""
+    """Whether the file is absent, right or changed."""
     path = find_file(file, folders)
     if path is None:
         return FileState(dataset, file, "absent")
     try:
-        found = checksum(path)
+        sha256 = checksum(path)
     except ValueError:
         return FileState(dataset, file, "changed", path)
-    return FileState(dataset, file, "right" if found == file.sha256 else "changed", path, found)
+    return FileState(dataset, file, "right" if sha256 == file.sha256 else "changed", path, sha256)
 
 
 def check_files(
