@@ -8,6 +8,7 @@ publish it as an entry point of the group `keydyn.detectors`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from importlib.metadata import entry_points
 from typing import Any, ClassVar, Self
 
@@ -24,8 +25,8 @@ class Detector(BaseEstimator, ABC):  # type: ignore[misc]
 
     Class attributes
     ----------------
-    name : what it is called on the command line and in tables
-    title : the same for people
+    name : what it is called on the command line and in files
+    title : what it is called in tables and figures
     scores_events : whether it can score every event of a sample
     """
 
@@ -78,6 +79,21 @@ def register(kind: type[Detector]) -> type[Detector]:
     return kind
 
 
+def detector_title(name: str) -> str | None:
+    """The title of the detector of this name; None if no detector has it or if it has no title.
+
+    A detector that was not registered, but given as an object, has a title as well.
+    """
+    kind = _DETECTORS.get(name) or _unregistered(name)
+    if kind is None:
+        # A plug-in that cannot be loaded is reported where its detector is made; a table of results that
+        # took hours must not fail over it.
+        with suppress(ValueError):
+            _load_plugins()
+        kind = _DETECTORS.get(name)
+    return getattr(kind, "title", None)
+
+
 def detector_names() -> tuple[str, ...]:
     """Names of all detectors, those of installed plug-ins included."""
     _load_plugins()
@@ -94,6 +110,17 @@ def make_detector(name: str | Detector, **parameters: Any) -> Detector:
     if name not in _DETECTORS:
         raise ValueError(f"there is no detector {name!r}; there are {', '.join(_DETECTORS)}")
     return _DETECTORS[name](**parameters)
+
+
+def _unregistered(name: str) -> type[Detector] | None:
+    """The class of this name that is nearest to `Detector`, registered or not."""
+    generation = Detector.__subclasses__()
+    while generation:
+        for kind in generation:
+            if getattr(kind, "name", None) == name:
+                return kind
+        generation = [child for kind in generation for child in kind.__subclasses__()]
+    return None
 
 
 def _load_plugins() -> None:
