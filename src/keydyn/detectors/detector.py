@@ -8,10 +8,12 @@ publish it as an entry point of the group `keydyn.detectors`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from contextlib import suppress
 from importlib.metadata import entry_points
 from typing import Any, ClassVar, Self
 
+import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from keydyn.keystrokes.samples import Samples
@@ -50,11 +52,34 @@ class Detector(BaseEstimator, ABC):  # type: ignore[misc]
 
     @abstractmethod
     def score(self, samples: Samples) -> Floats:
-        """One score a sample; higher is more genuine."""
+        """One score per sample, (n,); higher is more genuine."""
 
     def score_events(self, samples: Samples) -> Floats:
-        """One score an event, in the order of `samples.sequences`."""
+        """One score per event, (N,), in the order of `samples.sequences`."""
         raise ValueError(f"{self.name} cannot score single events")
+
+    def fit_many(self, groups: Sequence[Samples]) -> list[Self]:
+        """A template for each group of samples, which are all of one user: a fresh copy, fitted.
+
+        They are fitted one by one here. A detector that is faster with many at once overrides this, and
+        `batch_size` with it; its templates must be those that `fit` gives, and its errors name the user.
+        """
+        templates = []
+        for samples in groups:
+            try:
+                templates.append(self.fresh().fit(samples))
+            except ValueError as error:
+                raise ValueError(f"user {samples.users[0]}: {error}") from error
+        return templates
+
+    def batch_size(self, groups: Sequence[Samples]) -> int:
+        """How many of these groups `fit_many` should get in one call, so that it is fast; 1 if any do."""
+        return 1
+
+    @classmethod
+    def score_many(cls, templates: Sequence[Self], samples: Samples) -> Floats:
+        """Every sample against every template, (n, U); the columns are what `score` gives, one by one."""
+        return np.stack([template.score(samples) for template in templates], axis=1)
 
     @property
     def limited(self) -> bool:
@@ -114,7 +139,7 @@ def make_detector(name: str | Detector, **parameters: Any) -> Detector:
 
 def _unregistered(name: str) -> type[Detector] | None:
     """The class of this name that is nearest to `Detector`, registered or not."""
-    generation = Detector.__subclasses__()
+    generation: list[type[Detector]] = Detector.__subclasses__()
     while generation:
         for kind in generation:
             if getattr(kind, "name", None) == name:
