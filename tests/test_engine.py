@@ -16,7 +16,9 @@ import pytest
 
 from keydyn import dask_engine
 from keydyn.dask_engine import EngineError
-from keydyn.engine import mapped
+from keydyn.detectors import fit_population
+from keydyn.engine import mapped, using
+from tests.detectors.test_detectors import typed
 from tests.engine_tasks import (
     break_at_three,
     die_at_three,
@@ -152,6 +154,21 @@ def test_models_are_the_same_everywhere(cluster):
         for ours, theirs in zip(here, mapped(fit_and_score, people, **where), strict=True):
             for one, other in zip(ours, theirs, strict=True):
                 np.testing.assert_array_equal(one, other)
+
+
+def test_a_population_is_the_same_everywhere(cluster):
+    """A batch of users is a task; progress, and the user that an error names, are as at home."""
+    samples = typed(users=tuple(range(20)), n_samples=4, step=0.01)
+    here = fit_population("pohmm", samples)
+    seen = []
+    with using(cluster.engine):
+        away = fit_population("pohmm", samples, progress=seen.append)
+        with pytest.raises(ValueError, match=r"^user 19: a covariance needs at least 2 samples"):
+            fit_population("mahalanobis", samples[:77])
+    assert away.users.tolist() == here.users.tolist()
+    np.testing.assert_array_equal(away.score(samples), here.score(samples))
+    assert len(seen) > 1
+    assert seen[-1] == 20
 
 
 def test_large_tasks_are_sent_without_a_warning(cluster):

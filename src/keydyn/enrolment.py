@@ -18,7 +18,7 @@ import pandas as pd
 from keydyn import __version__
 from keydyn.atomic import write_text
 from keydyn.detectors import Markov, fit_population, make_detector
-from keydyn.engine import Progress
+from keydyn.engine import Progress, counting_on
 from keydyn.evaluation.penalty import rank_penalty
 from keydyn.evaluation.rates import error_rates
 from keydyn.evaluation.scores import min_max
@@ -26,6 +26,7 @@ from keydyn.keystrokes.samples import Samples
 from keydyn.keystrokes.schema import SAMPLE, sample_starts
 from keydyn.model import POHMM, load
 from keydyn.model.arrays import Floats
+from keydyn.model.many import score_many
 from keydyn.model.vocabulary import Types
 
 MANIFEST = "models.json"
@@ -67,7 +68,7 @@ class Enrolled:
 
     def scores(self, samples: Samples) -> Floats:
         """Log-likelihood of every sample under every model, (n, U)."""
-        return np.stack([model.score_sequences(samples.sequences) for model in self.models], axis=1)
+        return np.ascontiguousarray(score_many(self.models, samples.sequences).T)
 
     def event_penalties(self, samples: Samples) -> Floats:
         """Rank penalty of every model at every event, (N, U)."""
@@ -160,10 +161,10 @@ def enrol(
         raise ValueError(
             f"user {names[few[0]]} has {counts[few[0]]} samples, fewer than the {min_samples} that are needed"
         )
-    counter = _Counter(progress)
-    population = fit_population(pattern, samples, n_jobs, counter)
-    models = [detector.model_ for detector in population.detectors if isinstance(detector, Markov)]
-    thresholds, penalties = _thresholds(pattern, samples, population.users, n_jobs, counter)
+    population = fit_population(pattern, samples, n_jobs, progress)
+    models = [template.model_ for template in population.detectors if isinstance(template, Markov)]
+    later = counting_on(progress, len(models))
+    thresholds, penalties = _thresholds(pattern, samples, population.users, n_jobs, later)
     return Enrolled(detector, sensors, population.users, models, counts, thresholds, penalties)
 
 
@@ -173,20 +174,6 @@ def n_fits(keystrokes: pd.DataFrame) -> int:
     return users.nunique() * (_n_folds(users.to_numpy()) + 1)
 
 
-class _Counter:
-    """Adds up the progress of several populations."""
-
-    def __init__(self, progress: Progress | None) -> None:
-        self.progress, self.before, self.now = progress, 0, 0
-
-    def __call__(self, done: int) -> None:
-        if done <= self.now:
-            self.before += self.now
-        self.now = done
-        if self.progress is not None:
-            self.progress(self.before + done)
-
-
 def _n_folds(users: Types) -> int:
     """As many as the scarcest user has samples, five at most; none where nothing could be held out."""
     counts = np.bincount(pd.factorize(users)[0])
@@ -194,27 +181,27 @@ def _n_folds(users: Types) -> int:
 
 
 def _thresholds(
-    pattern: Markov, samples: Samples, users: Types, n_jobs: int | None, progress: Progress
+    pattern: Markov, samples: Samples, users: Types, n_jobs: int | None, progress: Progress | None
 ) -> tuple[Floats, Floats]:
     """Each user's threshold and largest genuine penalty, from models that had not seen the sample."""
     n_folds = _n_folds(samples.users)
     if n_folds == 0:
         return np.full(len(users), np.nan), np.full(len(users), np.nan)
-    number = samples.numbers
+    fold_of = samples.numbers % n_folds
+    owners = pd.Index(users).get_indexer(pd.Index(samples.users))
     scaled = np.empty((len(samples), len(users)))
     penalties = np.zeros(len(users))
     for fold in range(n_folds):
-        held_out = samples[number % n_folds == fold]
-        population = fit_population(pattern, samples[number % n_folds != fold], n_jobs, progress).of(users)
-        scaled[number % n_folds == fold] = min_max(population.score(held_out, n_jobs))
-        penalty = rank_penalty(population.score_events(held_out, n_jobs), held_out.sequences.offsets)
-        owner = np.repeat(held_out.users, held_out.sequences.lengths)
-        for u, user in enumerate(users):
-            penalties[u] = max(penalties[u], penalty[owner == user, u].max())
-    thresholds = [
-        _crossing(scaled[samples.users == user, u], scaled[samples.users != user, u])
-        for u, user in enumerate(users)
-    ]
+        held_out, known = samples[fold_of == fold], samples[fold_of != fold]
+        n_before = fold * len(users)
+        population = fit_population(pattern, known, n_jobs, counting_on(progress, n_before)).of(users)
+        events, offsets = population.score_events(held_out, n_jobs), held_out.sequences.offsets
+        # The log-likelihood of a sample is the sum of its events'.
+        scaled[fold_of == fold] = min_max(np.add.reduceat(events, offsets[:-1], axis=0))
+        event_owners = np.repeat(owners[fold_of == fold], held_out.sequences.lengths)
+        genuine = rank_penalty(events, offsets)[np.arange(len(events)), event_owners]
+        np.maximum.at(penalties, event_owners, genuine)
+    thresholds = [_crossing(scaled[owners == u, u], scaled[owners != u, u]) for u in range(len(users))]
     return np.array(thresholds), penalties
 
 

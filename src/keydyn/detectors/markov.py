@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from typing import ClassVar, Self
 
 from keydyn.detectors.detector import Detector, register
@@ -42,7 +43,8 @@ class Markov(Detector):
         """The model with the families of these samples' features, not fitted yet."""
         pattern = self.pattern() if self.model is None else self.model
         parameters = {name: getattr(pattern, name) for name in parameter_names(type(pattern))}
-        parameters["emission"] = self.families(samples)
+        # A tuple: what cannot be changed in place many models can share.
+        parameters["emission"] = tuple(self.families(samples))
         return type(pattern)(**parameters)
 
     def fit(self, samples: Samples) -> Self:
@@ -60,9 +62,12 @@ class Markov(Detector):
         except ValueError:
             # One by one the error names the user.
             return super().fit_many(groups)
-        templates = [self.fresh() for _ in groups]
-        for template, model in zip(templates, models, strict=True):
+        fresh = self.fresh()
+        templates = []
+        for model in models:
+            template = copy(fresh)
             template.model_ = model
+            templates.append(template)
         return templates
 
     def batch_size(self, groups: Sequence[Samples]) -> int:

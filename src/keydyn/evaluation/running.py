@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from keydyn.detectors import Detector, Population, make_detector
 from keydyn.detectors.population import fit_templates
-from keydyn.engine import Progress
+from keydyn.engine import Progress, counting_on
 from keydyn.evaluation.event_ranks import EventRanks
 from keydyn.evaluation.protocols import Protocol, Split
 from keydyn.evaluation.scores import Mask, Scores
@@ -80,11 +80,10 @@ def enrolments(
         prepared = pattern.prepare(everyone)
         for batch in _batches(keys, splits, samples, scaled_by):
             groups = [samples[which] for which in batch.values()]
-            told = None if progress is None else _counting_on(progress, len(templates))
             with warnings.catch_warnings():
                 # Published settings have a limit that some fits reach; `n_limited` counts them.
                 warnings.simplefilter("ignore", ConvergenceWarning)
-                fitted = fit_templates(prepared, groups, n_jobs, told)
+                fitted = fit_templates(prepared, groups, n_jobs, counting_on(progress, len(templates)))
             templates.update(zip(batch, fitted, strict=True))
     users: Types = pd.unique(samples.users)
     return [
@@ -207,7 +206,3 @@ def _batches(
                 batch, events = {}, 0
     if batch:
         yield batch
-
-
-def _counting_on(progress: Progress, before: int) -> Progress:
-    return lambda done: progress(before + done)
