@@ -171,7 +171,7 @@ def test_an_earlier_enrolment_leaves_nothing(enrolled, tmp_path):
     assert len(list(tmp_path.glob("*.keydyn"))) == 2
 
 
-def test_a_time_of_zero_is_told_with_its_place():
+def test_a_time_of_zero_is_reported_with_its_place():
     frame = typed()
     frame.loc[11, "timepress"] = frame.loc[10, "timepress"]
     with pytest.raises(ValueError, match=r"user ann, session 1, keystroke 4: tau is 0 ms.*--clean"):

@@ -41,9 +41,9 @@ class Enrolled:
     Attributes
     ----------
     detector : the detector's name; sensors : columns used beside the timings
-    users : (U,); models : one each; n_samples : (U,) samples each was fitted to
-    thresholds : (U,) least scaled score at which a claim is believed; NaN where it could not be estimated
-    penalties : (U,) largest rank penalty of a genuine sample; NaN likewise
+    users : (U,); models : one per user; n_samples : (U,) how many samples each was fitted to
+    thresholds : (U,) the least scaled score at which a claim is believed; NaN where it could not be estimated
+    penalties : (U,) the largest rank penalty of a genuine sample; NaN where it could not be estimated
     """
 
     detector: str
@@ -55,7 +55,7 @@ class Enrolled:
     penalties: Floats
 
     def number(self, user: str) -> int:
-        """The place of a user; a `ValueError` that names some who are enrolled."""
+        """The place of a user; for a user who is not enrolled a `ValueError` that names some who are."""
         names = [str(name) for name in self.users]
         if user not in names:
             some = ", ".join(names[:8]) + (" …" if len(names) > 8 else "")
@@ -63,7 +63,7 @@ class Enrolled:
         return names.index(user)
 
     def samples(self, keystrokes: pd.DataFrame) -> Samples:
-        """Samples as the models take them; vectors are not needed."""
+        """The samples in the form that the models need, without vectors."""
         return _sequence_samples(keystrokes, self.sensors)
 
     def scores(self, samples: Samples) -> Floats:
@@ -76,10 +76,10 @@ class Enrolled:
         return rank_penalty(scores, samples.sequences.offsets)
 
     def save(self, folder: str | Path) -> None:
-        """Write the models and, last, the manifest that lists them; models of an earlier enrolment go."""
+        """Write the models and then the manifest that lists them; an earlier enrolment is removed."""
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        # An earlier manifest must not stand over models of other people while these are written.
+        # An earlier manifest must not list other people's models while these are written.
         (folder / MANIFEST).unlink(missing_ok=True)
         entries = []
         for u, model in enumerate(self.models):
@@ -103,8 +103,9 @@ class Enrolled:
             "users": entries,
         }
         write_text(folder / MANIFEST, json.dumps(manifest, indent=1))
-        for left in set(folder.glob("user-*.keydyn")) - {folder / str(entry["file"]) for entry in entries}:
-            left.unlink()
+        written = {folder / str(entry["file"]) for entry in entries}
+        for earlier in set(folder.glob("user-*.keydyn")) - written:
+            earlier.unlink()
 
 
 def load_enrolled(folder: str | Path) -> Enrolled:
@@ -146,9 +147,9 @@ def enrol(
 ) -> Enrolled:
     """Fit a model to each user's samples and find the thresholds.
 
-    `detector` is hmm, pohmm or pohmm-recommended: their templates can be stored, and scored and watched from
-    keys and times alone. `progress` is called with
-    the number of models fitted so far, of U·(folds + 1).
+    `detector` is hmm, pohmm or pohmm-recommended: their templates can be stored, and need only keys and times
+    to score samples and to watch sessions. `progress` is called with the number of models fitted so far, of
+    U·(folds + 1).
     """
     pattern = make_detector(detector)
     if not isinstance(pattern, Markov):
@@ -175,7 +176,7 @@ def n_fits(keystrokes: pd.DataFrame) -> int:
 
 
 def _n_folds(users: Types) -> int:
-    """As many as the scarcest user has samples, five at most; none where nothing could be held out."""
+    """As many as the user with the fewest samples has, five at most; 0 where nothing can be held out."""
     counts = np.bincount(pd.factorize(users)[0])
     return min(FOLDS, int(counts.min())) if len(counts) > 1 and counts.min() > 1 else 0
 
@@ -183,7 +184,7 @@ def _n_folds(users: Types) -> int:
 def _thresholds(
     pattern: Markov, samples: Samples, users: Types, n_jobs: int | None, progress: Progress | None
 ) -> tuple[Floats, Floats]:
-    """Each user's threshold and largest genuine penalty, from models that had not seen the sample."""
+    """Each user's threshold and largest genuine penalty, from models that were fitted without the sample."""
     n_folds = _n_folds(samples.users)
     if n_folds == 0:
         return np.full(len(users), np.nan), np.full(len(users), np.nan)
@@ -206,13 +207,13 @@ def _thresholds(
 
 
 def _crossing(genuine: Floats, impostor: Floats) -> float:
-    """A threshold at which false acceptance and false rejection are as near to each other as can be.
+    """A threshold at which false acceptance and false rejection are as close to each other as possible.
 
-    It lies halfway to the next score below, so that a sample must not match the last digit of another.
+    It lies halfway to the next score below, so that a sample need not match another to the last digit.
     """
     accepted, rejected = error_rates(genuine, impostor)
     levels = np.unique(np.concatenate([genuine, impostor]))[::-1]
-    # The first point of the rates accepts nobody and is no level.
+    # The first point of the rates accepts nobody; there is no score for it.
     nearest = int(np.argmin(np.abs(accepted - rejected)[1:]))
     return float(levels[nearest : nearest + 2].mean())
 

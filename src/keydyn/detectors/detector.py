@@ -1,8 +1,8 @@
 """What a detector is, and the detectors by name.
 
-A detector learns one user's template from that user's samples and scores other samples against it, higher
-being more genuine. To add one, subclass `Detector`, give it a name, and either decorate it with `register` or
-publish it as an entry point of the group `keydyn.detectors`.
+A detector learns one user's template from that user's samples and scores other samples against it; a higher
+score is more genuine. To add one, subclass `Detector`, give it a name and a title, and either decorate it
+with `register` or publish it as an entry point of the group `keydyn.detectors`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Detector(BaseEstimator, ABC):  # type: ignore[misc]
     scores_events: ClassVar[bool] = False
 
     def prepare(self, everyone: Samples) -> Self:
-        """A copy that knows what it needs of all users' samples, such as scales; nothing by default."""
+        """A copy that has learnt what it needs to know of all users, such as scales; nothing by default."""
         prepared: Self = clone(self)
         return prepared
 
@@ -73,7 +73,7 @@ class Detector(BaseEstimator, ABC):  # type: ignore[misc]
         return templates
 
     def batch_size(self, groups: Sequence[Samples]) -> int:
-        """How many of these groups `fit_many` should get in one call, so that it is fast; 1 if any do."""
+        """The least number of these groups that makes a call of `fit_many` fast; 1 if any number does."""
         return 1
 
     @classmethod
@@ -83,7 +83,7 @@ class Detector(BaseEstimator, ABC):  # type: ignore[misc]
 
     @property
     def limited(self) -> bool:
-        """Whether fitting stopped at a limit of iterations instead of by itself."""
+        """Whether fitting stopped at the limit of iterations before it converged."""
         return False
 
     def fresh(self) -> Self:
@@ -126,7 +126,7 @@ def detector_names() -> tuple[str, ...]:
 
 
 def make_detector(name: str | Detector, **parameters: Any) -> Detector:
-    """A detector by its name, or itself."""
+    """A new detector of this name; a detector is returned as it is."""
     if isinstance(name, Detector):
         if parameters:
             raise ValueError("parameters are for a detector given by its name")

@@ -36,7 +36,7 @@ class Markov(Detector):
         raise NotImplementedError
 
     def families(self, samples: Samples) -> list[str | Family]:
-        """The family of each feature: as the samples have it, log-normal for times and normal for sensors."""
+        """The family of each feature, as the samples name it: log-normal for times, normal for sensors."""
         return list(samples.emission)
 
     def unfitted(self, samples: Samples) -> POHMM:
@@ -118,10 +118,11 @@ class PublishedPOHMM(Markov):
 
 @register
 class RecommendedPOHMM(Markov):
-    """The POHMM with the library's own defaults and heavy tails: robust to outliers by a proper density.
+    """The POHMM with the library's defaults and heavy tails, a proper density that is robust to outliers.
 
-    Times have a log-Student-t, sensors a Student-t with `df` degrees of freedom; None takes the log-normal
-    and the normal. `spread_features` is the model's. `keydyn study recommended` chose the defaults.
+    Times have a log-Student-t and sensors a Student-t distribution with `df` degrees of freedom; None takes
+    the log-normal and the normal. `spread_features` is the model's. `keydyn study recommended` chose the
+    defaults.
     """
 
     name: ClassVar[str] = "pohmm-recommended"

@@ -18,7 +18,7 @@ from keydyn.keystrokes.samples import Samples
 from keydyn.model.arrays import Floats
 from keydyn.model.vocabulary import Types
 
-# Templates in one piece of work: what a piece takes and gives must fit into memory, and into a message.
+# The most templates in one task: its samples and its templates must fit into memory, and into a message.
 LARGEST_BATCH = 256
 
 
@@ -71,9 +71,9 @@ class Population:
         return scores
 
     def of(self, users: Types) -> Population:
-        """The templates of these users in this order; a `ValueError` names one who has none.
+        """The templates of these users in this order; a `ValueError` names a user who has none.
 
-        Folds need it: with a sample left out, users may appear in another order.
+        In a fold, where a sample is left out, users may appear in another order than in all samples.
         """
         place = {user: u for u, user in enumerate(self.users.tolist())}
         absent = [user for user in users.tolist() if user not in place]
@@ -90,7 +90,7 @@ def fit_population(
 ) -> Population:
     """Fit a template to the samples of each user.
 
-    `prepare` was called before if the detector needs it, with the samples that the protocol allows.
+    A detector that needs `prepare` comes prepared, with the samples that the protocol allows.
     `progress` is called with the number of users done. An error names the user.
     """
     codes, users = pd.factorize(samples.users)
