@@ -16,7 +16,9 @@ import pytest
 
 from keydyn import dask_engine
 from keydyn.dask_engine import EngineError
-from keydyn.engine import mapped
+from keydyn.detectors import fit_population
+from keydyn.engine import mapped, using
+from tests.detectors.test_detectors import typed
 from tests.engine_tasks import (
     break_at_three,
     die_at_three,
@@ -124,9 +126,9 @@ def test_an_error_names_its_task(where):
         mapped(refuse_three, range(6), **where)
     with pytest.raises(ValueError, match=r"^user d: three is refused"):
         mapped(refuse_three, range(6), names=[f"user {letter}" for letter in "abcdef"], **where)
-    with pytest.raises(KeyError) as told:
+    with pytest.raises(KeyError) as raised:
         mapped(break_at_three, range(6), **where)
-    assert told.value.__notes__ == ["task 3"]
+    assert raised.value.__notes__ == ["task 3"]
 
 
 def test_names_must_fit():
@@ -140,9 +142,9 @@ def test_on_a_cluster(cluster):
     assert done == list(range(1, 51))
     with pytest.raises(ValueError, match=r"^task 3: three is refused"):
         mapped(refuse_three, range(6), engine=cluster.engine)
-    with pytest.raises(KeyError) as told:
+    with pytest.raises(KeyError) as raised:
         mapped(break_at_three, range(6), engine=cluster.engine, names=list("abcdef"))
-    assert "d" in told.value.__notes__
+    assert "d" in raised.value.__notes__
 
 
 def test_models_are_the_same_everywhere(cluster):
@@ -152,6 +154,21 @@ def test_models_are_the_same_everywhere(cluster):
         for ours, theirs in zip(here, mapped(fit_and_score, people, **where), strict=True):
             for one, other in zip(ours, theirs, strict=True):
                 np.testing.assert_array_equal(one, other)
+
+
+def test_a_population_is_the_same_everywhere(cluster):
+    """A batch of users is a task; progress, and the user that an error names, are as at home."""
+    samples = typed(users=tuple(range(20)), n_samples=4, step=0.01)
+    here = fit_population("pohmm", samples)
+    seen = []
+    with using(cluster.engine):
+        away = fit_population("pohmm", samples, progress=seen.append)
+        with pytest.raises(ValueError, match=r"^user 19: a covariance needs at least 2 samples"):
+            fit_population("mahalanobis", samples[:77])
+    assert away.users.tolist() == here.users.tolist()
+    np.testing.assert_array_equal(away.score(samples), here.score(samples))
+    assert len(seen) > 1
+    assert seen[-1] == 20
 
 
 def test_large_tasks_are_sent_without_a_warning(cluster):
@@ -179,8 +196,8 @@ def test_a_worker_that_is_killed_from_outside(tmp_path):
             if done == 5:
                 worker.kill()
 
-        found = mapped(slow_square, range(50), engine=cluster.engine, progress=kill)
-        assert found == SQUARES
+        squares = mapped(slow_square, range(50), engine=cluster.engine, progress=kill)
+        assert squares == SQUARES
         assert worker.wait() == -signal.SIGKILL
 
 
@@ -193,7 +210,7 @@ def test_a_task_that_kills_every_worker_is_given_up(tmp_path):
         mapped(die_at_three, range(6), engine=cluster.engine)
 
 
-def test_a_scheduler_that_dies_is_told(tmp_path):
+def test_a_scheduler_that_dies_is_reported(tmp_path):
     with cluster_in(tmp_path, n_workers=1) as cluster:
 
         def kill(done):
@@ -204,7 +221,7 @@ def test_a_scheduler_that_dies_is_told(tmp_path):
             mapped(slow_square, range(500), engine=cluster.engine, progress=kill)
 
 
-def test_what_cannot_be_used_is_told(monkeypatch, tmp_path):
+def test_what_cannot_be_used_is_reported(monkeypatch, tmp_path):
     for wrong in ("dask://nowhere", "tcp://127.0.0.1:1", "dask://:1", "dask", "dask://a:1/b"):
         with pytest.raises(ValueError, match="engine must be dask://HOST:PORT"):
             mapped(square, [1], engine=wrong)
@@ -223,14 +240,14 @@ def test_the_extra_is_named_where_it_is_missing(monkeypatch):
         mapped(square, [1], engine="dask://127.0.0.1:8786")
 
 
-def test_another_version_on_a_worker_is_told(cluster, monkeypatch):
+def test_another_version_on_a_worker_is_reported(cluster, monkeypatch):
     monkeypatch.setattr("keydyn.__version__", "9.9.9")
     with pytest.raises(EngineError, match=r"must have keydyn 9\.9\.9 installed, but answers '0"):
         mapped(square, [1], engine=cluster.engine)
 
 
 def test_the_engine_is_light():
-    """It stands beside everything and imports nothing of the package."""
+    """Every part of the package may use it, so it imports none of them."""
     code = "import sys, keydyn.engine; print(sorted(m for m in sys.modules if m.startswith('keydyn')))"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == "['keydyn', 'keydyn.engine']"
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert printed.stdout.strip() == "['keydyn', 'keydyn.engine']"

@@ -8,7 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from keydyn.detectors import make_detector
 from keydyn.enrolment import Enrolled, _crossing, enrol, load_enrolled, n_fits
+from keydyn.evaluation.penalty import rank_penalty
 from keydyn.evaluation.scores import min_max
 from keydyn.keystrokes.schema import check_keystrokes
 
@@ -59,6 +61,35 @@ def test_progress_counts_every_fit():
     enrol(typed(n_samples=3), progress=seen.append)
     assert seen == list(range(1, n_fits(typed(n_samples=3)) + 1))
     assert len(seen) == 3 * (3 + 1)
+
+
+@pytest.mark.parametrize("detector", ["hmm", "pohmm", "pohmm-recommended"])
+def test_thresholds_and_scores_are_those_of_models_fitted_one_by_one(detector):
+    """The definition a second time: three folds, a model for each user of each, a sample at a time."""
+    frame = typed(n_samples=3)
+    enrolled = enrol(frame, detector)
+    samples = enrolled.samples(frame)
+    scaled, penalties = np.empty((9, 3)), np.zeros(3)
+    for fold in range(3):
+        held_out, known = samples[samples.numbers == fold], samples[samples.numbers != fold]
+        templates = [make_detector(detector).fit(known[known.users == user]) for user in enrolled.users]
+        scaled[samples.numbers == fold] = min_max(
+            np.stack([one.score(held_out) for one in templates], axis=1)
+        )
+        for n, user in enumerate(held_out.users):
+            sample, u = held_out[[n]], enrolled.users.tolist().index(user)
+            events = np.stack([one.score_events(sample) for one in templates], axis=1)
+            penalties[u] = max(penalties[u], rank_penalty(events, sample.sequences.offsets)[:, u].max())
+    thresholds = [
+        _crossing(scaled[samples.users == user, u], scaled[samples.users != user, u])
+        for u, user in enumerate(enrolled.users)
+    ]
+    np.testing.assert_allclose(enrolled.thresholds, thresholds, rtol=1e-10)
+    np.testing.assert_array_equal(enrolled.penalties, penalties)
+    later = enrolled.samples(typed(1))
+    alone = [make_detector(detector).fit(samples[samples.users == user]) for user in enrolled.users]
+    expected = np.stack([one.score(later) for one in alone], axis=1)
+    np.testing.assert_allclose(enrolled.scores(later), expected, rtol=1e-10)
 
 
 def test_a_folder_round_trip(enrolled, tmp_path):
@@ -140,7 +171,7 @@ def test_an_earlier_enrolment_leaves_nothing(enrolled, tmp_path):
     assert len(list(tmp_path.glob("*.keydyn"))) == 2
 
 
-def test_a_time_of_zero_is_told_with_its_place():
+def test_a_time_of_zero_is_reported_with_its_place():
     frame = typed()
     frame.loc[11, "timepress"] = frame.loc[10, "timepress"]
     with pytest.raises(ValueError, match=r"user ann, session 1, keystroke 4: tau is 0 ms.*--clean"):

@@ -1,4 +1,4 @@
-"""A Dask cluster as the place where joblib's work runs."""
+"""Runs joblib's tasks on a Dask cluster."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class EngineError(OSError):
 def on_cluster(engine: str) -> Iterator[None]:
     """`Parallel` runs on the cluster of the scheduler at `engine`, dask://HOST:PORT.
 
-    An `EngineError` says why it cannot, or why it could not go on.
+    An `EngineError` says why it cannot, or why the work had to stop.
     """
     address = ADDRESS.fullmatch(engine)
     if address is None:
@@ -60,20 +60,20 @@ def on_cluster(engine: str) -> Iterator[None]:
 
 
 def version() -> str:
-    """The version of this package, asked of a worker."""
+    """The version of this package; workers are asked for theirs."""
     from keydyn import __version__
 
     return __version__
 
 
 def _check_workers(client: Any, engine: str) -> None:
-    """Every worker has this version of the package."""
+    """An `EngineError` unless there are workers and all have this version of the package."""
     try:
         client.wait_for_workers(1, timeout=PATIENCE)
     except TimeoutError:
         raise EngineError(f"{engine}: the scheduler has no workers") from None
-    found = client.run(version, on_error="return")
-    for worker, answer in found.items():
+    answers = client.run(version, on_error="return")
+    for worker, answer in answers.items():
         if answer != version():
             raise EngineError(
                 f"{engine}: worker {worker} must have keydyn {version()} installed, but answers {answer!r}"
@@ -81,13 +81,14 @@ def _check_workers(client: Any, engine: str) -> None:
 
 
 def _backend() -> type[Any]:
+    """The class of the backend; it is made here because joblib's module needs Dask."""
     from joblib._dask import DaskDistributedBackend
 
     class ClusterBackend(DaskDistributedBackend):  # type: ignore[misc]
-        """joblib's own, with two differences.
+        """joblib's backend for Dask, with two differences.
 
-        joblib is told of answers only, and would wait for ever for a task that fails without one. And what
-        needs one worker joblib runs at home; here it goes to the cluster's only worker.
+        joblib is notified of results only, and would wait for ever for a task that fails without one. And
+        with a single worker joblib would run everything on this machine; here it goes to that worker.
         """
 
         def effective_n_jobs(self, n_jobs: int) -> int:
@@ -96,11 +97,11 @@ def _backend() -> type[Any]:
         def submit(self, func: Any, callback: Callable[[Any], None] | None = None) -> Any:
             future = super().submit(func, callback)
 
-            def tell_failure(done: Future[Any]) -> None:
+            def report_failure(done: Future[Any]) -> None:
                 if callback is not None and done.exception() is not None:
                     callback(done)
 
-            future.add_done_callback(tell_failure)
+            future.add_done_callback(report_failure)
             return future
 
         def retrieve_result_callback(self, out: Any) -> Any:

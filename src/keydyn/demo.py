@@ -33,8 +33,8 @@ PASSIVE = "bold white on dark_orange3"
 
 
 def run(out: Path, n_users: int, seed: int) -> None:
-    """Do it all and write recordings, tables, figures and a model to `out`."""
-    began = time.perf_counter()
+    """Run the demonstration and write recordings, tables, figures and a model to `out`."""
+    started = time.perf_counter()
     out.mkdir(parents=True, exist_ok=True)
     console = Console()
     keystrokes = make_typists(
@@ -53,26 +53,26 @@ def run(out: Path, n_users: int, seed: int) -> None:
 
     unknown = int(np.random.default_rng(seed).integers(len(queries)))
     console.print(_ranking(scores, unknown))
-    found = recognition(scores)
+    rates = recognition(scores)
     console.print(
-        f"Of all {len(queries)} unknown samples {found['acc'].mean():.0%} are identified; "
-        f"verification has an equal error rate of {found['eer'].mean():.1%} (mean over users)."
+        f"Of all {len(queries)} unknown samples {rates['acc'].mean():.0%} are identified; "
+        f"verification has an equal error rate of {rates['eer'].mean():.1%} (mean over users)."
     )
     console.print(_watch(population, queries, unknown, out))
 
     user, session = queries.index[unknown]
-    own = keystrokes[keystrokes["user"] == user]
-    _show_states(own[own["session"] < TRAINING], own[own["session"] == session], console, out)
-    found.to_csv(out / "recognition.csv")
+    typed = keystrokes[keystrokes["user"] == user]
+    _show_states(typed[typed["session"] < TRAINING], typed[typed["session"] == session], console, out)
+    rates.to_csv(out / "recognition.csv")
     _model(population, user).save(out / "typist.keydyn")
     recorded = keystrokes.drop(columns="state")
     known = recorded["session"] < TRAINING
     save_recordings(recorded[known], out / "typing.csv")
     save_recordings(recorded[~known], out / "unknown.csv")
     names = ", ".join(sorted(path.name for path in out.iterdir() if path.is_file()))
-    console.print(f"\nIn [bold]{escape(str(out))}[/bold]: {names}; {time.perf_counter() - began:.1f} s.")
+    console.print(f"\nIn [bold]{escape(str(out))}[/bold]: {names}; {time.perf_counter() - started:.1f} s.")
     command = escape(f"keydyn fit {out / 'typing.csv'} --out {out / 'models'}")
-    console.print(f"Go on with [bold]{command}[/bold]")
+    console.print(f"Continue with [bold]{command}[/bold]")
 
 
 def _ranking(scores: Scores, unknown: int) -> Table:
@@ -95,34 +95,34 @@ def _ranking(scores: Scores, unknown: int) -> Table:
 
 
 def _watch(population: Population, queries: Samples, unknown: int, out: Path) -> str:
-    """At which key would somebody else have been found out in this session?"""
+    """At which key somebody else would have been found out in this session, in a sentence."""
     session = queries[[unknown]]
     penalty = rank_penalty(population.score_events(session), session.sequences.offsets)
-    own = population.users == session.users[0]
-    genuine, others = penalty[:, own][:, 0], penalty[:, ~own]
+    is_owner = population.users == session.users[0]
+    genuine, others = penalty[:, is_owner][:, 0], penalty[:, ~is_owner]
     threshold = float(genuine.max())
     draw_penalty(genuine, others, threshold, out / "watching.png")
     rejected = np.array([first_above(others[:, i], threshold) for i in range(others.shape[1])])
-    found = rejected < len(genuine)
-    when = f", after {np.mean(rejected[found] + 1):.0f} keys on average" if found.any() else ""
+    noticed = rejected < len(genuine)
+    when = f", after {np.mean(rejected[noticed] + 1):.0f} keys on average" if noticed.any() else ""
     return (
-        f"Watched key by key, {np.count_nonzero(found)} of {len(found)} impostors in this session are found "
-        f"out{when}, with the lowest threshold ({threshold:g}) that never rejects its genuine user."
+        f"Watched key by key, {np.count_nonzero(noticed)} of {len(noticed)} impostors in this session are "
+        f"found out{when}, with the lowest threshold ({threshold:g}) that never rejects its genuine user."
     )
 
 
 def _show_states(training: pd.DataFrame, sample: pd.DataFrame, console: Console, out: Path) -> None:
     """The hidden states of a sample, coloured in the text and drawn.
 
-    Groups of keys instead of keys, and intervals alone: most keys are too rare to show two states. In trials
-    with eight typists the recognition model, with a type for each key, found fewer states than a guess of
-    "active" throughout.
+    Event types are groups of keys, and intervals are the only feature: most keys are too rare to show two
+    states. In trials with eight typists the recognition model, with a type for each key, got fewer states
+    right than calling every key active.
     """
-    known, shown = (
+    known, sequences = (
         sequences_of(frame.reset_index(drop=True), ["tau"], "group") for frame in (training, sample)
     )
     model = POHMM(tol=1e-3).fit(known)
-    states = model.predict(shown)
+    states = model.predict(sequences)
     text = Text("\nIts hidden states, key by key (active, ")
     text.append("PASSIVE", style=PASSIVE)
     text.append("):\n")
@@ -136,7 +136,8 @@ def _show_states(training: pd.DataFrame, sample: pd.DataFrame, console: Console,
         f"{np.mean(states == simulated):.0%} of the states are those that were simulated; to call every key "
         f"active would be right for {np.mean(simulated == 0):.0%}."
     )
-    draw_hidden_states(model, shown.X[:SHOWN, 0], states[:SHOWN], keys[:SHOWN], 0, out / "hidden_states.png")
+    intervals = sequences.X[:SHOWN, 0]
+    draw_hidden_states(model, intervals, states[:SHOWN], keys[:SHOWN], 0, out / "hidden_states.png")
 
 
 def _model(population: Population, user: object) -> POHMM:

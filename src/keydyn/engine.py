@@ -1,6 +1,6 @@
-"""Where long work runs: on this machine's cores, or on a Dask cluster that is there already.
+"""Where long work runs: on this machine's cores, or on a Dask cluster that is already running.
 
-One function for population fits, studies and surrogates. What it returns does not depend on where it ran.
+Population fits, studies and surrogates all use it. Results do not depend on where the work ran.
 """
 
 from __future__ import annotations
@@ -22,12 +22,17 @@ _ENGINE: ContextVar[str | None] = ContextVar("engine", default=None)
 
 @contextmanager
 def using(engine: str | None) -> Iterator[None]:
-    """All work inside runs on this engine unless it names another; None is this machine."""
+    """All work inside the block runs on this engine, unless a call names another; None is this machine."""
     before = _ENGINE.set(engine or None)
     try:
         yield
     finally:
         _ENGINE.reset(before)
+
+
+def counting_on(progress: Progress | None, before: int) -> Progress | None:
+    """Progress of work that comes after other work: what was done before is added."""
+    return None if progress is None else lambda done: progress(before + done)
 
 
 def mapped(
@@ -43,12 +48,12 @@ def mapped(
     """`function` of each task, in the order of the tasks.
 
     `n_jobs` workers of this machine run at once (None for one, −1 for all cores): threads, which suit
-    compiled loops, or with `threads=False` processes. `engine="dask://HOST:PORT"` sends the tasks to a Dask
-    cluster instead, to all its workers, and runs those of a worker that dies again on another; function,
-    tasks and results must then be picklable, and a task must give the same result when it is run twice.
+    compiled loops, or processes with `threads=False`. `engine="dask://HOST:PORT"` sends the tasks to all
+    workers of a Dask cluster instead. If a worker dies, its tasks run again on another, so a task must give
+    the same result when it is run twice. Function, tasks and results must be picklable then.
 
-    `progress` is called with the number of tasks done. An error names its task: its number, or its entry in
-    `names`, nothing where that is empty.
+    `progress` is called with the number of tasks done. An error names its task by its number or by its entry
+    in `names`; where that entry is empty, the error is left as it is.
     """
     results: list[Result] = []
     for result in each(function, tasks, n_jobs=n_jobs, engine=engine, threads=threads, names=names):
@@ -67,36 +72,38 @@ def each(
     threads: bool = True,
     names: Sequence[object] | None = None,
 ) -> Iterator[Result]:
-    """The same one by one, each as soon as it and all before it are done."""
-    work = list(tasks)
-    called = [f"task {number}" for number in range(len(work))] if names is None else [str(n) for n in names]
-    if len(called) != len(work):
-        raise ValueError(f"names has {len(called)} entries for {len(work)} tasks")
-    if not work:
+    """The results of `mapped` one by one, each as soon as it and all before it are done."""
+    tasks = list(tasks)
+    labels = [f"task {number}" for number in range(len(tasks))] if names is None else [*map(str, names)]
+    if len(labels) != len(tasks):
+        raise ValueError(f"names has {len(labels)} entries for {len(tasks)} tasks")
+    if not tasks:
         return
-    with _where(engine or _ENGINE.get(), n_jobs, threads) as parallel:
-        # One tuple an item: joblib would keep a large argument on one worker of a cluster only, and it
-        # would be lost with that worker. Tuples travel with the task.
+    with _workers(engine or _ENGINE.get(), n_jobs, threads) as parallel:
+        # All in one tuple: joblib would keep a large argument on a single worker of a cluster, and it would
+        # be lost with that worker. A tuple travels with its task.
         yield from parallel(
-            delayed(_run)((function, task, name)) for task, name in zip(work, called, strict=True)
+            delayed(_run)((function, task, label)) for task, label in zip(tasks, labels, strict=True)
         )
 
 
 def _run(item: tuple[Callable[[Any], Any], Any, str]) -> Any:
-    function, task, name = item
+    """The task's result; an error is labelled with the task it comes from."""
+    function, task, label = item
     try:
         return function(task)
     except ValueError as error:
-        if not name:
+        if not label:
             raise
-        raise ValueError(f"{name}: {error}") from error
+        raise ValueError(f"{label}: {error}") from error
     except Exception as error:
-        error.add_note(name)
+        error.add_note(label)
         raise
 
 
 @contextmanager
-def _where(engine: str | None, n_jobs: int | None, threads: bool) -> Iterator[Any]:
+def _workers(engine: str | None, n_jobs: int | None, threads: bool) -> Iterator[Any]:
+    """joblib's `Parallel` over this machine's cores or over the cluster."""
     if engine is None:
         yield Parallel(n_jobs=n_jobs, prefer="threads" if threads else "processes", return_as="generator")
         return

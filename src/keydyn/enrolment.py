@@ -19,7 +19,7 @@ from keydyn import __version__
 from keydyn.arrays import Floats
 from keydyn.atomic import write_text
 from keydyn.detectors import Markov, fit_population, make_detector
-from keydyn.engine import Progress
+from keydyn.engine import Progress, counting_on
 from keydyn.evaluation.penalty import rank_penalty
 from keydyn.evaluation.rates import error_rates
 from keydyn.evaluation.scores import min_max
@@ -27,6 +27,7 @@ from keydyn.keystrokes.samples import Samples
 from keydyn.keystrokes.schema import SAMPLE, sample_starts
 from keydyn.model import POHMM, load
 from keydyn.model.data.vocabulary import Types
+from keydyn.model.fit.many import score_many
 
 MANIFEST = "models.json"
 FORMAT, VERSION = "keydyn-models", 1
@@ -40,9 +41,9 @@ class Enrolled:
     Attributes
     ----------
     detector : the detector's name; sensors : columns used beside the timings
-    users : (U,); models : one each; n_samples : (U,) samples each was fitted to
-    thresholds : (U,) least scaled score at which a claim is believed; NaN where it could not be estimated
-    penalties : (U,) largest rank penalty of a genuine sample; NaN likewise
+    users : (U,); models : one per user; n_samples : (U,) how many samples each was fitted to
+    thresholds : (U,) the least scaled score at which a claim is believed; NaN where it could not be estimated
+    penalties : (U,) the largest rank penalty of a genuine sample; NaN where it could not be estimated
     """
 
     detector: str
@@ -54,7 +55,7 @@ class Enrolled:
     penalties: Floats
 
     def number(self, user: str) -> int:
-        """The place of a user; a `ValueError` that names some who are enrolled."""
+        """The place of a user; for a user who is not enrolled a `ValueError` that names some who are."""
         names = [str(name) for name in self.users]
         if user not in names:
             some = ", ".join(names[:8]) + (" …" if len(names) > 8 else "")
@@ -62,12 +63,12 @@ class Enrolled:
         return names.index(user)
 
     def samples(self, keystrokes: pd.DataFrame) -> Samples:
-        """Samples as the models take them; vectors are not needed."""
+        """The samples in the form that the models need, without vectors."""
         return _sequence_samples(keystrokes, self.sensors)
 
     def scores(self, samples: Samples) -> Floats:
         """Log-likelihood of every sample under every model, (n, U)."""
-        return np.stack([model.score_sequences(samples.sequences) for model in self.models], axis=1)
+        return np.ascontiguousarray(score_many(self.models, samples.sequences).T)
 
     def event_penalties(self, samples: Samples) -> Floats:
         """Rank penalty of every model at every event, (N, U)."""
@@ -75,10 +76,10 @@ class Enrolled:
         return rank_penalty(scores, samples.sequences.offsets)
 
     def save(self, folder: str | Path) -> None:
-        """Write the models and, last, the manifest that lists them; models of an earlier enrolment go."""
+        """Write the models and then the manifest that lists them; an earlier enrolment is removed."""
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        # An earlier manifest must not stand over models of other people while these are written.
+        # An earlier manifest must not list other people's models while these are written.
         (folder / MANIFEST).unlink(missing_ok=True)
         entries = []
         for u, model in enumerate(self.models):
@@ -102,8 +103,9 @@ class Enrolled:
             "users": entries,
         }
         write_text(folder / MANIFEST, json.dumps(manifest, indent=1))
-        for left in set(folder.glob("user-*.keydyn")) - {folder / str(entry["file"]) for entry in entries}:
-            left.unlink()
+        written = {folder / str(entry["file"]) for entry in entries}
+        for earlier in set(folder.glob("user-*.keydyn")) - written:
+            earlier.unlink()
 
 
 def load_enrolled(folder: str | Path) -> Enrolled:
@@ -145,9 +147,9 @@ def enrol(
 ) -> Enrolled:
     """Fit a model to each user's samples and find the thresholds.
 
-    `detector` is hmm, pohmm or pohmm-recommended: their templates can be stored, and scored and watched from
-    keys and times alone. `progress` is called with
-    the number of models fitted so far, of U·(folds + 1).
+    `detector` is hmm, pohmm or pohmm-recommended: their templates can be stored, and need only keys and times
+    to score samples and to watch sessions. `progress` is called with the number of models fitted so far, of
+    U·(folds + 1).
     """
     pattern = make_detector(detector)
     if not isinstance(pattern, Markov):
@@ -160,10 +162,10 @@ def enrol(
         raise ValueError(
             f"user {names[few[0]]} has {counts[few[0]]} samples, fewer than the {min_samples} that are needed"
         )
-    counter = _Counter(progress)
-    population = fit_population(pattern, samples, n_jobs, counter)
-    models = [detector.model_ for detector in population.detectors if isinstance(detector, Markov)]
-    thresholds, penalties = _thresholds(pattern, samples, population.users, n_jobs, counter)
+    population = fit_population(pattern, samples, n_jobs, progress)
+    models = [template.model_ for template in population.detectors if isinstance(template, Markov)]
+    later = counting_on(progress, len(models))
+    thresholds, penalties = _thresholds(pattern, samples, population.users, n_jobs, later)
     return Enrolled(detector, sensors, population.users, models, counts, thresholds, penalties)
 
 
@@ -173,59 +175,45 @@ def n_fits(keystrokes: pd.DataFrame) -> int:
     return users.nunique() * (_n_folds(users.to_numpy()) + 1)
 
 
-class _Counter:
-    """Adds up the progress of several populations."""
-
-    def __init__(self, progress: Progress | None) -> None:
-        self.progress, self.before, self.now = progress, 0, 0
-
-    def __call__(self, done: int) -> None:
-        if done <= self.now:
-            self.before += self.now
-        self.now = done
-        if self.progress is not None:
-            self.progress(self.before + done)
-
-
 def _n_folds(users: Types) -> int:
-    """As many as the scarcest user has samples, five at most; none where nothing could be held out."""
+    """As many as the user with the fewest samples has, five at most; 0 where nothing can be held out."""
     counts = np.bincount(pd.factorize(users)[0])
     return min(FOLDS, int(counts.min())) if len(counts) > 1 and counts.min() > 1 else 0
 
 
 def _thresholds(
-    pattern: Markov, samples: Samples, users: Types, n_jobs: int | None, progress: Progress
+    pattern: Markov, samples: Samples, users: Types, n_jobs: int | None, progress: Progress | None
 ) -> tuple[Floats, Floats]:
-    """Each user's threshold and largest genuine penalty, from models that had not seen the sample."""
+    """Each user's threshold and largest genuine penalty, from models that were fitted without the sample."""
     n_folds = _n_folds(samples.users)
     if n_folds == 0:
         return np.full(len(users), np.nan), np.full(len(users), np.nan)
-    number = samples.numbers
+    fold_of = samples.numbers % n_folds
+    owners = pd.Index(users).get_indexer(pd.Index(samples.users))
     scaled = np.empty((len(samples), len(users)))
     penalties = np.zeros(len(users))
     for fold in range(n_folds):
-        held_out = samples[number % n_folds == fold]
-        population = fit_population(pattern, samples[number % n_folds != fold], n_jobs, progress).of(users)
-        scaled[number % n_folds == fold] = min_max(population.score(held_out, n_jobs))
-        penalty = rank_penalty(population.score_events(held_out, n_jobs), held_out.sequences.offsets)
-        owner = np.repeat(held_out.users, held_out.sequences.lengths)
-        for u, user in enumerate(users):
-            penalties[u] = max(penalties[u], penalty[owner == user, u].max())
-    thresholds = [
-        _crossing(scaled[samples.users == user, u], scaled[samples.users != user, u])
-        for u, user in enumerate(users)
-    ]
+        held_out, known = samples[fold_of == fold], samples[fold_of != fold]
+        n_before = fold * len(users)
+        population = fit_population(pattern, known, n_jobs, counting_on(progress, n_before)).of(users)
+        events, offsets = population.score_events(held_out, n_jobs), held_out.sequences.offsets
+        # The log-likelihood of a sample is the sum of its events'.
+        scaled[fold_of == fold] = min_max(np.add.reduceat(events, offsets[:-1], axis=0))
+        event_owners = np.repeat(owners[fold_of == fold], held_out.sequences.lengths)
+        genuine = rank_penalty(events, offsets)[np.arange(len(events)), event_owners]
+        np.maximum.at(penalties, event_owners, genuine)
+    thresholds = [_crossing(scaled[owners == u, u], scaled[owners != u, u]) for u in range(len(users))]
     return np.array(thresholds), penalties
 
 
 def _crossing(genuine: Floats, impostor: Floats) -> float:
-    """A threshold at which false acceptance and false rejection are as near to each other as can be.
+    """A threshold at which false acceptance and false rejection are as close to each other as possible.
 
-    It lies halfway to the next score below, so that a sample must not match the last digit of another.
+    It lies halfway to the next score below, so that a sample need not match another to the last digit.
     """
     accepted, rejected = error_rates(genuine, impostor)
     levels = np.unique(np.concatenate([genuine, impostor]))[::-1]
-    # The first point of the rates accepts nobody and is no level.
+    # The first point of the rates accepts nobody; there is no score for it.
     nearest = int(np.argmin(np.abs(accepted - rejected)[1:]))
     return float(levels[nearest : nearest + 2].mean())
 

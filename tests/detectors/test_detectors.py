@@ -29,13 +29,13 @@ DISTANCES = {
 }
 
 
-def typed(seed=0, users=("ann", "bob", "eve"), n_samples=30, n_keys=4):
-    """Simple typists of a fixed text, each with a tempo of their own."""
+def typed(seed=0, users=("ann", "bob", "eve"), n_samples=30, n_keys=4, step=0.4):
+    """Simple typists of a fixed text, each slower than the one before by `step` on a log scale."""
     rng = np.random.default_rng(seed)
     rows = []
     for u, user in enumerate(users):
         for session in range(n_samples):
-            press = np.cumsum(rng.lognormal(5 + 0.4 * u, 0.2, n_keys)).round(3)
+            press = np.cumsum(rng.lognormal(5 + step * u, 0.2, n_keys)).round(3)
             hold = rng.lognormal(4.4, 0.2, n_keys).round(3)
             rows += [(user, session, f"k{k}", press[k], press[k] + hold[k]) for k in range(n_keys)]
     columns = ["user", "session", "keyname", "timepress", "timerelease"]

@@ -45,14 +45,14 @@ def test_maximum_rejection_times_by_definition():
         part = penalty[queries.offsets[s] : queries.offsets[s + 1]]
         threshold = part[:, owner].max()
         expected.append(np.mean([first_above(part[:, u], threshold) for u in range(4) if u != owner]))
-    found = continuous(queries)
-    np.testing.assert_allclose(found.per_sample["rejection_time"], expected)
-    assert found.rejection.mean == pytest.approx(np.mean(expected))
-    assert found.rejection.std == pytest.approx(np.std(expected, ddof=1))
-    assert found.rejection.low < found.rejection.mean < found.rejection.high
+    result = continuous(queries)
+    np.testing.assert_allclose(result.per_sample["rejection_time"], expected)
+    assert result.rejection.mean == pytest.approx(np.mean(expected))
+    assert result.rejection.std == pytest.approx(np.std(expected, ddof=1))
+    assert result.rejection.low < result.rejection.mean < result.rejection.high
     # By construction the owner is never locked out.
-    assert found.anga is found.locked_out is found.locked_samples is None
-    assert found.per_user["genuine_lockouts"].sum() == 0
+    assert result.anga is result.locked_out is result.locked_samples is None
+    assert result.per_user["genuine_lockouts"].sum() == 0
 
 
 @pytest.mark.parametrize("kind", [PUBLISHED, TRANSFERABLE, SHARED])
@@ -83,19 +83,19 @@ def test_lockouts_by_running_every_session(kind, watching):
                     counts[s, u] += 1
                     begin, level = n + 1, HIGHEST
     np.testing.assert_array_equal(watching.lockouts(queries, limits), counts)
-    found = continuous(queries, watching, kind)
+    result = continuous(queries, watching, kind)
     own = queries.own
-    assert found.ania.lockouts == counts[~own].sum() > 0
-    assert found.ania.actions == 3 * queries.lengths.sum()
-    assert found.unnoticed.value == pytest.approx(
+    assert result.ania.lockouts == counts[~own].sum() > 0
+    assert result.ania.actions == 3 * queries.lengths.sum()
+    assert result.unnoticed.value == pytest.approx(
         np.mean([(counts[~own[:, u], u] == 0).mean() for u in range(4)])
     )
     if kind != PUBLISHED:
-        assert found.anga.lockouts == counts[own].sum()
-        assert found.anga.actions == queries.lengths.sum()
+        assert result.anga.lockouts == counts[own].sum()
+        assert result.anga.actions == queries.lengths.sum()
         per_user = np.array([(counts[own[:, u], u] > 0).mean() for u in range(4)])
-        assert found.locked_samples.value == pytest.approx(per_user.mean())
-        assert found.locked_out.value == pytest.approx((per_user > 0).mean())
+        assert result.locked_samples.value == pytest.approx(per_user.mean())
+        assert result.locked_out.value == pytest.approx((per_user > 0).mean())
 
 
 def test_thresholds_leave_out_what_a_system_cannot_know():
@@ -119,8 +119,8 @@ def test_thresholds_leave_out_what_a_system_cannot_know():
 
 def test_one_of_n_samples_is_above_the_others():
     """So with transferable thresholds one sample in three is locked, unless its level is tied."""
-    found = continuous(made_up(12, 3, seed=4)[0], thresholds=TRANSFERABLE)
-    assert found.locked_samples.value == pytest.approx(1 / 3)
+    result = continuous(made_up(12, 3, seed=4)[0], thresholds=TRANSFERABLE)
+    assert result.locked_samples.value == pytest.approx(1 / 3)
 
 
 def test_users_who_are_not_enrolled_take_no_part():
@@ -151,12 +151,12 @@ def test_only_trials_count():
         queries.owners, queries.sessions, 0, queries.users, queries.offsets, scores, trials
     )
     np.testing.assert_array_equal(some.ranks, queries.ranks)
-    found = continuous(some, thresholds=SHARED)
+    result = continuous(some, thresholds=SHARED)
     events = queries.lengths
-    assert found.anga is not None
-    assert found.anga.actions == events[~first].sum()
-    assert found.ania.actions == 3 * events[first].sum()
-    assert found.left_out == 4
+    assert result.anga is not None
+    assert result.anga.actions == events[~first].sum()
+    assert result.ania.actions == 3 * events[first].sum()
+    assert result.left_out == 4
     # the only genuine level of user u is that of the second sample
     peaks = np.maximum.reduceat(RankPenalty().levels(some), some.offsets[:-1], axis=0)
     limits = transferable_thresholds(some, peaks)
@@ -184,10 +184,10 @@ def test_one_user_has_no_impostors():
 
 
 def test_one_sample_each_leaves_the_genuine_side_open():
-    found = continuous(made_up(3, 1)[0], thresholds=TRANSFERABLE)
-    assert found.locked_out.value is None
-    assert found.anga.value is None
-    assert found.ania.actions > 0
+    result = continuous(made_up(3, 1)[0], thresholds=TRANSFERABLE)
+    assert result.locked_out.value is None
+    assert result.anga.value is None
+    assert result.ania.actions > 0
 
 
 def test_all_scores_equal():
@@ -196,11 +196,11 @@ def test_all_scores_equal():
     equal = EventRanks.of_scores(
         queries.owners, queries.sessions, 0, queries.users, queries.offsets, np.zeros_like(scores)
     )
-    found = continuous(equal)
-    np.testing.assert_array_equal(found.per_sample["rejection_time"], queries.lengths)
-    assert found.ania.value is None
-    assert found.unnoticed.value == 1.0
-    assert found.ania.text() == f"> {3 * queries.lengths.sum() // 3:,}"
+    result = continuous(equal)
+    np.testing.assert_array_equal(result.per_sample["rejection_time"], queries.lengths)
+    assert result.ania.value is None
+    assert result.unnoticed.value == 1.0
+    assert result.ania.text() == f"> {3 * queries.lengths.sum() // 3:,}"
 
 
 def test_texts():

@@ -17,41 +17,41 @@ def typed(n_users=3, n_samples=4):
 
 def test_sound_samples_have_no_failures():
     samples = typed()
-    found = find_failures(samples, needed=4)
-    assert found.kept.all()
-    assert len(found.to_acquire) == len(found.to_enrol) == 0
-    assert found.fta.text() == "< 25.0 %"  # 3 of 12 samples
-    assert found.text() == "failure to acquire: 0 of 12 samples; failure to enrol: 0 of 3 users"
-    assert found.of_transactions(0.1, 0.2) == (0.1, 0.2)
+    failures = find_failures(samples, needed=4)
+    assert failures.kept.all()
+    assert len(failures.to_acquire) == len(failures.to_enrol) == 0
+    assert failures.fta.text() == "< 25.0 %"  # 3 of 12 samples
+    assert failures.text() == "failure to acquire: 0 of 12 samples; failure to enrol: 0 of 3 users"
+    assert failures.of_transactions(0.1, 0.2) == (0.1, 0.2)
 
 
 def test_too_few_samples_are_a_failure_to_enrol():
     frame = make_typists(3, 4, random_state=1)
     samples = Samples.of(frame[(frame["user"] != 1) | (frame["session"] < 1)])
-    found = find_failures(samples, needed=2)
-    assert found.to_enrol.to_dict("list") == {
+    failures = find_failures(samples, needed=2)
+    assert failures.to_enrol.to_dict("list") == {
         "user": [1],
         "samples": [1],
         "reason": ["1 of the 2 usable samples that are needed"],
     }
-    assert found.fte.value == pytest.approx(1 / 3)
-    np.testing.assert_array_equal(found.kept, samples.users != 1)
+    assert failures.fte.value == pytest.approx(1 / 3)
+    np.testing.assert_array_equal(failures.kept, samples.users != 1)
     # Nothing was wrong with the sample itself.
-    assert found.fta.value == 0.0
+    assert failures.fta.value == 0.0
 
 
 def test_a_vector_with_a_hole_fails_only_where_vectors_are_used():
     samples = typed()
     samples.table.iloc[5, 3] = np.nan
-    found = find_failures(samples)
+    failures = find_failures(samples)
     user, session = samples.index[5]
-    assert found.to_acquire.iloc[0].tolist() == [
+    assert failures.to_acquire.iloc[0].tolist() == [
         user,
         session,
         f"{samples.table.columns[3]} is missing or infinite",
     ]
-    assert found.fta.value == pytest.approx(1 / 12)
-    assert (~found.kept).sum() == 1
+    assert failures.fta.value == pytest.approx(1 / 12)
+    assert (~failures.kept).sum() == 1
     assert find_failures(samples, vectors=False).kept.all()
 
 
@@ -64,13 +64,13 @@ def test_short_samples_and_times_of_zero():
     frame.loc[row, "timerelease"] = frame.loc[row, "timepress"]
     index = pd.MultiIndex.from_frame(frame[["user", "session"]].drop_duplicates())
     samples = Samples.of(frame, vectors=pd.DataFrame(index=index))
-    found = find_failures(samples, needed=3, min_keys=5)
-    assert found.to_acquire["reason"].tolist() == [
+    failures = find_failures(samples, needed=3, min_keys=5)
+    assert failures.to_acquire["reason"].tolist() == [
         "1 of the 5 keys that are needed",
         "a time of 0 ms or less, which has no logarithm",
     ]
-    assert found.to_enrol["user"].tolist() == [0, 1]
-    assert not found.kept.any()
+    assert failures.to_enrol["user"].tolist() == [0, 1]
+    assert not failures.kept.any()
 
 
 def test_rates_with_failures_counted_as_rejections():
@@ -78,11 +78,11 @@ def test_rates_with_failures_counted_as_rejections():
     samples = typed(5, 2)
     table = samples.table
     table.iloc[0, 0] = np.nan
-    found = find_failures(samples, needed=2)
-    assert (found.fta.value, found.fte.value) == (pytest.approx(0.1), pytest.approx(0.2))
-    accepted, rejected = found.of_transactions(fmr=0.5, fnmr=0.5)
+    failures = find_failures(samples, needed=2)
+    assert (failures.fta.value, failures.fte.value) == (pytest.approx(0.1), pytest.approx(0.2))
+    accepted, rejected = failures.of_transactions(fmr=0.5, fnmr=0.5)
     assert (accepted, rejected) == (pytest.approx(0.45), pytest.approx(0.55))
-    accepted, rejected = found.generalised(fmr=0.5, fnmr=0.5)
+    accepted, rejected = failures.generalised(fmr=0.5, fnmr=0.5)
     assert (accepted, rejected) == (pytest.approx(0.36), pytest.approx(0.64))
 
 

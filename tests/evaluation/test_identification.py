@@ -32,17 +32,17 @@ def test_without_ties_it_is_top_k_accuracy():
     owners = rng.integers(0, 8, size=60)
     raw = rng.normal(size=(60, 8))
     raw[np.arange(60), owners] += 1.0
-    found = identification(of(raw, owners))
+    result = identification(of(raw, owners))
     for k in range(1, 8):
         theirs = top_k_accuracy_score(owners, raw, k=k, labels=np.arange(8))
-        assert found.overall[k - 1] == pytest.approx(theirs)
-    assert found.overall[-1] == found.cmc[-1] == 1.0
+        assert result.overall[k - 1] == pytest.approx(theirs)
+    assert result.overall[-1] == result.cmc[-1] == 1.0
     per_user = [(raw[owners == u].argmax(axis=1) == u).mean() for u in range(8)]
-    np.testing.assert_allclose(found.per_user["acc"], per_user)
-    assert found.accuracy.value == pytest.approx(np.mean(per_user))
-    assert found.rate(1) == found.cmc[0]
-    assert found.rate(99) == 1.0
-    assert found.to_frame()["rank"].tolist() == [*range(1, 9)]
+    np.testing.assert_allclose(result.per_user["acc"], per_user)
+    assert result.accuracy.value == pytest.approx(np.mean(per_user))
+    assert result.rate(1) == result.cmc[0]
+    assert result.rate(99) == 1.0
+    assert result.to_frame()["rank"].tolist() == [*range(1, 9)]
 
 
 @given(st.lists(st.integers(0, 2), min_size=4, max_size=4))
@@ -51,21 +51,21 @@ def test_ties_are_broken_in_every_way(row):
     orders = [
         order for order in permutations(range(4)) if all(row[order[n]] >= row[order[n + 1]] for n in range(3))
     ]
-    found = identification(of([row], [1]))
+    result = identification(of([row], [1]))
     for n in range(1, 5):
-        assert found.cmc[n - 1] == pytest.approx(np.mean([1 in order[:n] for order in orders]))
+        assert result.cmc[n - 1] == pytest.approx(np.mean([1 in order[:n] for order in orders]))
 
 
 def test_queries_of_people_without_a_template_are_counted():
     raw = [[3.0, 1.0, np.nan], [1.0, 3.0, np.nan], [5.0, 1.0, np.nan], [1.0, 5.0, np.nan]]
-    found = identification(of(raw, [0, 0, 2, 7]))
-    assert found.left_out == 2
-    assert found.users_left_out == (1, 2)
-    assert found.per_user["queries"].to_dict() == {0: 2}
-    assert found.accuracy.value == 0.5
+    result = identification(of(raw, [0, 0, 2, 7]))
+    assert result.left_out == 2
+    assert result.users_left_out == (1, 2)
+    assert result.per_user["queries"].to_dict() == {0: 2}
+    assert result.accuracy.value == 0.5
     # Only two templates are candidates, so the second rank is all of them.
-    np.testing.assert_allclose(found.cmc, [0.5, 1.0, 1.0])
-    assert found.accuracy.low is None
+    np.testing.assert_allclose(result.cmc, [0.5, 1.0, 1.0])
+    assert result.accuracy.low is None
 
 
 def test_a_sample_that_only_serves_as_an_impostors_is_not_identified():
@@ -75,8 +75,8 @@ def test_a_sample_that_only_serves_as_an_impostors_is_not_identified():
 
 def test_all_scores_equal_and_minus_infinity():
     np.testing.assert_allclose(identification(of(np.zeros((4, 4)), range(4))).cmc, [0.25, 0.5, 0.75, 1.0])
-    found = identification(of([[-np.inf, 0.0], [0.0, -np.inf]], [0, 0]))
-    np.testing.assert_allclose(found.cmc, [0.5, 1.0])
+    result = identification(of([[-np.inf, 0.0], [0.0, -np.inf]], [0, 0]))
+    np.testing.assert_allclose(result.cmc, [0.5, 1.0])
 
 
 def test_one_user_is_always_found_and_nobody_cannot_be():

@@ -23,7 +23,7 @@ from keydyn.evaluation.verification import verification
 from keydyn.keystrokes import Samples
 
 
-def chosen(frame, order):
+def in_order(frame, order):
     return pd.concat([frame[(frame["user"] == u) & (frame["session"] == s)] for u, s in order])
 
 
@@ -34,7 +34,7 @@ def test_the_order_of_users_changes_nothing():
     mixed = [(0, 0), (1, 0), (2, 0), (2, 1), (1, 1), (0, 1), (1, 2), (0, 2), (2, 2)]
     for detector in ("manhattan-scaled", "pohmm"):
         one, other = (
-            recognition(score_protocol(LeaveOneOut(), detector, Samples.of(chosen(frame, o))))
+            recognition(score_protocol(LeaveOneOut(), detector, Samples.of(in_order(frame, o))))
             for o in (straight, mixed)
         )
         pd.testing.assert_frame_equal(one, other)
@@ -54,7 +54,7 @@ def typists():
 
 
 def test_unequal_numbers_of_samples(typists):
-    """A user without a query in a fold is an impostor's target all the same; too few samples are told."""
+    """A user without a query in a fold is an impostor's target all the same; too few samples are reported."""
     frame = typists[typists["user"] < 3]
     scores = score_protocol(
         LeaveOneOut(), "manhattan", Samples.of(frame[(frame["user"] > 0) | (frame["session"] < 2)])
@@ -177,9 +177,9 @@ def test_templates_that_splits_share_are_fitted_once(typists):
     samples = Samples.of(typists)
     assert n_templates(OpenSet(LeaveOneOut(), groups=3), "hmm", samples) == 6 * 4
     assert n_templates(OpenSet(LeaveOneOut(), groups=3), "svm", samples) == 4 * 3 * 4
-    told = []
-    enrolments(OpenSet(Enrolment(2), groups=3), "manhattan-scaled", samples, progress=told.append)
-    assert told == list(range(1, 13))
+    seen = []
+    enrolments(OpenSet(Enrolment(2), groups=3), "manhattan-scaled", samples, progress=seen.append)
+    assert seen == list(range(1, 13))
 
 
 @pytest.mark.parametrize("detector", ["manhattan-scaled", "hmm"])
@@ -187,10 +187,10 @@ def test_templates_fitted_a_few_at_a_time_are_the_same(typists, detector, monkey
     samples, protocol = Samples.of(typists), OpenSet(LeaveOneOut(), groups=3)
     whole = score_protocol(protocol, detector, samples)
     monkeypatch.setattr("keydyn.evaluation.running.EVENTS_AT_A_TIME", 100)
-    told = []
-    few = score_protocol(protocol, detector, samples, progress=told.append)
+    seen = []
+    few = score_protocol(protocol, detector, samples, progress=seen.append)
     np.testing.assert_array_equal(few.raw, whole.raw)
-    assert told == list(range(1, n_templates(protocol, detector, samples) + 1))
+    assert seen == list(range(1, n_templates(protocol, detector, samples) + 1))
 
 
 def test_a_protocol_says_what_it_is():
@@ -202,11 +202,11 @@ def test_a_protocol_says_what_it_is():
         Enrolment(),
         OpenSet(),
     ):
-        told = protocol.describe()
-        assert told["split"]
-        assert told["impostors"]
-        assert told["normalisation"]
-        assert protocol.name == told["protocol"]
+        description = protocol.describe()
+        assert description["split"]
+        assert description["impostors"]
+        assert description["normalisation"]
+        assert protocol.name == description["protocol"]
     assert "queries included" in MonacoTappert().describe()["scales"]
     assert "open set" in OpenSet().describe()["impostors"]
 

@@ -34,21 +34,21 @@ def test_zeros_are_left_out_as_scipy_does():
 
 def test_nothing_differs():
     assert signed_rank_p(np.ones(5), np.ones(5)) == 1.0
-    found = compare_with_best(pd.DataFrame({"a": [0.5, 0.5], "b": [0.5, 0.5]}), higher_is_better=True)
-    assert found["bold"].all()
-    assert found["best"].tolist() == [True, False]
+    result = compare_with_best(pd.DataFrame({"a": [0.5, 0.5], "b": [0.5, 0.5]}), higher_is_better=True)
+    assert result["bold"].all()
+    assert result["best"].tolist() == [True, False]
 
 
 def test_one_user_shows_nothing():
-    found = compare_with_best(pd.DataFrame({"a": [0.9], "b": [0.1]}), higher_is_better=True)
-    assert found["p"].tolist() == [1.0, 1.0]
-    assert found["bold"].all()
+    result = compare_with_best(pd.DataFrame({"a": [0.9], "b": [0.1]}), higher_is_better=True)
+    assert result["p"].tolist() == [1.0, 1.0]
+    assert result["bold"].all()
 
 
 def test_one_detector_is_the_best():
-    found = compare_with_best(pd.DataFrame({"a": [0.1, 0.2]}), higher_is_better=False)
-    assert found.loc["a", ["best", "p", "bold"]].tolist() == [True, 1.0, True]
-    assert found.loc["a", "level"] == 0.05
+    result = compare_with_best(pd.DataFrame({"a": [0.1, 0.2]}), higher_is_better=False)
+    assert result.loc["a", ["best", "p", "bold"]].tolist() == [True, 1.0, True]
+    assert result.loc["a", "level"] == 0.05
 
 
 def test_what_cannot_be_compared():

@@ -39,20 +39,20 @@ def made_up(n_users=6, n_samples=10, apart=2.0, seed=0, **changes):
 @pytest.mark.parametrize("open_set", [False, True])
 def test_each_users_figures_are_the_plain_rates(open_set):
     scores = made_up()
-    found = verification(scores, open_set=open_set)
+    result = verification(scores, open_set=open_set)
     values = scores.open_set if open_set else scores.normalised
     for u in range(6):
         genuine, impostor = scores.trials_of(u, values)
-        row = found.per_user.loc[u]
+        row = result.per_user.loc[u]
         assert row["eer"] == equal_error_rate(genuine, impostor)
         assert row["zero_miss"] == zero_miss_rate(genuine, impostor)
         for name, target in FMR_TARGETS.items():
             assert row[name] == fnmr_at_fmr(genuine, impostor, target)
-    assert found.own["eer"].value == pytest.approx(found.per_user["eer"].mean())
-    assert found.own["eer"].std == pytest.approx(found.per_user["eer"].std())
+    assert result.own["eer"].value == pytest.approx(result.per_user["eer"].mean())
+    assert result.own["eer"].std == pytest.approx(result.per_user["eer"].std())
     own = scores.own
-    assert found.one["eer"].value == equal_error_rate(values[own], values[~own])
-    assert found.open_set == open_set
+    assert result.one["eer"].value == equal_error_rate(values[own], values[~own])
+    assert result.open_set == open_set
 
 
 def test_replicates_are_those_of_pooling_the_users_drawn():
@@ -60,9 +60,9 @@ def test_replicates_are_those_of_pooling_the_users_drawn():
     scores = made_up(5, 4)
     parts = [scores.trials_of(u) for u in range(5)]
     genuine, impostor = [np.sort(g) for g, _ in parts], [np.sort(i) for _, i in parts]
-    found = _replicated_figures(genuine, impostor, 50, 7)
+    result = _replicated_figures(genuine, impostor, 50, 7)
     drawn = np.random.default_rng(7).multinomial(5, [0.2] * 5, size=50)
-    for row, counts in zip(found, drawn, strict=True):
+    for row, counts in zip(result, drawn, strict=True):
         who = np.repeat(np.arange(5), counts)
         curve = ErrorCurve.of(
             np.concatenate([genuine[u] for u in who]), np.concatenate([impostor[u] for u in who])
@@ -75,9 +75,9 @@ def test_replicates_of_many_scores_are_near_those_of_pooling():
     scores = made_up(8, 150, seed=1, normalisation="none")
     parts = [scores.trials_of(u) for u in range(8)]
     genuine, impostor = [np.sort(g) for g, _ in parts], [np.sort(i) for _, i in parts]
-    found = _replicated_figures(genuine, impostor, 20, 3)
+    result = _replicated_figures(genuine, impostor, 20, 3)
     drawn = np.random.default_rng(3).multinomial(8, [1 / 8] * 8, size=20)
-    for row, counts in zip(found, drawn, strict=True):
+    for row, counts in zip(result, drawn, strict=True):
         who = np.repeat(np.arange(8), counts)
         curve = ErrorCurve.of(
             np.concatenate([genuine[u] for u in who]), np.concatenate([impostor[u] for u in who])
@@ -87,41 +87,41 @@ def test_replicates_of_many_scores_are_near_those_of_pooling():
 
 def test_rates_that_the_trials_cannot_support_are_no_numbers():
     """60 samples, 50 of them an impostor's for each user: enough for 10 %, not for 1 %."""
-    found = verification(made_up())
-    assert found.own["fnmr_at_fmr_10"].supported
-    assert found.one["fnmr_at_fmr_10"].supported
+    result = verification(made_up())
+    assert result.own["fnmr_at_fmr_10"].supported
+    assert result.one["fnmr_at_fmr_10"].supported
     for name in ("fnmr_at_fmr_1", "fnmr_at_fmr_0.1", "fnmr_at_fmr_0.01"):
-        assert found.own[name].value is None
-        assert found.own[name].trials == 50
+        assert result.own[name].value is None
+        assert result.own[name].trials == 50
         # Each sample was compared with 5 other templates and is one trial all the same.
-        assert found.one[name].text() == "not supported by 60 trials"
-    frame = found.to_frame()
+        assert result.one[name].text() == "not supported by 60 trials"
+    frame = result.to_frame()
     assert len(frame) == 2 * len(TITLES)
     assert set(frame["thresholds"]) == {OWN, ONE}
     assert frame["value"].isna().sum() == 6
 
 
 def test_no_error_at_all_is_below_three_in_n():
-    found = verification(made_up(apart=100.0))
-    assert found.own["eer"].text() == found.one["eer"].text() == "< 5.0 %"  # 3 of 60 samples
-    assert found.own["zero_rejection"].text() == "< 6.0 %"  # 3 of 50 impostors' samples
+    result = verification(made_up(apart=100.0))
+    assert result.own["eer"].text() == result.one["eer"].text() == "< 5.0 %"  # 3 of 60 samples
+    assert result.own["zero_rejection"].text() == "< 6.0 %"  # 3 of 50 impostors' samples
 
 
 def test_all_scores_equal():
-    found = verification(made_up(raw=np.zeros((60, 6))))
-    assert found.per_user["eer"].tolist() == [0.5] * 6
-    assert found.one["eer"].value == 0.5
-    assert found.own["zero_miss"].value == found.own["zero_rejection"].value == 1.0
-    np.testing.assert_allclose(mean_curve(found.curves).fnmr, 1.0 - mean_curve(found.curves).fmr)
+    result = verification(made_up(raw=np.zeros((60, 6))))
+    assert result.per_user["eer"].tolist() == [0.5] * 6
+    assert result.one["eer"].value == 0.5
+    assert result.own["zero_miss"].value == result.own["zero_rejection"].value == 1.0
+    np.testing.assert_allclose(mean_curve(result.curves).fnmr, 1.0 - mean_curve(result.curves).fmr)
 
 
 def test_minus_infinity_is_the_worst_score():
     raw = made_up(apart=100.0).raw.copy()
     raw[0, 0] = -np.inf
     for normalisation in ("none", "min-max"):
-        found = verification(made_up(raw=raw, normalisation=normalisation))
-        assert found.per_user.loc[0, "zero_miss"] == pytest.approx(0.1)
-        assert np.isfinite(found.per_user.to_numpy(dtype=float)).all()
+        result = verification(made_up(raw=raw, normalisation=normalisation))
+        assert result.per_user.loc[0, "zero_miss"] == pytest.approx(0.1)
+        assert np.isfinite(result.per_user.to_numpy(dtype=float)).all()
 
 
 def test_users_without_trials_are_named():
@@ -130,9 +130,9 @@ def test_users_without_trials_are_named():
     trials = scores.trials.copy()
     trials[scores.owners == 5, 5] = False
     trials[scores.owners != 0, 0] = False
-    found = verification(made_up(trials=trials))
-    assert found.left_out == (0, 5)
-    assert found.per_user.index.tolist() == [1, 2, 3, 4]
+    result = verification(made_up(trials=trials))
+    assert result.left_out == (0, 5)
+    assert result.per_user.index.tolist() == [1, 2, 3, 4]
 
 
 def test_one_user_cannot_be_verified_against_anybody():
@@ -143,19 +143,19 @@ def test_one_user_cannot_be_verified_against_anybody():
 def test_one_user_with_impostors_has_no_interval():
     trials = np.zeros((60, 6), dtype=bool)
     trials[:, 2] = True
-    found = verification(made_up(trials=trials))
-    assert found.own["eer"].low is None
-    assert found.one["eer"].high is None
-    assert found.own["eer"].value == found.one["eer"].value
+    result = verification(made_up(trials=trials))
+    assert result.own["eer"].low is None
+    assert result.one["eer"].high is None
+    assert result.own["eer"].value == result.one["eer"].value
 
 
 def test_one_genuine_trial():
     """The user's only sample scores above all impostors or not: no rate between."""
     trials = made_up().trials.copy()
     trials[1:10, 0] = False
-    found = verification(made_up(apart=100.0, trials=trials))
-    assert found.per_user.loc[0, ["genuine", "impostor"]].tolist() == [1, 50]
-    assert found.per_user.loc[0, "zero_miss"] == 0.0
+    result = verification(made_up(apart=100.0, trials=trials))
+    assert result.per_user.loc[0, ["genuine", "impostor"]].tolist() == [1, 50]
+    assert result.per_user.loc[0, "zero_miss"] == 0.0
 
 
 def test_the_same_seed_gives_the_same_figures():
@@ -165,8 +165,8 @@ def test_the_same_seed_gives_the_same_figures():
 
 
 def test_the_band_holds_the_mean_curve():
-    found = mean_curve(verification(made_up(20, 20)).curves)
-    assert (found.low <= found.fnmr + 1e-12).all()
-    assert (found.fnmr <= found.high + 1e-12).all()
-    assert (np.diff(found.fnmr) <= 1e-12).all()
-    assert found.fnmr[-1] == 0.0
+    result = mean_curve(verification(made_up(20, 20)).curves)
+    assert (result.low <= result.fnmr + 1e-12).all()
+    assert (result.fnmr <= result.high + 1e-12).all()
+    assert (np.diff(result.fnmr) <= 1e-12).all()
+    assert result.fnmr[-1] == 0.0

@@ -51,9 +51,13 @@ class File:
 
 @dataclass(frozen=True)
 class Entry:
-    """All that is known about a dataset without opening it."""
+    """All that is known of a dataset without opening it.
+
+    `paper_name` is what it is called in the paper's tables, and so in ours; `title` says what was typed.
+    """
 
     name: str
+    paper_name: str
     title: str
     category: Category
     description: str
@@ -75,6 +79,7 @@ CATALOGUE = {
     for entry in (
         Entry(
             name="password",
+            paper_name="Password",
             title="A password on a keyboard",
             category="fixed",
             description=(
@@ -100,6 +105,7 @@ CATALOGUE = {
         ),
         Entry(
             name="keypad",
+            paper_name="Keypad",
             title="A number on a numeric keypad",
             category="fixed",
             description="30 people typed 9141937761 and enter 20 times on a keyboard's numeric keypad.",
@@ -119,6 +125,7 @@ CATALOGUE = {
         ),
         Entry(
             name="mobile",
+            paper_name="Mobile",
             title="A number on a telephone's touch screen",
             category="fixed",
             description=(
@@ -152,6 +159,7 @@ CATALOGUE = {
         ),
         Entry(
             name="fable",
+            paper_name="Fable",
             title="Fables, copied",
             category="constrained",
             description="60 people copied four fables, 100 keystrokes of each.",
@@ -178,6 +186,7 @@ CATALOGUE = {
         ),
         Entry(
             name="essay",
+            paper_name="Essay",
             title="Answers to essay questions",
             category="free",
             description="55 people answered essay questions in their own words, six times 500 keystrokes.",

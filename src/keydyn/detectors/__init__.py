@@ -1,6 +1,6 @@
 """Detectors: everything that scores a sample against a user's template, behind one interface."""
 
-from keydyn.detectors.detector import Detector, detector_names, make_detector, register
+from keydyn.detectors.detector import Detector, detector_names, detector_title, make_detector, register
 from keydyn.detectors.distances import (
     Euclidean,
     FilteredManhattan,
@@ -41,6 +41,7 @@ __all__ = [
     "RelativeDetector",
     "ScaledManhattan",
     "detector_names",
+    "detector_title",
     "fit_population",
     "make_detector",
     "register",

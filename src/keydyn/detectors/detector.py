@@ -1,16 +1,19 @@
 """What a detector is, and the detectors by name.
 
-A detector learns one user's template from that user's samples and scores other samples against it, higher
-being more genuine. To add one, subclass `Detector`, give it a name, and either decorate it with `register` or
-publish it as an entry point of the group `keydyn.detectors`.
+A detector learns one user's template from that user's samples and scores other samples against it; a higher
+score is more genuine. To add one, subclass `Detector`, give it a name and a title, and either decorate it
+with `register` or publish it as an entry point of the group `keydyn.detectors`.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from contextlib import suppress
 from importlib.metadata import entry_points
 from typing import Any, ClassVar, Self
 
+import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from keydyn.arrays import Floats
@@ -24,8 +27,8 @@ class Detector(BaseEstimator, ABC):  # type: ignore[misc]
 
     Class attributes
     ----------------
-    name : what it is called on the command line and in tables
-    title : the same for people
+    name : what it is called on the command line and in files
+    title : what it is called in tables and figures
     scores_events : whether it can score every event of a sample
     """
 
@@ -34,7 +37,7 @@ class Detector(BaseEstimator, ABC):  # type: ignore[misc]
     scores_events: ClassVar[bool] = False
 
     def prepare(self, everyone: Samples) -> Self:
-        """A copy that knows what it needs of all users' samples, such as scales; nothing by default."""
+        """A copy that has learnt what it needs to know of all users, such as scales; nothing by default."""
         prepared: Self = clone(self)
         return prepared
 
@@ -49,15 +52,38 @@ class Detector(BaseEstimator, ABC):  # type: ignore[misc]
 
     @abstractmethod
     def score(self, samples: Samples) -> Floats:
-        """One score a sample; higher is more genuine."""
+        """One score per sample, (n,); higher is more genuine."""
 
     def score_events(self, samples: Samples) -> Floats:
-        """One score an event, in the order of `samples.sequences`."""
+        """One score per event, (N,), in the order of `samples.sequences`."""
         raise ValueError(f"{self.name} cannot score single events")
+
+    def fit_many(self, groups: Sequence[Samples]) -> list[Self]:
+        """A template for each group of samples, which are all of one user: a fresh copy, fitted.
+
+        They are fitted one by one here. A detector that is faster with many at once overrides this, and
+        `batch_size` with it; its templates must be those that `fit` gives, and its errors name the user.
+        """
+        templates = []
+        for samples in groups:
+            try:
+                templates.append(self.fresh().fit(samples))
+            except ValueError as error:
+                raise ValueError(f"user {samples.users[0]}: {error}") from error
+        return templates
+
+    def batch_size(self, groups: Sequence[Samples]) -> int:
+        """The least number of these groups that makes a call of `fit_many` fast; 1 if any number does."""
+        return 1
+
+    @classmethod
+    def score_many(cls, templates: Sequence[Self], samples: Samples) -> Floats:
+        """Every sample against every template, (n, U); the columns are what `score` gives, one by one."""
+        return np.stack([template.score(samples) for template in templates], axis=1)
 
     @property
     def limited(self) -> bool:
-        """Whether fitting stopped at a limit of iterations instead of by itself."""
+        """Whether fitting stopped at the limit of iterations before it converged."""
         return False
 
     def fresh(self) -> Self:
@@ -78,6 +104,21 @@ def register(kind: type[Detector]) -> type[Detector]:
     return kind
 
 
+def detector_title(name: str) -> str | None:
+    """The title of the detector of this name; None if no detector has it or if it has no title.
+
+    A detector that was not registered, but given as an object, has a title as well.
+    """
+    kind = _DETECTORS.get(name) or _unregistered(name)
+    if kind is None:
+        # A plug-in that cannot be loaded is reported where its detector is made; a table of results that
+        # took hours must not fail over it.
+        with suppress(ValueError):
+            _load_plugins()
+        kind = _DETECTORS.get(name)
+    return getattr(kind, "title", None)
+
+
 def detector_names() -> tuple[str, ...]:
     """Names of all detectors, those of installed plug-ins included."""
     _load_plugins()
@@ -85,7 +126,7 @@ def detector_names() -> tuple[str, ...]:
 
 
 def make_detector(name: str | Detector, **parameters: Any) -> Detector:
-    """A detector by its name, or itself."""
+    """A new detector of this name; a detector is returned as it is."""
     if isinstance(name, Detector):
         if parameters:
             raise ValueError("parameters are for a detector given by its name")
@@ -94,6 +135,17 @@ def make_detector(name: str | Detector, **parameters: Any) -> Detector:
     if name not in _DETECTORS:
         raise ValueError(f"there is no detector {name!r}; there are {', '.join(_DETECTORS)}")
     return _DETECTORS[name](**parameters)
+
+
+def _unregistered(name: str) -> type[Detector] | None:
+    """The class of this name that is nearest to `Detector`, registered or not."""
+    generation: list[type[Detector]] = Detector.__subclasses__()
+    while generation:
+        for kind in generation:
+            if getattr(kind, "name", None) == name:
+                return kind
+        generation = [child for kind in generation for child in kind.__subclasses__()]
+    return None
 
 
 def _load_plugins() -> None:

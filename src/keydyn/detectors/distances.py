@@ -12,7 +12,8 @@ from keydyn.arrays import Floats
 from keydyn.detectors.detector import Detector, register
 from keydyn.keystrokes.samples import Samples
 
-# Directions with less than this share of the largest variance have none: what is left of exact dependence.
+# A direction with less than this share of the largest variance has none: features there depend on each other
+# exactly, and the rest is rounding.
 RANK_TOLERANCE = 1e-10
 
 
@@ -41,9 +42,9 @@ class Manhattan(MeanTemplate):
 class ScaledManhattan(MeanTemplate):
     """City-block distance with each feature divided by its mean absolute deviation (around the mean).
 
-    The deviation is that of all samples of all users, as the paper has it (`scale="everyone"`, through
-    `prepare`), or that of the training samples, as Killourhy and Maxion have it (`scale="template"`). A
-    feature without deviation is left as it is.
+    The deviation is that of all samples of all users, as in the paper (`scale="everyone"`, learnt by
+    `prepare`), or that of the training samples, as in Killourhy and Maxion (`scale="template"`). A feature
+    without deviation is not scaled.
     """
 
     name: ClassVar[str] = "manhattan-scaled"
@@ -106,7 +107,7 @@ class Euclidean(MeanTemplate):
 
 @register
 class NormedEuclidean(Euclidean):
-    """The same divided by the lengths of both vectors."""
+    """Negative squared Euclidean distance divided by the lengths of both vectors."""
 
     name: ClassVar[str] = "euclidean-normed"
     title: ClassVar[str] = "Euclidean (normed)"
@@ -134,7 +135,7 @@ class Mahalanobis(MeanTemplate):
 
 @register
 class NormedMahalanobis(Mahalanobis):
-    """The same divided by the lengths of both vectors."""
+    """Negative squared Mahalanobis distance divided by the lengths of both vectors."""
 
     name: ClassVar[str] = "mahalanobis-normed"
     title: ClassVar[str] = "Mahalanobis (normed)"
@@ -218,8 +219,8 @@ def whitening(vectors: Floats) -> Floats:
     if len(vectors) < 2:
         raise ValueError("a covariance needs at least 2 samples of a user")
     values, directions = np.linalg.eigh(np.atleast_2d(np.cov(vectors, rowvar=False)))
-    some = values > RANK_TOLERANCE * values.max()
-    matrix: Floats = directions[:, some] / np.sqrt(values[some])
+    varied = values > RANK_TOLERANCE * values.max()
+    matrix: Floats = directions[:, varied] / np.sqrt(values[varied])
     return matrix
 
 
@@ -229,6 +230,6 @@ def _city_block(differences: Floats) -> Floats:
 
 
 def _lengths(vectors: Floats, centre: Floats) -> Floats:
-    """The product of both lengths; 1 where a vector has none."""
+    """The product of each vector's length and that of the centre; 1 where it would be 0."""
     lengths: Floats = np.linalg.norm(vectors, axis=1) * float(np.linalg.norm(centre))
     return np.where(lengths > 0, lengths, 1.0)

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from copy import copy
 from typing import ClassVar, Self
 
 from keydyn.arrays import Floats
 from keydyn.detectors.detector import Detector, register
 from keydyn.keystrokes.samples import Samples
-from keydyn.model import HMM, POHMM
+from keydyn.model import HMM, POHMM, fit_many
 from keydyn.model.families.family import Family
 from keydyn.model.families.student import LogStudent, Student
 from keydyn.model.fit.fitted import parameter_names
+from keydyn.model.fit.many import score_many
+
+# Fewer than MANY models of the same text are as fast one by one, and more than SIDE_BY_SIDE in one call gain
+# nothing more.
+MANY, SIDE_BY_SIDE = 128, 256
 
 
 class Markov(Detector):
-    """A model fitted to all samples of a user; `model` replaces the detector's own pattern."""
+    """A model fitted to all samples of a user; `model` replaces the detector's own pattern.
+
+    Many templates are fitted, and scored, in one call of the model's own functions for many models.
+    """
 
     scores_events: ClassVar[bool] = True
 
@@ -26,15 +36,52 @@ class Markov(Detector):
         raise NotImplementedError
 
     def families(self, samples: Samples) -> list[str | Family]:
-        """The family of each feature: as the samples have it, log-normal for times and normal for sensors."""
+        """The family of each feature, as the samples name it: log-normal for times, normal for sensors."""
         return list(samples.emission)
 
-    def fit(self, samples: Samples) -> Self:
+    def unfitted(self, samples: Samples) -> POHMM:
+        """The model with the families of these samples' features, not fitted yet."""
         pattern = self.pattern() if self.model is None else self.model
         parameters = {name: getattr(pattern, name) for name in parameter_names(type(pattern))}
-        parameters["emission"] = self.families(samples)
-        self.model_ = type(pattern)(**parameters).fit(samples.sequences)
+        # A tuple: what cannot be changed in place many models can share.
+        parameters["emission"] = tuple(self.families(samples))
+        return type(pattern)(**parameters)
+
+    def fit(self, samples: Samples) -> Self:
+        self.model_ = self.unfitted(samples).fit(samples.sequences)
         return self
+
+    def fit_many(self, groups: Sequence[Samples]) -> list[Self]:
+        same_features = len({samples.emission for samples in groups}) == 1
+        # A subclass may fit in a way of its own, which the model's function knows nothing of.
+        if not same_features or type(self).fit is not Markov.fit:
+            return super().fit_many(groups)
+        try:
+            # One thread: whoever calls this has handed out batches to threads or to a cluster already.
+            models = fit_many(self.unfitted(groups[0]), [samples.sequences for samples in groups], n_jobs=1)
+        except ValueError:
+            # One by one the error names the user.
+            return super().fit_many(groups)
+        fresh = self.fresh()
+        templates = []
+        for model in models:
+            template = copy(fresh)
+            template.model_ = model
+            templates.append(template)
+        return templates
+
+    def batch_size(self, groups: Sequence[Samples]) -> int:
+        """Models of the same text are fitted side by side; others gain nothing from being many."""
+        if len(groups) < MANY:
+            return 1
+        text = _text(groups[0])
+        return SIDE_BY_SIDE if all(_text(samples) == text for samples in groups) else 1
+
+    @classmethod
+    def score_many(cls, templates: Sequence[Self], samples: Samples) -> Floats:
+        if cls.score is not Markov.score:
+            return super().score_many(templates, samples)
+        return score_many([template.model_ for template in templates], samples.sequences, n_jobs=1).T
 
     @property
     def limited(self) -> bool:
@@ -71,10 +118,11 @@ class PublishedPOHMM(Markov):
 
 @register
 class RecommendedPOHMM(Markov):
-    """The POHMM with the library's own defaults and heavy tails: robust to outliers by a proper density.
+    """The POHMM with the library's defaults and heavy tails, a proper density that is robust to outliers.
 
-    Times have a log-Student-t, sensors a Student-t with `df` degrees of freedom; None takes the log-normal
-    and the normal. `spread_features` is the model's. `keydyn study recommended` chose the defaults.
+    Times have a log-Student-t and sensors a Student-t distribution with `df` degrees of freedom; None takes
+    the log-normal and the normal. `spread_features` is the model's. `keydyn study recommended` chose the
+    defaults.
     """
 
     name: ClassVar[str] = "pohmm-recommended"
@@ -96,3 +144,10 @@ class RecommendedPOHMM(Markov):
             return list(samples.emission)
         heavy: dict[str, Family] = {"lognormal": LogStudent(df=self.df), "normal": Student(df=self.df)}
         return [heavy[name] for name in samples.emission]
+
+
+def _text(samples: Samples) -> tuple[bytes, bytes, tuple[object, ...]]:
+    """The events of all samples in order: equal where the same text was typed equally often."""
+    sequences = samples.sequences
+    types: tuple[object, ...] = tuple(sequences.event_types.tolist())
+    return sequences.codes.tobytes(), sequences.offsets.tobytes(), types

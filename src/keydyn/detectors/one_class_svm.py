@@ -55,13 +55,13 @@ class OneClass(Detector):
 
 
 def _range(vectors: Floats) -> tuple[Floats, Floats]:
-    """Least value and width of each feature; width 1 where there is none."""
+    """Least value and range of each feature; the range is 1 where all values are equal."""
     lowest = vectors.min(axis=0)
     width = vectors.max(axis=0) - lowest
     return lowest, np.where(width > 0, width, 1.0)
 
 
 def _mean_and_deviation(vectors: Floats) -> tuple[Floats, Floats]:
-    """Mean and standard deviation of each feature; deviation 1 where there is none."""
+    """Mean and standard deviation of each feature; the deviation is 1 where all values are equal."""
     deviation = vectors.std(axis=0, ddof=1) if len(vectors) > 1 else np.zeros(vectors.shape[1])
     return vectors.mean(axis=0), np.where(deviation > 0, deviation, 1.0)

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import itertools
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
+from sklearn.exceptions import ConvergenceWarning
 
 from keydyn.arrays import Floats
 from keydyn.detectors.detector import Detector, make_detector
 from keydyn.engine import Progress, each
 from keydyn.keystrokes.samples import Samples
 from keydyn.model.data.vocabulary import Types
-from keydyn.model.fit.many import parts
+
+# The most templates in one task: its samples and its templates must fit into memory, and into a message.
+LARGEST_BATCH = 256
 
 
 @dataclass(frozen=True)
 class Population:
-    """Fitted detectors, one a user.
+    """Fitted detectors, one per user.
 
     Attributes
     ----------
@@ -33,24 +37,43 @@ class Population:
 
     def score(self, samples: Samples, n_jobs: int | None = None, progress: Progress | None = None) -> Floats:
         """Every sample against every template, (n, U); `progress` is called with the number of users done."""
-        return self._each(lambda detector: detector.score(samples), n_jobs, progress)
+        # What can be scored together is of one kind; a population of several is scored one by one.
+        kinds = {type(template) for template in self.detectors}
+        kind = kinds.pop() if len(kinds) == 1 else Detector
+        return self._scored(lambda templates: kind.score_many(templates, samples), n_jobs, progress)
 
     def score_events(
         self, samples: Samples, n_jobs: int | None = None, progress: Progress | None = None
     ) -> Floats:
         """Every event of every sample against every template, (N, U)."""
-        return self._each(lambda detector: detector.score_events(samples), n_jobs, progress)
 
-    def _each(
-        self, scores: Callable[[Detector], Floats], n_jobs: int | None, progress: Progress | None
+        def scored(templates: list[Detector]) -> Floats:
+            return np.stack([template.score_events(samples) for template in templates], axis=1)
+
+        return self._scored(scored, n_jobs, progress)
+
+    def _scored(
+        self, scored: Callable[[list[Detector]], Floats], n_jobs: int | None, progress: Progress | None
     ) -> Floats:
-        """The scores of every template, one a column."""
-        return np.stack(_done(scores, self.detectors, n_jobs, progress), axis=1)
+        """The scores of all templates, one column each; threads take some templates at a time."""
+        batches = _batches(len(self.detectors), n_jobs)
+        tasks = (delayed(scored)([self.detectors[u] for u in batch]) for batch in batches)
+        columns = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(tasks)
+        scores: Floats | None = None
+        for batch, some_columns in zip(batches, columns, strict=True):
+            if scores is None:
+                scores = np.empty((len(some_columns), len(self.detectors)))
+            scores[:, batch.start : batch.stop] = some_columns
+            if progress is not None:
+                progress(batch.stop)
+        if scores is None:
+            raise ValueError("there are no templates to score against")
+        return scores
 
     def of(self, users: Types) -> Population:
-        """The templates of these users in this order; a `ValueError` names one who has none.
+        """The templates of these users in this order; a `ValueError` names a user who has none.
 
-        Folds need it: with a sample left out, users may appear in another order.
+        In a fold, where a sample is left out, users may appear in another order than in all samples.
         """
         place = {user: u for u, user in enumerate(self.users.tolist())}
         absent = [user for user in users.tolist() if user not in place]
@@ -67,7 +90,7 @@ def fit_population(
 ) -> Population:
     """Fit a template to the samples of each user.
 
-    `prepare` was called before if the detector needs it, with the samples that the protocol allows.
+    A detector that needs `prepare` comes prepared, with the samples that the protocol allows.
     `progress` is called with the number of users done. An error names the user.
     """
     codes, users = pd.factorize(samples.users)
@@ -80,42 +103,48 @@ def fit_population(
 def fit_templates(
     pattern: Detector, groups: Sequence[Samples], n_jobs: int | None = None, progress: Progress | None = None
 ) -> list[Detector]:
-    """Fit a template to each group of samples, all of one user; `progress` is told the number done.
+    """Fit a template to each group of samples, all of one user; `progress` is called with the number done.
 
-    On a cluster where `keydyn.engine.using` names one.
+    On a cluster where `keydyn.engine.using` names one; a batch of groups is one task there. One warning
+    covers all templates that have not converged.
     """
-    tasks = [(pattern, [groups[k] for k in some]) for some in parts(len(groups), n_jobs)]
-    fitted: list[Detector] = []
-    for done in each(_fit_some, tasks, n_jobs=n_jobs, names=[""] * len(tasks)):
-        fitted.extend(done)
-        if progress is not None:
-            progress(len(fitted))
-    return fitted
+    batches = _batches(len(groups), n_jobs, pattern.batch_size(groups))
+    tasks = [(pattern, [groups[k] for k in batch]) for batch in batches]
+    templates: list[Detector] = []
+    with warnings.catch_warnings():
+        # A model knows its number among those of its batch at most; below the user is named.
+        warnings.filterwarnings("ignore", ".*not converged after max_iter", ConvergenceWarning)
+        # Errors name the user already.
+        for batch_templates in each(_fit_batch, tasks, n_jobs=n_jobs, names=[""] * len(tasks)):
+            templates.extend(batch_templates)
+            if progress is not None:
+                progress(len(templates))
+    limited = [k for k, template in enumerate(templates) if template.limited]
+    if limited:
+        warnings.warn(
+            f"{len(limited)} of {len(templates)} templates had not converged at the limit of iterations, the "
+            f"first of them that of user {groups[limited[0]].users[0]}: raise the model's max_iter or tol",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    return templates
 
 
-def _done(
-    work: Callable[[Any], Any], items: Sequence[Any], n_jobs: int | None, progress: Progress | None
-) -> list[Any]:
-    """What `work` makes of each item, in order; threads take some items at a time."""
-    results: list[Any] = []
-    tasks = (delayed(_some)(work, [items[k] for k in some]) for some in parts(len(items), n_jobs))
-    for done in Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(tasks):
-        results.extend(done)
-        if progress is not None:
-            progress(len(results))
-    return results
-
-
-def _some(work: Callable[[Any], Any], items: list[Any]) -> list[Any]:
-    return [work(item) for item in items]
-
-
-def _fit_some(task: tuple[Detector, list[Samples]]) -> list[Detector]:
+def _fit_batch(task: tuple[Detector, list[Samples]]) -> list[Detector]:
     pattern, groups = task
-    fitted = []
-    for samples in groups:
-        try:
-            fitted.append(pattern.fresh().fit(samples))
-        except ValueError as error:
-            raise ValueError(f"user {samples.users[0]}: {error}") from error
-    return fitted
+    return pattern.fit_many(groups)
+
+
+def _batches(n_items: int, n_jobs: int | None, batch_size: int = 1) -> list[range]:
+    """Runs of item numbers, as even as can be.
+
+    About eight for each worker, so that none waits long for another and progress is seen; fewer where batches
+    would be smaller than `batch_size`, but one for each worker at least.
+    """
+    if n_items == 0:
+        return []
+    n_workers = effective_n_jobs(n_jobs)
+    wanted = min(8 * n_workers, max(n_items // batch_size, n_workers))
+    n_batches = min(n_items, max(wanted, -(-n_items // LARGEST_BATCH)))
+    ends = [n_items * k // n_batches for k in range(n_batches + 1)]
+    return [range(first, end) for first, end in itertools.pairwise(ends)]

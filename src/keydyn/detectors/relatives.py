@@ -1,8 +1,8 @@
 """The POHMM's relatives as detectors, each with the closest equivalent of the published settings.
 
 Two states, log-normal times, the density floor, the start values and the stopping rule are those of
-`HMM.published()`. There is nothing to smooth towards, and so no smoothing. What each adds to the HMM it
-takes from the press-press interval before, or from the key.
+`HMM.published()`. There is no smoothing, because there are no marginals to smooth towards. What each model
+adds to the HMM comes from the preceding press-press interval, or from the key.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class RelativeDetector(Detector):
         raise NotImplementedError
 
     def given(self, samples: Samples) -> dict[str, Any]:
-        """What the model is told of samples besides their values."""
+        """What the model is given of samples besides their values."""
         return {}
 
     def fit(self, samples: Samples) -> Self:
@@ -59,7 +59,7 @@ class RelativeDetector(Detector):
 
 @register
 class ContextDetector(RelativeDetector):
-    """The context-HMM: thirds of the interval before choose emission and transition tables."""
+    """The context-HMM: thirds of the preceding interval select the emission and transition tables."""
 
     name: ClassVar[str] = "context-hmm"
     title: ClassVar[str] = "context-HMM"
@@ -70,7 +70,7 @@ class ContextDetector(RelativeDetector):
 
 @register
 class PartlyDetector(RelativeDetector):
-    """The partly-HMM, continuous: locations are lines in the value before, transitions logits."""
+    """The continuous partly-HMM: locations are linear in the preceding value, transitions are logits."""
 
     name: ClassVar[str] = "partly-hmm"
     title: ClassVar[str] = "partly-HMM"
@@ -83,8 +83,8 @@ class PartlyDetector(RelativeDetector):
 class PartiallyDetector(RelativeDetector):
     """The partially-HMM: the key is an uncertain label of active or passive typing.
 
-    It is taken as given at which events there is a label, so that models differ by what they say of values
-    and labels only.
+    Which events have a label is taken as given, so that models differ only in what they say about values and
+    labels.
     """
 
     name: ClassVar[str] = "partially-hmm"
@@ -100,8 +100,8 @@ class PartiallyDetector(RelativeDetector):
 
 def published_settings(kind: type[Relative]) -> dict[str, Any]:
     """The published settings that a relative shares with the POHMM."""
-    published, own = POHMM.published().get_params(deep=False), kind().get_params(deep=False)
-    return {name: value for name, value in published.items() if name in own and name != "emission"}
+    published, known = POHMM.published().get_params(deep=False), kind().get_params(deep=False)
+    return {name: value for name, value in published.items() if name in known and name != "emission"}
 
 
 def interval(samples: Samples) -> int:
@@ -113,8 +113,8 @@ def interval(samples: Samples) -> int:
 def key_labels(samples: Samples) -> Types:
     """Active for letters and digits, passive for other keys, None where the key is not known.
 
-    Event types that are groups of keys serve as well, and pairs of keys, of which the later counts; whole
-    numbers, such as positions, give no labels.
+    Event types may also be groups of keys, or pairs of keys, of which the later one counts. Whole numbers,
+    such as positions, give no labels.
     """
     types = samples.sequences.event_types
     named = np.empty(len(types) + 1, dtype=object)

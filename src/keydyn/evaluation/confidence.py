@@ -1,12 +1,12 @@
-"""How sure a figure is: intervals by bootstrap over users, and the rule of three.
+"""How certain a figure is: intervals by bootstrap over users, and the rule of three.
 
 Samples of one person resemble each other, so people are drawn, not samples (ISO/IEC 19795-1 asks for
 intervals that respect this). The rule of three: if none of n independent trials went wrong, the rate is below
-3/n with 95 % confidence. So a rate of p needs 3/p trials, and fewer cannot tell it from nothing.
+3/n with 95 % confidence. So a rate of p needs 3/p trials; with fewer it cannot be distinguished from 0.
 
-A trial is a sample that somebody typed, counted once however many templates it was compared with: comparing
-it again tells nothing new about the one who typed. Samples of one person are no perfectly independent trials
-either; the rule is the least that must hold, the interval says the rest.
+A trial is a sample that somebody typed, counted once however many templates it was compared with: a further
+comparison adds nothing about the person who typed it. Samples of one person are not perfectly independent
+either; the rule is the least that must hold, and the interval accounts for the rest.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Rate:
     ----------
     value : the rate; None where there are too few trials to support it
     low, high : 95 % interval; None where there is none, as with a single user
-    trials : independent trials that it rests on, or that were too few
+    trials : independent trials that it is based on, or that were too few
     needed : where they were too few, how many the rule of three asks for
     std : standard deviation over users; None for a rate of all users together
     """
@@ -82,14 +82,14 @@ def unsupported(trials: int, needed: int) -> Rate:
 def percentage(rate: float, digits: int, upwards: bool = False) -> str:
     """A rate in per cent without the sign; an upper bound is rounded upwards."""
     if upwards:
-        # A little less first: 0.3 that is held as 0.30000000000000004 stays 0.3.
+        # A little is taken off first, so that 0.3 stored as 0.30000000000000004 stays 0.3.
         unit = 10.0**digits
         return f"{math.ceil(100.0 * rate * unit - 1e-9) / unit:.{digits}f}"
     return f"{100.0 * rate:.{digits}f}"
 
 
 def trials_needed(rate: float) -> int:
-    """The rule of three: how many independent trials a rate needs, 3/p; a rate of 0 cannot be had."""
+    """The rule of three: how many independent trials a rate needs, 3/p; no number is enough for 0."""
     if not 0.0 < rate <= 1.0:
         raise ValueError(f"a rate lies above 0 and is 1 at most, not {rate}")
     return math.ceil(3.0 / rate - 1e-9)

@@ -1,19 +1,19 @@
 """Continuous verification: how soon a stranger is noticed, and how often the owner is bothered.
 
 The *rejection time* of a query under another's template is the index, from 0, of its first event above the
-threshold, or its length if there is none. Thresholds are of three kinds, never under one name:
+threshold, or its length if there is none. There are three kinds of threshold, with different names:
 
 - published: the owner's largest level on the very same query. The owner is never rejected, and the mean over
   templates is the query's maximum rejection time. No system can have these thresholds.
 - transferable: the largest level of the claimed user's other samples, which a system can know. By
-  construction about one of a user's n samples is above the others, so that the genuine side is near 1 in n
-  whatever the detector: compare the impostor side.
+  construction about one of a user's n samples is above the others, so that about 1 in n genuine samples are
+  rejected whatever the detector: compare detectors by their impostors.
 - shared: the level that 95 % of other users' genuine samples stay below. It needs no sample of the user
-  beyond those enrolled, and both sides tell detectors apart.
+  beyond those enrolled, and genuine samples and impostors both distinguish detectors.
 
 ANGA and ANIA are the average numbers of genuine and impostor actions between lock-outs (P. Bours and
 S. Mondal, Performance evaluation of continuous authentication systems, *IET Biometrics* 4 (2015)), all
-actions divided by all lock-outs. A session begins again after each.
+actions divided by all lock-outs. A session starts afresh after each.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Actions:
 
     @property
     def value(self) -> float | None:
-        """Actions a lock-out; None where there was none."""
+        """Actions per lock-out; None where there was none."""
         return self.actions / self.lockouts if self.lockouts else None
 
     @property
@@ -174,23 +174,23 @@ def has_published_thresholds(queries: EventRanks) -> bool:
 
     In an open set, where the impostor has no template, there is none.
     """
-    own = queries.own
-    return bool(((queries.trials & own).any(axis=1) & (queries.trials & ~own).any(axis=1)).any())
+    genuine, impostor = queries.trials & queries.own, queries.trials & ~queries.own
+    return bool((genuine.any(axis=1) & impostor.any(axis=1)).any())
 
 
 def published_thresholds(queries: EventRanks, peaks: Floats) -> Floats:
     """The owner's largest level on the query, whoever is claimed, (S, U); NaN where there is no owner."""
-    own = queries.own & queries.trials
-    level = np.where(own.any(axis=1), peaks[np.arange(len(peaks)), np.argmax(own, axis=1)], np.nan)
+    genuine = queries.own & queries.trials
+    level = np.where(genuine.any(axis=1), peaks[np.arange(len(peaks)), np.argmax(genuine, axis=1)], np.nan)
     return np.repeat(level[:, None], peaks.shape[1], axis=1)
 
 
 def transferable_thresholds(queries: EventRanks, peaks: Floats) -> Floats:
     """The largest level of the claimed user's samples other than the query, (S, U); NaN without any."""
     limits = np.full(peaks.shape, np.nan)
-    own = queries.own & queries.trials
+    genuine = queries.own & queries.trials
     for u in range(peaks.shape[1]):
-        samples = np.flatnonzero(own[:, u])
+        samples = np.flatnonzero(genuine[:, u])
         if len(samples) == 0:
             continue
         limits[:, u] = peaks[samples, u].max()
@@ -203,11 +203,10 @@ def transferable_thresholds(queries: EventRanks, peaks: Floats) -> Floats:
 def shared_thresholds(queries: EventRanks, peaks: Floats, share: float = GENUINE_SHARE) -> Floats:
     """The level that this share of all other users' genuine samples stay below or at, (S, U).
 
-    NaN where a user is alone. What is left out is the claimed user's: nothing of theirs is known but the
-    template.
+    NaN where there is no other user. The claimed user's samples are left out: only the template is known.
     """
-    own = queries.own & queries.trials
-    levels, owner = peaks[own], np.nonzero(own)[1]
+    genuine = queries.own & queries.trials
+    levels, owner = peaks[genuine], np.nonzero(genuine)[1]
     limits = np.full(peaks.shape, np.nan)
     for u in range(peaks.shape[1]):
         others = levels[owner != u]
@@ -237,8 +236,8 @@ def _rejection(
     """Each query's mean over templates that are not the owner's, and the mean of these."""
     n_impostors = impostor.sum(axis=1)
     summed = np.where(impostor, times, 0).sum(axis=1)
-    found = n_impostors > 0
-    mean = np.divide(summed, n_impostors, out=np.full(len(summed), np.nan), where=found)
+    tried = n_impostors > 0
+    mean = np.divide(summed, n_impostors, out=np.full(len(summed), np.nan), where=tried)
     table = pd.DataFrame(
         {
             "user": queries.owners,
@@ -247,7 +246,7 @@ def _rejection(
             "rejection_time": mean,
         }
     )
-    values, owners = mean[found], pd.factorize(queries.owners[found])[0]
+    values, owners = mean[tried], pd.factorize(queries.owners[tried])[0]
     totals, counts = np.bincount(owners, values), np.bincount(owners)
     low, high = _quotient_interval(totals.astype(np.float64), counts.astype(np.float64), replicates, seed)
     std = float(values.std(ddof=1)) if len(values) > 1 else None
@@ -255,7 +254,7 @@ def _rejection(
 
 
 def _shares(some: Mask, whole: Mask) -> Floats:
-    """For each template with any, the share of its queries, both (S, U)."""
+    """The share of `some` in `whole`, both (S, U), of each template that has any queries."""
     asked = whole.any(axis=0)
     shares: Floats = some.sum(axis=0)[asked] / whole.sum(axis=0)[asked]
     return shares

@@ -1,4 +1,4 @@
-"""The rank of every template at every event of every query: the ground of continuous verification."""
+"""The rank of every template at every event of every query: what continuous verification is based on."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class EventRanks:
     Attributes
     ----------
     owners : (S,) who typed each query; sessions : (S,) which sample of theirs it is
-    folds : (S,) the enrolment that it was scored by
-    users : (U,) whose templates
+    folds : (S,) the number of the split by whose templates it was scored
+    users : (U,) the users of the templates
     offsets : (S + 1,) where each query's events begin
     ranks : (N, U), whole numbers and halves; NaN where the user is not enrolled in that fold
     trials : (S, U) which comparisons are trials, genuine or impostor: ranks are among all templates, but a
@@ -120,7 +120,7 @@ class EventRanks:
         return np.asarray(~np.isnan(self.ranks[self.offsets[:-1]]))
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a query and template: fold, user, session, reference, trial, ranks (one an event)."""
+        """One row per query and template: fold, user, session, reference, trial, ranks (one per event)."""
         enrolled = self.enrolled
         s, u = np.nonzero(enrolled)
         rows: list[Singles] = []
@@ -140,7 +140,7 @@ class EventRanks:
 
     @classmethod
     def from_frame(cls, frame: pd.DataFrame) -> EventRanks:
-        """What `to_frame` made, in the same order of queries and templates; also from Parquet."""
+        """The inverse of `to_frame`, also for a frame read from Parquet; queries and templates keep order."""
         if len(frame) == 0:
             raise ValueError("there are no queries")
         query = frame.groupby(["fold", "user", "session"], sort=False, observed=True).ngroup().to_numpy()
@@ -152,10 +152,10 @@ class EventRanks:
             row = int(np.argmax(row_lengths != row_lengths[first][query]))
             raise ValueError(f"row {row} has {row_lengths[row]} ranks, another template of the query has not")
         offsets = _offsets(row_lengths[first])
-        found = np.full((offsets[-1], len(users)), np.nan, dtype=np.float32)
+        event_ranks = np.full((offsets[-1], len(users)), np.nan, dtype=np.float32)
         starts = np.cumsum(row_lengths) - row_lengths
         event = np.arange(row_lengths.sum()) + np.repeat(offsets[query] - starts, row_lengths)
-        found[event, np.repeat(template, row_lengths)] = np.concatenate(column)
+        event_ranks[event, np.repeat(template, row_lengths)] = np.concatenate(column)
         trials = np.zeros((len(first), len(users)), dtype=bool)
         trials[query, template] = frame["trial"]
         queries = frame.iloc[first]
@@ -165,7 +165,7 @@ class EventRanks:
             np.asarray(queries["fold"], dtype=np.int64),
             users,
             offsets,
-            found,
+            event_ranks,
             trials,
         )
 

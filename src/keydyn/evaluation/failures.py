@@ -1,9 +1,9 @@
 """Failure to acquire and failure to enrol (ISO/IEC 19795-1), counted and named.
 
-A sample that cannot be used is a failure to acquire, a user without enough samples that can is a failure to
-enrol. The error rates of comparisons, FMR and FNMR, are of what is left; a system that left out everything
-difficult would look good. So FTA and FTE stand beside them, and `Failures.of_transactions` and
-`Failures.generalised` say what the rates come to when failures count as rejections.
+A sample that cannot be used is a failure to acquire; a user without enough usable samples is a failure to
+enrol. The error rates of comparisons, FMR and FNMR, cover only the rest, so that a system which left out
+everything difficult would look good. Therefore FTA and FTE are given beside them, and
+`Failures.of_transactions` and `Failures.generalised` give the rates with failures counted as rejections.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ class Failures:
     fte: Rate
 
     def of_transactions(self, fmr: float, fnmr: float) -> tuple[float, float]:
-        """False acceptance and false rejection of single attempts: who cannot be acquired is rejected."""
+        """False acceptance and false rejection of single attempts: a failure to acquire is a rejection."""
         fta = self.fta.value or 0.0
         return fmr * (1.0 - fta), fta + fnmr * (1.0 - fta)
 
     def generalised(self, fmr: float, fnmr: float) -> tuple[float, float]:
-        """Generalised false acceptance and rejection: who cannot enrol is rejected too."""
+        """Generalised false acceptance and rejection: a failure to enrol is a rejection too."""
         accepted, rejected = self.of_transactions(fmr, fnmr)
         fte = self.fte.value or 0.0
         return accepted * (1.0 - fte), fte + rejected * (1.0 - fte)
 
     def text(self) -> str:
-        """One line for a report; who failed stands in the tables."""
+        """One line for a report; the tables name those who failed."""
         n_samples, n_users = len(self.kept), self.fte.trials
         return (
             f"failure to acquire: {len(self.to_acquire)} of {n_samples} samples; "
@@ -79,13 +79,13 @@ def find_failures(
     reasons = _reasons(samples, min_keys, vectors)
     usable = np.array([reason == "" for reason in reasons])
     codes, users = pd.factorize(samples.users)
-    left = np.bincount(codes, usable, minlength=len(users)).astype(np.int64)
-    few = left < needed
+    n_usable = np.bincount(codes, usable, minlength=len(users)).astype(np.int64)
+    few = n_usable < needed
     to_enrol = pd.DataFrame(
         {
             "user": users[few],
-            "samples": left[few],
-            "reason": [f"{n} of the {needed} usable samples that are needed" for n in left[few]],
+            "samples": n_usable[few],
+            "reason": [f"{n} of the {needed} usable samples that are needed" for n in n_usable[few]],
         }
     )
     to_acquire = pd.DataFrame(
@@ -96,8 +96,8 @@ def find_failures(
         }
     )
     fte = mean_rate(few.astype(np.float64), len(users), replicates, seed)
-    each = 1.0 - left / np.bincount(codes)
-    over_users = mean_rate(each, len(samples), replicates, seed)
+    per_user = 1.0 - n_usable / np.bincount(codes)
+    over_users = mean_rate(per_user, len(samples), replicates, seed)
     fta = Rate(float(1.0 - usable.mean()), over_users.low, over_users.high, len(samples))
     return Failures(to_acquire, to_enrol, usable & ~few[codes], fta, fte)
 

@@ -1,8 +1,8 @@
 """Identification: who is it? The rank of the owner's template among all (closed set).
 
-Templates that tie share their ranks: with b templates above and t tied, the owner's among them, the owner is
-within the first n in (n − b)/t of all ways to break the tie, no less than 0 and no more than 1. So a detector
-gains nothing from scores that are all equal.
+Templates that tie share their ranks. With b templates above and t tied, the owner's among these, the owner is
+among the first n in a share (n − b)/t of all ways to break the tie, limited to 0 … 1. So a detector gains
+nothing from scores that are all equal.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Identification:
 
     Attributes
     ----------
-    per_user : one row a user: queries, and acc, the share at rank 1
+    per_user : one row per user: queries, and acc, the share at rank 1
     per_user_cmc : (users, U) each user's identification rate at rank 1 … U
     cmc : (U,) the cumulative match characteristic, mean over users; low, high : its 95 % band
     accuracy : the mean over users at rank 1
@@ -51,7 +51,7 @@ class Identification:
         return float(self.cmc[min(n, len(self.cmc)) - 1])
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a rank: rank, rate, low, high, overall."""
+        """One row per rank: rank, rate, low, high, overall."""
         ranks = np.arange(1, len(self.cmc) + 1)
         return pd.DataFrame(
             {"rank": ranks, "rate": self.cmc, "low": self.low, "high": self.high, "overall": self.overall}
@@ -61,17 +61,17 @@ class Identification:
 def identification(scores: Scores, replicates: int = REPLICATES, seed: int = 0) -> Identification:
     """Rank-n identification rates with a 95 % band by bootstrap over users.
 
-    A query counts if its owner has a template and their comparison is a genuine trial. Normalisation keeps
-    the order of templates, so it is left out.
+    A query counts if its owner has a template and their comparison is a genuine trial. Normalisation does not
+    change the order of templates, so raw scores are used.
     """
-    own = scores.own & scores.trials
-    counted = own.any(axis=1)
+    own_trial = scores.own & scores.trials
+    counted = own_trial.any(axis=1)
     if not counted.any():
         raise ValueError("no query has its owner among the templates; there is nobody to identify")
-    owner = np.argmax(own[counted], axis=1)
+    owner = np.argmax(own_trial[counted], axis=1)
     raw = scores.raw[counted]
     genuine = raw[np.arange(len(raw)), owner][:, None]
-    # Comparisons with NaN, templates that are not enrolled, are false: they are no candidates.
+    # A template that is not enrolled has NaN, with which every comparison is false: it is no candidate.
     above, tied = (raw > genuine).sum(axis=1), (raw == genuine).sum(axis=1)
     ranks = np.arange(1, len(scores.users) + 1)
     within = np.clip((ranks[None, :] - above[:, None]) / tied[:, None], 0.0, 1.0)

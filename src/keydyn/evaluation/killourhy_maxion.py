@@ -67,8 +67,8 @@ def main() -> None:
     samples = password_samples(load_dataset("password").keystrokes)
     print("| detector | measured | published |\n| --- | --- | --- |")
     for name, published in PUBLISHED.items():
-        found = killourhy_maxion(name, samples)
-        measured = (found["eer"].mean(), found["eer"].std(), found["zero_miss"].mean())
+        users = killourhy_maxion(name, samples)
+        measured = (users["eer"].mean(), users["eer"].std(), users["zero_miss"].mean())
         print(f"| `{name}` | {_cells(measured)} | {_cells(published)} |")
 
 

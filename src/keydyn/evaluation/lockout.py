@@ -1,7 +1,7 @@
 """Two ways to watch a session, and when they lock it.
 
-Both give every event a level that is the higher the less the claim is believed, and lock the session when the
-level is above a threshold. After a lock-out the session begins again: an empty window, full trust.
+Both give every event a level, which is higher the less the claim is believed, and lock the session when the
+level is above a threshold. After a lock-out the session starts afresh, with an empty window or full trust.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class RankPenalty:
 
 @dataclass(frozen=True)
 class PenaltyAndReward:
-    """Trust that falls and rises; the level is what it lacks of 100."""
+    """Trust that falls and rises; the level is 100 minus the trust."""
 
     name: ClassVar[str] = "penalty and reward"
     settings: TrustSettings = field(default_factory=TrustSettings)

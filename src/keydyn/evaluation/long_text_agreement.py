@@ -1,7 +1,7 @@
-"""How well our long-text vectors agree with the published ones, and what detectors make of either.
+"""How well our long-text vectors agree with the published ones, and how detectors do with each.
 
-`python -m keydyn.evaluation.long_text_agreement` prints both tables, for data that was fetched or lies in the
-folder given.
+`python -m keydyn.evaluation.long_text_agreement` prints both tables, for data that was fetched or that is in
+the given folder.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from keydyn.keystrokes.samples import Samples
 
 DATASETS = ("fable", "essay")
 DETECTORS = ("manhattan", "manhattan-scaled", "svm")
-# Equal: to this share of the published value. Means of t1 can be next to 0, so a little is always allowed.
+# Values are equal up to this share of the published one. Means of t1 can be close to 0, so there is also an
+# absolute tolerance.
 RELATIVE, ABSOLUTE = 1e-6, 1e-9
 
 
@@ -50,17 +51,17 @@ def agreement(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
 def _differences(ours: pd.DataFrame, theirs: pd.DataFrame) -> tuple[int, float, float, float]:
     """How many values, the share that is equal, and the median and largest relative difference."""
     published = np.abs(theirs.to_numpy())
-    apart = np.abs(ours.to_numpy() - theirs.to_numpy())
-    relative = apart / np.maximum(published, ABSOLUTE)
-    equal = apart <= RELATIVE * published + ABSOLUTE
-    return apart.size, float(equal.mean()), float(np.median(relative)), float(relative.max())
+    difference = np.abs(ours.to_numpy() - theirs.to_numpy())
+    relative = difference / np.maximum(published, ABSOLUTE)
+    equal = difference <= RELATIVE * published + ABSOLUTE
+    return difference.size, float(equal.mean()), float(np.median(relative)), float(relative.max())
 
 
 def detectors_on(dataset: Dataset, vectors: pd.DataFrame) -> pd.DataFrame:
     """Mean accuracy and equal error rate of the three vector detectors, by the published protocol."""
     samples = Samples.of(dataset.keystrokes, vectors=vectors)
-    found = {name: recognition(score_protocol(MonacoTappert(), name, samples)) for name in DETECTORS}
-    rows = [(name, *users[["acc", "eer"]].mean()) for name, users in found.items()]
+    per_user = {name: recognition(score_protocol(MonacoTappert(), name, samples)) for name in DETECTORS}
+    rows = [(name, *users[["acc", "eer"]].mean()) for name, users in per_user.items()]
     return pd.DataFrame(rows, columns=["detector", "accuracy", "eer"])
 
 
@@ -74,7 +75,7 @@ def main(arguments: Sequence[str]) -> int:
         for name in DATASETS:
             dataset = load_dataset(name, arguments[0] if arguments else None)
             if dataset.vectors is None:
-                raise ValueError(f"the authors' vectors of {name} are not there")
+                raise ValueError(f"the authors' vectors of {name} are missing")
             ours = long_text_vectors(dataset.keystrokes)
             tables[name] = agreement(ours, dataset.vectors)
             results[name] = detectors_on(dataset, ours).merge(

@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-DATASETS = {
-    "password": "Password",
-    "keypad": "Keypad",
-    "mobile": "Mobile",
-    "mobile+": "Mobile+",
-    "fable": "Fable",
-    "essay": "Essay",
-}
-DETECTORS = {
-    "manhattan": "Manhattan",
-    "manhattan-scaled": "Manhattan (scaled)",
-    "svm": "SVM (one-class)",
-    "hmm": "HMM",
-    "pohmm": "POHMM",
-    "pohmm-recommended": "POHMM (recommended)",
-    "context-hmm": "context-HMM",
-    "context-hmm-key": "context-HMM (key before)",
-    "partly-hmm": "partly-HMM",
-    "partially-hmm": "partially-HMM",
-}
+from keydyn.datasets.catalogue import CATALOGUE
+from keydyn.detectors import detector_title
 
 
 def dataset_name(name: object) -> str:
-    """The paper's name of a dataset; another one is called as it is."""
-    return DATASETS.get(str(name), str(name))
+    """The paper's name of a dataset; any other name is shown as it is.
+
+    A plus sign behind the name of a dataset that has sensors means that they are used: "mobile+".
+    """
+    text = str(name)
+    entry = CATALOGUE.get(text.removesuffix("+"))
+    if entry is None or (text.endswith("+") and not entry.sensors):
+        return text
+    return entry.paper_name + ("+" if text.endswith("+") else "")
 
 
 def detector_name(name: object) -> str:
-    """What a detector is called in tables; another one is called as it is."""
-    return DETECTORS.get(str(name), str(name))
+    """The title of a detector, that of a plug-in included; any other name is shown as it is."""
+    return detector_title(str(name)) or str(name)

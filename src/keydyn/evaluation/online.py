@@ -1,7 +1,7 @@
 """Continuous verification as it happens: one event at a time against a population.
 
-Time and memory for an event do not depend on how many came before. The numbers are those of `rank_penalty`
-and `trust` on the whole sample.
+The time and memory that an event takes do not depend on how many came before. The numbers are those that
+`rank_penalty` and `trust` give for the whole sample.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from keydyn.evaluation.trust import HIGHEST, TrustSettings, beaten
 
 
 class Stream(Protocol):
-    """What scores one event after the other, such as `OnlineFilter`."""
+    """Something that scores one event after another, such as `OnlineFilter`."""
 
     def update(self, x: ArrayLike, event: Any = None) -> float: ...
 
 
 class Streaming(Protocol):
-    """What can start a stream, such as a fitted `POHMM`."""
+    """Something that can start a stream, such as a fitted `POHMM`."""
 
     def online(self) -> Stream: ...
 
@@ -36,7 +36,7 @@ class PopulationStream:
         if not models:
             raise ValueError("there are no models to rank")
         self._streams = [model.online() for model in models]
-        self._apart = False
+        self._out_of_step = False
 
     def __len__(self) -> int:
         return len(self._streams)
@@ -44,16 +44,16 @@ class PopulationStream:
     def update(self, x: ArrayLike, event: Any = None) -> Floats:
         """Take the next event: ln P(x_n | x_1..n−1, Ω) under each model, (U,).
 
-        An event that the first model refuses was not taken and the session can go on. If a later one refuses
-        it, the models no longer stand at the same event, and the session is over.
+        If the first model refuses an event, none has taken it and the session can continue. If a later one
+        refuses it, the models are no longer at the same event, and the session is over.
         """
-        if self._apart:
+        if self._out_of_step:
             raise ValueError("some models refused an earlier event that others took: begin a new session")
         scores = np.empty(len(self._streams))
         for u, stream in enumerate(self._streams):
-            self._apart = u > 0
+            self._out_of_step = u > 0
             scores[u] = stream.update(x, event)
-        self._apart = False
+        self._out_of_step = False
         return scores
 
 
@@ -77,7 +77,7 @@ class OnlinePenalties:
         """One event in each of some sessions (all unless named): scores (B, U) → penalties (B, U)."""
         scores, which = _checked(event_scores, sessions, self.penalty.shape)
         ranked = ranks(scores)
-        # The place of the event that leaves the window is that of the event that enters.
+        # The event that enters takes the place of the one that leaves the window.
         place = self.n_events[which] % self._recent.shape[1]
         self.penalty[which] += ranked - self._recent[which, place]
         self._recent[which, place] = ranked
@@ -176,8 +176,8 @@ def _checked(
     scores = np.asarray(event_scores, dtype=np.float64)
     if scores.shape != (len(which), shape[1]):
         raise ValueError(
-            f"event scores must have shape {(len(which), shape[1])}, a session a row and a template a "
-            f"column, not {scores.shape}"
+            f"event scores must have shape {(len(which), shape[1])}, a row per session and a column "
+            f"per template, not {scores.shape}"
         )
     return scores, which
 

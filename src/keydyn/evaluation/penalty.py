@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from keydyn.arrays import Floats, Integers, compiled
 
 WINDOW = 25
-# Scores closer than this are ties: what differs is rounding.
+# Scores closer than this are ties: their difference is rounding.
 TIE = 1e-9
 # Ranks are whole numbers and halves, which single precision holds exactly.
 Ranks = NDArray[np.floating]
@@ -17,20 +17,20 @@ Ranks = NDArray[np.floating]
 def ranks(event_scores: Floats, enrolled: NDArray[np.bool_] | None = None) -> Floats:
     """The rank of every template at every event, (N, U): 0 is best, ties share their mean rank.
 
-    `enrolled` (U,) says which columns are templates; the others have no rank, NaN, and take none from others.
+    `enrolled` (U,) says which columns are templates; the ranks of the others are NaN, and they take none.
     """
     columns = np.ones(event_scores.shape[1], dtype=bool) if enrolled is None else enrolled
     scores = np.ascontiguousarray(event_scores[:, columns], dtype=np.float64)
     if np.isnan(scores).any():
         row = int(np.argwhere(np.isnan(scores))[0][0])
         raise ValueError(f"event {row} has a score that is NaN")
-    found = np.empty_like(scores)
-    mean_ranks(scores, found)
+    ranked = np.empty_like(scores)
+    mean_ranks(scores, ranked)
     if columns.all():
-        return found
-    ranked = np.full(event_scores.shape, np.nan)
-    ranked[:, columns] = found
-    return ranked
+        return ranked
+    with_gaps = np.full(event_scores.shape, np.nan)
+    with_gaps[:, columns] = ranked
+    return with_gaps
 
 
 def rank_penalty(event_scores: Floats, offsets: Integers, window: int = WINDOW) -> Floats:
@@ -59,8 +59,11 @@ def check_window(window: int) -> None:
 
 
 @compiled
-def mean_ranks(scores: Floats, found: Floats) -> None:
-    """Ranks of each row's scores, largest first, into `found`; those that round to the same multiple tie."""
+def mean_ranks(scores: Floats, ranked: Floats) -> None:
+    """Ranks of each row's scores, largest first, into `ranked`.
+
+    Scores that round to the same multiple of `TIE` are ties.
+    """
     n_events, n_templates = scores.shape
     rounded = np.empty(n_templates)
     for n in range(n_events):
@@ -73,13 +76,13 @@ def mean_ranks(scores: Floats, found: Floats) -> None:
             while end < n_templates and rounded[order[end]] == rounded[order[begin]]:
                 end += 1
             for place in range(begin, end):
-                found[n, order[place]] = 0.5 * (begin + end - 1)
+                ranked[n, order[place]] = 0.5 * (begin + end - 1)
             begin = end
 
 
 @compiled
 def window_sums(event_ranks: Ranks, offsets: Integers, window: int, sums: Floats) -> None:
-    """Sums over the last `window` rows of a sample. Halves add up exactly, so rows can be taken off again."""
+    """Sums over the last `window` rows of a sample. Halves add up exactly, so rows can be subtracted."""
     n_templates = event_ranks.shape[1]
     for s in range(len(offsets) - 1):
         for n in range(offsets[s], offsets[s + 1]):

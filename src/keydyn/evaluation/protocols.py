@@ -45,12 +45,12 @@ class Protocol(ABC):
 
     Class attributes
     ----------------
-    name, title : for the command line, for people
-    citation : where it comes from; empty if it is everybody's
-    impostors : who they are
+    name, title : what it is called on the command line, and for people
+    citation : where it comes from; empty if it is common practice
+    impostors : who the impostors are
     normalisation : "min-max" or "none"
-    prepared_on : "all samples" or "training samples": what detectors see that need everybody's scales
-    least : samples that a user must have
+    prepared_on : "all samples" or "training samples": what a detector that scales features learns scales from
+    least : the least number of samples that a user must have
     """
 
     name: ClassVar[str]
@@ -101,7 +101,7 @@ class Protocol(ABC):
 
 @dataclass(frozen=True)
 class LeaveOneOut(Protocol):
-    """Each sample in turn is asked of templates that learnt from all others."""
+    """Each sample in turn is scored against templates that learnt from all others."""
 
     name: ClassVar[str] = "leave-one-out"
     title: ClassVar[str] = "Leave one sample out"
@@ -235,9 +235,9 @@ class Enrolment(Protocol):
 class OpenSet(Protocol):
     """Another protocol, but every impostor is unknown to the system.
 
-    Users are dealt into groups. Each group in turn is not enrolled, is in no cohort and lends no scale, and
-    its queries are the impostors. Genuine queries are those of the next group, which is enrolled: so each
-    sample is genuine once and an impostor once, and no trial is counted twice.
+    Users are dealt into groups. Each group in turn is left out of enrolment, cohorts and scales, and its
+    queries are the impostors. Genuine queries are those of the next group, which is enrolled. So each sample
+    is genuine once and an impostor once, and no trial is counted twice.
     """
 
     inner: Protocol = field(default_factory=LeaveOneOut)
@@ -285,7 +285,7 @@ class OpenSet(Protocol):
             for split in self.inner.divided(samples)
             for g in range(n_groups)
         ]
-        # Where users have unequally many samples, a late one may be nobody's in these groups.
+        # Where users have different numbers of samples, no user of these groups may have a late one.
         return [split for split in splits if split.query.any()]
 
 

@@ -39,11 +39,11 @@ class ErrorCurve:
                 raise ValueError(f"there are no {name} scores")
             if np.isnan(scores).any():
                 raise ValueError(f"{name} score {int(np.argmax(np.isnan(scores)))} is NaN")
-        # A stable sort only merges what is in order already, as the scores of several users often are.
+        # A stable sort only merges runs that are in order already, as the scores of several users often are.
         genuine, impostor = np.sort(genuine, kind="stable"), np.sort(impostor, kind="stable")
         merged = np.sort(np.concatenate([genuine, impostor]), kind="stable")
         thresholds = merged[np.append(True, merged[1:] != merged[:-1])][::-1]
-        # Whole numbers divided once, so that 100 of 10,000 is not above 1 %.
+        # Whole numbers are divided once, so that 100 of 10,000 is not above 1 %.
         accepted = len(impostor) - np.searchsorted(impostor, thresholds, side="left")
         rejected = np.searchsorted(genuine, thresholds, side="left")
         return cls(
@@ -66,7 +66,7 @@ class ErrorCurve:
         return float(self.fmr[np.argmax(self.fnmr <= target)])
 
     def fnmr_on(self, grid: Floats) -> Floats:
-        """FNMR at each FMR of the grid, on straight lines between points; where one is upright its lowest."""
+        """FNMR at each FMR of the grid, on straight lines between points; the lower end of a vertical one."""
         before = np.searchsorted(self.fmr, grid, side="right") - 1
         after = np.minimum(before + 1, len(self.fmr) - 1)
         width = self.fmr[after] - self.fmr[before]

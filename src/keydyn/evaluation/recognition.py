@@ -13,19 +13,19 @@ from keydyn.evaluation.scores import Scores
 def recognition(scores: Scores) -> pd.DataFrame:
     """Accuracy and equal error rate of each user, the latter with three normalisations.
 
-    `eer` pools all trials against the user's template as the protocol normalises them; `eer_open` leaves an
-    impostor's own template out of the cohort, NaN where that leaves a single template, which nothing can be
-    scaled over; `eer_raw` takes the scores as they are.
+    `eer` pools all trials against the user's template as the protocol normalises them. `eer_open` leaves an
+    impostor's own template out of the cohort; it is NaN where that leaves a single template, over which no
+    score can be scaled. `eer_raw` takes the scores as they are.
     """
-    found = identification(scores, replicates=1).per_user[["acc"]].copy()
-    ways = {"eer": scores.normalised, "eer_open": scores.open_set, "eer_raw": scores.raw}
-    for name, values in ways.items():
+    users = identification(scores, replicates=1).per_user[["acc"]].copy()
+    normalisations = {"eer": scores.normalised, "eer_open": scores.open_set, "eer_raw": scores.raw}
+    for name, values in normalisations.items():
         if name == "eer_open" and not scores.has_open_set:
-            found[name] = np.nan
+            users[name] = np.nan
             continue
-        found[name] = [
+        users[name] = [
             equal_error_rate(*scores.trials_of(u, values))
             for u, user in enumerate(scores.users.tolist())
-            if user in found.index
+            if user in users.index
         ]
-    return found
+    return users

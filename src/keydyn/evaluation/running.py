@@ -14,17 +14,17 @@ from sklearn.exceptions import ConvergenceWarning
 from keydyn.arrays import Floats, Integers
 from keydyn.detectors import Detector, Population, make_detector
 from keydyn.detectors.population import fit_templates
-from keydyn.engine import Progress
+from keydyn.engine import Progress, counting_on
 from keydyn.evaluation.event_ranks import EventRanks
 from keydyn.evaluation.protocols import Protocol, Split
 from keydyn.evaluation.scores import Mask, Scores
 from keydyn.keystrokes.samples import Samples
 from keydyn.model.data.vocabulary import Types
 
-# A template is known by the split whose samples scaled it (−1: all), its user, and a digest of which samples
-# it learns from: the list itself would be as long for each template as the user has samples.
+# A template is identified by the split whose samples scaled it (−1: all), its user, and a digest of the
+# numbers of the samples that it learns from; the numbers themselves would take much more room.
 Key = tuple[int, int, bytes]
-# Templates whose training samples have so many events together are fitted at a time: what they learn from is
+# Templates are fitted in batches whose training samples have about this many events: these samples are
 # copied, and leaving one out of n copies nearly everything n times.
 EVENTS_AT_A_TIME = 4_000_000
 
@@ -35,7 +35,7 @@ class Enrolled:
 
     Attributes
     ----------
-    split : which samples; population : the templates of those enrolled
+    split : its samples; population : the templates of those enrolled
     columns : (u,) their places among all users of the samples
     """
 
@@ -53,7 +53,7 @@ def score_protocol(
 ) -> Scores:
     """Every query of every split against every template of that split.
 
-    Users are in the order of first appearance. `progress` is told the number of templates fitted.
+    Users are in the order of first appearance. `progress` is called with the number of templates fitted.
     """
     return scores_of(protocol, enrolments(protocol, detector, samples, n_jobs, progress), samples, n_jobs)
 
@@ -80,11 +80,10 @@ def enrolments(
         prepared = pattern.prepare(everyone)
         for batch in _batches(keys, splits, samples, scaled_by):
             groups = [samples[which] for which in batch.values()]
-            told = None if progress is None else _counting_on(progress, len(templates))
             with warnings.catch_warnings():
                 # Published settings have a limit that some fits reach; `n_limited` counts them.
                 warnings.simplefilter("ignore", ConvergenceWarning)
-                fitted = fit_templates(prepared, groups, n_jobs, told)
+                fitted = fit_templates(prepared, groups, n_jobs, counting_on(progress, len(templates)))
             templates.update(zip(batch, fitted, strict=True))
     users: Types = pd.unique(samples.users)
     return [
@@ -113,8 +112,9 @@ def scores_of(
 
 def ranks_of(enrolled: list[Enrolled], samples: Samples, n_jobs: int | None = None) -> EventRanks:
     """The rank of every template at every event of every query of its split."""
-    found = [_event_ranks(fold, one, samples, n_jobs)[0] for fold, one in enumerate(enrolled)]
-    return EventRanks.joined(found)
+    return EventRanks.joined(
+        [_event_ranks(fold, one, samples, n_jobs)[0] for fold, one in enumerate(enrolled)]
+    )
 
 
 def scores_and_ranks(
@@ -129,15 +129,15 @@ def scores_and_ranks(
     return _scores(protocol, enrolled, samples, raw), EventRanks.joined(ranks)
 
 
-def _scores(protocol: Protocol, enrolled: list[Enrolled], samples: Samples, found: list[Floats]) -> Scores:
-    """Scores from those of each split's queries against its templates."""
+def _scores(protocol: Protocol, enrolled: list[Enrolled], samples: Samples, raw_of: list[Floats]) -> Scores:
+    """Scores of all splits, from the raw scores of each split's queries against its templates."""
     users: Types = pd.unique(samples.users)
     blocks = []
-    for fold, (one, own_scores) in enumerate(zip(enrolled, found, strict=True)):
+    for fold, (one, split_scores) in enumerate(zip(enrolled, raw_of, strict=True)):
         query = one.split.query
         asked = samples[query]
         raw = np.full((len(asked), len(users)), np.nan)
-        raw[:, one.columns] = own_scores
+        raw[:, one.columns] = split_scores
         trials = _trials(one, asked.users, users)
         sessions = asked.index.get_level_values("session").to_numpy()
         blocks.append((asked.users, sessions, np.full(len(asked), fold), raw, trials))
@@ -160,8 +160,8 @@ def _event_ranks(fold: int, one: Enrolled, samples: Samples, n_jobs: int | None)
 def _trials(one: Enrolled, owners: Types, users: Types) -> Mask:
     """Which comparisons of a split's queries are trials, (Q, U): as genuine or impostor, with a template."""
     split, query = one.split, one.split.query
-    own = owners[:, None] == users[None, :]
-    trials = np.where(own, split.genuine[query, None], split.impostor[query, None])
+    is_owner = owners[:, None] == users[None, :]
+    trials = np.where(is_owner, split.genuine[query, None], split.impostor[query, None])
     trials[:, np.setdiff1d(np.arange(len(users)), one.columns)] = False
     return trials
 
@@ -190,7 +190,7 @@ def _training(split: Split, codes: Integers) -> Iterator[tuple[int, Integers]]:
 def _batches(
     keys: list[list[Key]], splits: list[Split], samples: Samples, scaled_by: int
 ) -> Iterator[dict[Key, Integers]]:
-    """Each template that this scales, once, with the samples that it learns from; not too many at a time."""
+    """Each template with this scaling, once, with the samples that it learns from; in batches."""
     codes, lengths = pd.factorize(samples.users)[0], samples.sequences.lengths
     seen: set[Key] = set()
     batch: dict[Key, Integers] = {}
@@ -207,7 +207,3 @@ def _batches(
                 batch, events = {}, 0
     if batch:
         yield batch
-
-
-def _counting_on(progress: Progress, before: int) -> Progress:
-    return lambda done: progress(before + done)

@@ -1,4 +1,4 @@
-"""Every score of a detector under a protocol: queries by templates, the ground that all metrics stand on."""
+"""Every score of a detector under a protocol, queries by templates: what all metrics are computed from."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Scores:
     Attributes
     ----------
     owners : (Q,) who typed each query; sessions : (Q,) which sample of theirs it is
-    folds : (Q,) the enrolment that it was scored by
-    users : (U,) whose templates
+    folds : (Q,) the number of the split by whose templates it was scored
+    users : (U,) the users of the templates
     raw : (Q, U) the detector's scores; NaN where the user is not enrolled in that fold
     trials : (Q, U) which comparisons are verification trials, genuine or impostor
     normalisation : "min-max" scales each query's scores to 0 … 1 over the templates, "none" leaves them
@@ -96,7 +96,7 @@ class Scores:
         return column[trial & own], column[trial & ~own]
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a comparison: fold, user, session, reference, score, trial."""
+        """One row per comparison: fold, user, session, reference, score, trial."""
         q, u = np.nonzero(~np.isnan(self.raw))
         return pd.DataFrame(
             {

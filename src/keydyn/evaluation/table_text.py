@@ -1,4 +1,4 @@
-"""A table as Markdown, as LaTeX and on a terminal. Names are text: none of it is taken for markup."""
+"""A table as Markdown, as LaTeX and on a terminal. Names are text and are never taken for markup."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def rich_table(table: Table) -> RichTable:
 def lines(table: Table) -> list[list[tuple[str, bool, bool]]]:
     """Each row's cells: text, whether bold, whether published.
 
-    Where there are several columns of labels, the first is empty as long as it stays the same.
+    Where there are several columns of labels, the first is left empty while it stays the same.
     """
     shown = table.shown.astype(str).to_numpy().tolist()
     rows, before = [], None
@@ -143,7 +143,7 @@ def lines(table: Table) -> list[list[tuple[str, bool, bool]]]:
 
 
 def right_aligned(table: Table) -> list[bool]:
-    """Columns of figures; those of labels never are."""
+    """Which columns are aligned to the right: those of figures, never those of labels."""
     aligned = []
     for place in range(table.shown.shape[1]):
         texts = [text for text in table.shown.iloc[:, place].astype(str) if text not in ("", NONE)]
@@ -168,5 +168,5 @@ def _pipes(cells: list[str]) -> str:
 
 
 def _wrapped(text: str, around: tuple[str, str]) -> str:
-    """Emphasis around a text; around nothing there is none."""
+    """A text with emphasis around it; an empty text has none."""
     return f"{around[0]}{text}{around[1]}" if text.strip() else text

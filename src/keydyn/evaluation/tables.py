@@ -28,10 +28,10 @@ class Table:
     Attributes
     ----------
     name : the stem of its files
-    title, note : what it shows, in a line; what one must know to read it, may be empty
+    title, note : what it shows, in one line; what one must know to read it, which may be empty
     frame : the values, for the CSV file
-    shown : the same as text, one row a line
-    bold, published : truths in the shape of `shown`: cells set in bold, cells that are published figures
+    shown : the same values as text, one row per line
+    bold, published : booleans in the shape of `shown`: cells set in bold, cells that are published figures
     labels : how many of the first columns of `shown` say what a row is
     """
 
@@ -59,7 +59,7 @@ class Table:
 
 
 def write_table(table: Table, folder: str | Path) -> list[Path]:
-    """Write `<name>.csv`, `.md` and `.tex`; the paths written."""
+    """Write `<name>.csv`, `.md` and `.tex`; returns their paths."""
     from keydyn.evaluation.table_text import latex, markdown
 
     texts = {".csv": csv_text(table.frame), ".md": markdown(table), ".tex": latex(table)}
@@ -84,7 +84,7 @@ def mean_and_deviation(mean: float | None, std: float | None, digits: int = 3) -
 
 
 def fixed(value: Any, digits: int = 3) -> str:
-    """A number with so many decimals, never −0; a dash where it is missing."""
+    """A number with this many decimals, never −0; a dash where it is missing."""
     if is_missing(value):
         return NONE
     text = f"{value:.{digits}f}"
@@ -101,7 +101,7 @@ def is_missing(value: Any) -> bool:
 def plain_table(
     name: str, title: str, note: str, frame: pd.DataFrame, digits: int = 3, labels: int = 1
 ) -> Table:
-    """The frame as it is; shown with so many decimals, and words instead of underscores in its headings."""
+    """The frame as it is; shown with this many decimals, and with spaces for underscores in its headings."""
     shown = {
         str(column).replace("_", " "): [_shown(value, digits) for value in frame.iloc[:, place].tolist()]
         for place, column in enumerate(frame.columns)
@@ -121,10 +121,10 @@ def published_beside(
 ) -> Table:
     """A table of the paper: a dataset's measured figures in one line, the published ones in the next.
 
-    `frame` has a row a dataset and detector, with the columns dataset, detector, METRIC_mean, METRIC_std and
-    published_METRIC_mean, published_METRIC_std. Cells in `best`, (dataset, detector), are bold; `marks` are
-    signs behind a measured cell that the note explains. Datasets and detectors keep their order. A dataset
-    of which nothing was published has one line.
+    `frame` has a row per dataset and detector, with the columns dataset, detector, METRIC_mean, METRIC_std,
+    published_METRIC_mean and published_METRIC_std. Cells in `best`, (dataset, detector), are bold; `marks`
+    are signs that follow a measured cell and that the note explains. Datasets and detectors keep their
+    order. A dataset without published figures has one line.
     """
     ours, theirs = ([f"{prefix}{metric}_{part}" for part in ("mean", "std")] for prefix in ("", "published_"))
     columns = ["dataset", "detector", *ours, *theirs]

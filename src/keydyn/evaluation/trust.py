@@ -8,7 +8,7 @@ and stays between 0 and 100; an event with score s changes it by
     Δ(s) = min(−D + D (1 + 1/C) / (1/C + exp(−(s − A)/B)), C),
 
 which is 0 at s = A, −D at worst and C at best. The score of an event is the share of other templates that the
-claimed one beats, 1 − rank/(U − 1): 1 at rank 0, and a half on average if the claim tells nothing.
+claimed one beats, 1 − rank/(U − 1): 1 at rank 0, and a half on average if the claim carries no information.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ HIGHEST = 100.0
 
 @dataclass(frozen=True)
 class TrustSettings:
-    """The parameters of Δ. Ours are round numbers set by reason, not tuned on anybody's samples.
+    """The parameters of Δ. The defaults are round numbers chosen by reasoning, not tuned on any samples.
 
     Attributes
     ----------
-    turning : A, the score that changes nothing; above a half, the score of a claim that tells nothing, so
-        that the trust in a stranger falls
+    turning : A, the score that changes nothing; it is above a half, the average score of a claim that carries
+        no information, so that trust in a stranger falls
     width : B, how slowly penalty turns into reward around A
     reward : C, the most that an event can add
     penalty : D, the most that an event can take
@@ -52,7 +52,8 @@ class TrustSettings:
         """Δ of each score; NaN where there is none."""
         inverse = 1.0 / self.reward
         change: Floats = (self.turning - np.ascontiguousarray(scores)) / self.width
-        # Beyond 700 exp would overflow; the penalty is at its end long before. One array, for it is large.
+        # Above 700 exp would overflow; the penalty is at its limit long before. The array is large, so all
+        # steps share it.
         np.exp(np.minimum(change, 700.0, out=change), out=change)
         change += inverse
         np.divide(self.penalty * (1.0 + inverse), change, out=change)
@@ -92,5 +93,5 @@ def trust_walk(changes: Floats, offsets: Integers, level: Floats) -> None:
             for u in range(n_templates):
                 before = HIGHEST if n == offsets[s] else level[n - 1, u]
                 change = changes[n, u]
-                # min and max would turn "no score" into a number.
+                # min and max would turn a missing score into a number.
                 level[n, u] = change if np.isnan(change) else moved(before, change)

@@ -1,9 +1,9 @@
 """Verification: is it the one they claim to be? Error rates from the scores of a protocol.
 
-Two kinds of figure, never under one name. With *own thresholds* each user's rates are found at a threshold of
-that user's own, then averaged over users; the published equal error rates are of this kind. With *one
-threshold* all users' trials are pooled and share a threshold, as a system has one that cannot tune it for
-each user.
+There are two kinds of figure, with different names. With *own thresholds* each user's rates are taken at a
+threshold of that user's own, then averaged over users; the published equal error rates are of this kind.
+With *one threshold* all users' trials are pooled and share a threshold, as in a system that cannot tune it
+for each user.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Verification:
 
     Attributes
     ----------
-    per_user : one row a user: genuine and impostor trials, and each figure at a threshold of the user's own
+    per_user : one row per user: genuine and impostor trials, and each figure at a threshold of the user's own
     own : each figure as a mean over users, every user at a threshold of their own
     one : each figure of all trials together, at one threshold for everybody
     curves : the error curve of each user in `per_user`; pooled : the curve of all trials together
@@ -68,7 +68,7 @@ class Verification:
     left_out: tuple[object, ...]
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a figure: thresholds, figure, value, std, low, high, trials, needed, text."""
+        """One row per figure: thresholds, figure, value, std, low, high, trials, needed, text."""
         rows = [
             (kind, name, rate.value, rate.std, rate.low, rate.high, rate.trials, rate.needed, rate.text())
             for kind, rates in ((OWN, self.own), (ONE, self.one))
@@ -85,7 +85,7 @@ def verification(
 ) -> Verification:
     """All verification figures of these scores, with 95 % intervals by bootstrap over users.
 
-    `open_set` takes the scores as they are when the impostor is unknown to the system.
+    `open_set` normalises the scores as if the impostor were unknown to the system.
     """
     if open_set and not scores.has_open_set:
         raise ValueError(
@@ -135,8 +135,8 @@ def mean_curve(
 ) -> MeanCurve:
     """The mean ROC of users, each with thresholds of their own; with one user the band has no width."""
     places = common_grid() if grid is None else grid
-    each = curves_on(curves, places)
-    return MeanCurve(places, each.mean(axis=0), *bootstrap_mean(each, replicates, seed))
+    fnmr = curves_on(curves, places)
+    return MeanCurve(places, fnmr.mean(axis=0), *bootstrap_mean(fnmr, replicates, seed))
 
 
 def _figures(curve: ErrorCurve) -> list[float]:
@@ -153,8 +153,8 @@ def _own_thresholds(table: pd.DataFrame, replicates: int, seed: int) -> dict[str
         needed = trials_needed(FMR_TARGETS[name]) if name in FMR_TARGETS else 0
         counted = impostors if name == "zero_rejection" else table["genuine"].sum()
         values = table[name].to_numpy(dtype=np.float64)
-        found = mean_rate(values, int(counted), replicates, seed)
-        rates[name] = found if impostors >= needed else unsupported(impostors, needed)
+        rate = mean_rate(values, int(counted), replicates, seed)
+        rates[name] = rate if impostors >= needed else unsupported(impostors, needed)
     return rates
 
 
@@ -187,7 +187,7 @@ def _replicated_figures(genuine: list[Floats], impostor: list[Floats], replicate
     """The pooled figures of each replicate, (R, figures); scores of each user are sorted.
 
     Errors are counted once for each user at some hundred thresholds; a replicate adds up the counts of the
-    users that it drew. What is read between two thresholds is exact to the distance of these.
+    users that it drew. A figure between two thresholds is exact up to their distance.
     """
     thresholds = _some_thresholds(genuine, impostor)
     # The first point accepts nobody, whatever the scores.
