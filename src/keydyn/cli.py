@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from keydyn.commands import data, evaluate, fit_studies, recognise, study
-from keydyn.commands.shown import fail_clearly
+from keydyn.commands.terminal import fail_clearly
 
 app = typer.Typer(
     name="keydyn",

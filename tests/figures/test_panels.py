@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 from scipy.stats import norm
 
 from keydyn.figures.cmc import cmc_figure
+from keydyn.figures.confidence_intervals import Estimate, intervals_figure
 from keydyn.figures.det import det_figure
-from keydyn.figures.intervals import Estimate, intervals_figure
 from keydyn.figures.panels import PENS, Curve, pens_of
 from keydyn.figures.rejection import rejection_figure
 from keydyn.figures.roc import roc_figure

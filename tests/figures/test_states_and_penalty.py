@@ -7,7 +7,7 @@ import pytest
 from scipy.integrate import trapezoid
 
 from keydyn.figures.marginal_density import Typist, marginal_density_figure, state_densities, state_order
-from keydyn.figures.penalty import draw_penalty, penalty_figure
+from keydyn.figures.penalty_over_time import draw_penalty, penalty_figure
 from keydyn.figures.style import save_figure
 from keydyn.model import POHMM, Sequences
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from keydyn.studies.rows import rows_here
-from keydyn.studies.texts import texts_here
+from keydyn.studies.dataset_rows import rows_here
+from keydyn.studies.long_texts import texts_here
 
 
 @pytest.mark.parametrize("here", [rows_here, texts_here])

@@ -15,8 +15,8 @@ from keydyn.datasets import make_typists
 from keydyn.detectors import make_detector
 from keydyn.evaluation.protocols import LeaveOneOut
 from keydyn.keystrokes import Samples
-from keydyn.studies.rows import Row
-from keydyn.studies.scoring import inputs_of
+from keydyn.studies.dataset_rows import Row
+from keydyn.studies.score_datasets import inputs_of
 
 runner = CliRunner()
 DETECTOR = make_detector("manhattan")
@@ -100,14 +100,14 @@ def test_a_folder_is_complete_only_when_it_is(typing, tmp_path, monkeypatch):
     """Interrupted while tables are written, the run.json of an earlier run must not vouch for them."""
     out = tmp_path / "out"
     evaluate(typing, out, "--detector", "manhattan")
-    monkeypatch.setattr("keydyn.studies.evaluating.recognition_sections", None)
+    monkeypatch.setattr("keydyn.studies.own_recordings.recognition_sections", None)
     runner.invoke(app, ["evaluate", str(typing), "--out", str(out), "--detector", "manhattan"])
     assert not (out / "run.json").exists()
 
 
 def test_a_folder_that_cannot_be_is_told_before_any_work(typing, tmp_path, monkeypatch):
     (tmp_path / "out").write_text("a file")
-    monkeypatch.setattr("keydyn.studies.scoring.score_rows", None)
+    monkeypatch.setattr("keydyn.studies.score_datasets.score_rows", None)
     options = ["--out", str(tmp_path / "out"), "--detector", "manhattan"]
     result = runner.invoke(app, ["evaluate", str(typing), *options])
     assert result.exit_code == 2

@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from keydyn.studies.files import replacing, write_bytes, write_json, write_parquet, write_text
+from keydyn.studies.json_and_parquet import replacing, write_bytes, write_json, write_parquet, write_text
 
 
 def test_an_error_midway_leaves_what_was_there(tmp_path):

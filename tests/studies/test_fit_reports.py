@@ -10,8 +10,8 @@ from scipy import stats
 from keydyn.datasets import make_typists
 from keydyn.studies.calibration import calibration_table, power_table, share_interval
 from keydyn.studies.calibration_report import pooled_words, power_words, size_words, write_calibration
-from keydyn.studies.choice_report import choice_words, write_choice
 from keydyn.studies.model_choice import FAMILIES, SMOOTHING, STATES, choice_table
+from keydyn.studies.model_choice_report import choice_words, write_choice
 from keydyn.studies.outputs import Outputs
 from keydyn.studies.residual_checks import residual_rows, residual_table, typical_user
 

@@ -9,7 +9,7 @@ import pytest
 from keydyn import HMM, POHMM
 from keydyn.datasets import make_typists
 from keydyn.figures import goodness_of_fit as figures
-from keydyn.figures.model_choice import draw_model_choice
+from keydyn.figures.model_choice_lines import draw_model_choice
 from keydyn.figures.residuals import draw_residual_checks
 from keydyn.studies.calibration import (
     calibration,
@@ -18,7 +18,8 @@ from keydyn.studies.calibration import (
     power,
     power_table,
 )
-from keydyn.studies.goodness import (
+from keydyn.studies.compared_models import pattern
+from keydyn.studies.goodness_tests import (
     PUBLISHED,
     goodness_of_fit,
     goodness_rows,
@@ -27,7 +28,6 @@ from keydyn.studies.goodness import (
     rejections_by_p_value,
     user_goodness,
 )
-from keydyn.studies.intervals import intervals_by_user, stream
 from keydyn.studies.model_choice import (
     MAX_ITERATIONS,
     TOLERANCE,
@@ -35,7 +35,7 @@ from keydyn.studies.model_choice import (
     left_out,
     model_choice,
 )
-from keydyn.studies.patterns import pattern
+from keydyn.studies.user_intervals import intervals_by_user, stream
 
 
 @pytest.fixture(scope="module")

@@ -10,12 +10,12 @@ import pytest
 
 from keydyn.evaluation.continuous import continuous
 from keydyn.studies import published
-from keydyn.studies.parts import Parts
+from keydyn.studies.dataset_rows import load_row
 from keydyn.studies.rank_files import ranked_of
 from keydyn.studies.recognition_tables import best_of, found_of
-from keydyn.studies.rows import load_row
+from keydyn.studies.saved_parts import Parts
+from keydyn.studies.score_datasets import rank_rows, score_rows
 from keydyn.studies.score_files import scored_of
-from keydyn.studies.scoring import rank_rows, score_rows
 
 SLOW = ("password", "mobile+", "essay")
 DATASETS = [

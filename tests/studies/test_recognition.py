@@ -16,10 +16,10 @@ from keydyn.detectors import Detector, register
 from keydyn.detectors.detector import _DETECTORS
 from keydyn.evaluation.protocols import LeaveOneOut
 from keydyn.keystrokes import Samples
-from keydyn.studies.parts import Parts
-from keydyn.studies.rows import Row
+from keydyn.studies.dataset_rows import Row
+from keydyn.studies.saved_parts import Parts
+from keydyn.studies.score_datasets import rank_rows, score_rows
 from keydyn.studies.score_files import scored_of
-from keydyn.studies.scoring import rank_rows, score_rows
 
 runner = CliRunner()
 

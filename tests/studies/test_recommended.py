@@ -7,10 +7,10 @@ import pytest
 
 from keydyn.detectors import make_detector
 from keydyn.detectors.markov import RecommendedPOHMM
-from keydyn.studies.chosen import CHOSEN, DEFAULT, detector_for
-from keydyn.studies.parts import Parts
-from keydyn.studies.recommended import candidates, choices, try_candidates
-from keydyn.studies.rows import load_row
+from keydyn.studies.dataset_rows import load_row
+from keydyn.studies.recommended_choice import candidates, choices, try_candidates
+from keydyn.studies.recommended_settings import CHOSEN, DEFAULT, detector_for
+from keydyn.studies.saved_parts import Parts
 
 
 def test_a_dataset_has_no_say_in_its_own_choice():

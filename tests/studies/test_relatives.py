@@ -16,8 +16,8 @@ from keydyn.detectors import make_detector
 from keydyn.evaluation.protocols import MonacoTappert
 from keydyn.evaluation.running import enrolments, ranks_of, scores_and_ranks, scores_of
 from keydyn.keystrokes import Samples
-from keydyn.studies import relatives_work
-from keydyn.studies.intervals import stream
+from keydyn.studies import relatives_measurements
+from keydyn.studies.dataset_rows import Row
 from keydyn.studies.lost_context import (
     UNSEEN,
     WithholdingContext,
@@ -29,11 +29,11 @@ from keydyn.studies.lost_context import (
     lost_types,
     with_codes,
 )
-from keydyn.studies.parts import Parts
-from keydyn.studies.relatives import relatives_table
-from keydyn.studies.relatives_work import DETECTORS, FOLDS, FirstFolds, run_relatives
-from keydyn.studies.rows import Row
-from keydyn.studies.verdict import verdict
+from keydyn.studies.relatives_measurements import DETECTORS, FOLDS, FirstFolds, run_relatives
+from keydyn.studies.relatives_report import relatives_table
+from keydyn.studies.relatives_verdict import verdict
+from keydyn.studies.saved_parts import Parts
+from keydyn.studies.user_intervals import stream
 
 runner = CliRunner()
 USERS = 4
@@ -54,8 +54,8 @@ def study(samples, tmp_path_factory):
     """The command on a few simulated typists."""
     out = tmp_path_factory.mktemp("relatives")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("keydyn.studies.rows.TYPISTS", USERS)
-        patch.setattr("keydyn.studies.rows.REPETITIONS", 4)
+        patch.setattr("keydyn.studies.dataset_rows.TYPISTS", USERS)
+        patch.setattr("keydyn.studies.dataset_rows.REPETITIONS", 4)
         options = ["--dataset", "simulated", "--out", str(out), "--jobs", "1"]
         result = runner.invoke(app, ["study", "relatives", *options])
         assert result.exit_code == 0, result.output
@@ -117,13 +117,13 @@ def test_it_goes_on_where_it_stopped(row, tmp_path, monkeypatch):
     gone = sorted(tmp_path.iterdir())[0]
     gone.unlink()
     made: list[str] = []
-    kept = relatives_work._make
+    kept = relatives_measurements._make
 
     def counted(piece):
         made.extend(piece.names)
         return kept(piece)
 
-    monkeypatch.setattr(relatives_work, "_make", counted)
+    monkeypatch.setattr(relatives_measurements, "_make", counted)
     again = run_relatives([row], 0, Parts(tmp_path), 1)
     assert gone.stem in made
     assert len(made) <= 2, "scores and ranks are made together, nothing else again"

@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 
 from keydyn import HMM, Sequences
-from keydyn.figures import simulation as figures
+from keydyn.figures import simulation_errors as figures
 from keydyn.studies import simulation
 from keydyn.studies.consistency import errors, slopes, verdicts, with_residuals
 from keydyn.studies.simulation import fit_piece, pieces, simulate, total_work
-from keydyn.studies.truths import TRUTHS, true_model
+from keydyn.studies.true_models import TRUTHS, true_model
 
 
 @pytest.fixture(scope="module")

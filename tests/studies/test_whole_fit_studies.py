@@ -9,10 +9,10 @@ from scipy import stats
 from typer.testing import CliRunner
 
 from keydyn.cli import app
-from keydyn.studies.goodness import goodness_of_fit
+from keydyn.studies.goodness_tests import goodness_of_fit
+from keydyn.studies.long_texts import load_text
 from keydyn.studies.simulation import N_VALUES
-from keydyn.studies.texts import load_text
-from keydyn.studies.truths import true_model
+from keydyn.studies.true_models import true_model
 
 runner = CliRunner()
 

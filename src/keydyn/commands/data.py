@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from keydyn.commands.shown import JsonOption, fail_clearly, print_json, show_table
+from keydyn.commands.terminal import JsonOption, fail_clearly, print_json, show_table
 
 if TYPE_CHECKING:
     from keydyn.datasets.files import FileState

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from keydyn.commands.reading import (
+from keydyn.commands.recording_options import (
     CleanOption,
     ColumnsOption,
     FileArgument,
@@ -19,7 +19,6 @@ from keydyn.commands.reading import (
     SortOption,
     UnitOption,
 )
-from keydyn.commands.shown import fail_clearly
 from keydyn.commands.study import (
     DetectorOption,
     EngineOption,
@@ -32,13 +31,14 @@ from keydyn.commands.study import (
     run_study,
     show_results,
 )
+from keydyn.commands.terminal import fail_clearly
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from keydyn.evaluation.tables import Table
     from keydyn.studies.outputs import Outputs
-    from keydyn.studies.scoring import Tell
+    from keydyn.studies.score_datasets import Tell
 
 # Templates to fit beyond which a protocol with fewer is pointed at.
 MANY = 10_000
@@ -83,10 +83,10 @@ def evaluate(
     """
     from keydyn.detectors import make_detector
     from keydyn.evaluation.running import n_templates
-    from keydyn.studies.evaluating import failures_facts, own_rows, protocol_of, write_evaluation
-    from keydyn.studies.parts import Parts
-    from keydyn.studies.recognition import DETECTORS, draw_densities
-    from keydyn.studies.scoring import rank_rows, score_rows
+    from keydyn.studies.own_recordings import failures_facts, own_rows, protocol_of, write_evaluation
+    from keydyn.studies.recognition_report import DETECTORS, draw_densities
+    from keydyn.studies.saved_parts import Parts
+    from keydyn.studies.score_datasets import rank_rows, score_rows
 
     detectors = known_detectors(detector) or list(DETECTORS)
     chosen = protocol_of(protocol, enrol, share, groups)
@@ -157,12 +157,12 @@ def _read_run(folder: Path) -> dict[str, Any]:
 
 
 def _rebuilt(folder: Path, facts: dict[str, Any]) -> list[Table]:
-    from keydyn.studies.continuous import write_continuous
-    from keydyn.studies.evaluating import write_evaluation
+    from keydyn.studies.continuous_report import write_continuous
     from keydyn.studies.outputs import RANKS, SCORES, Outputs, read_table
+    from keydyn.studies.own_recordings import write_evaluation
     from keydyn.studies.rank_files import COLUMNS as RANK_COLUMNS
-    from keydyn.studies.recognition import write_recognition
-    from keydyn.studies.relatives import read_losses, write_relatives
+    from keydyn.studies.recognition_report import write_recognition
+    from keydyn.studies.relatives_report import read_losses, write_relatives
     from keydyn.studies.score_files import COLUMNS as SCORE_COLUMNS
 
     outputs, seed, study = Outputs(folder), int(facts.get("seed", 0)), facts["study"]

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from keydyn.commands import study
-from keydyn.commands.shown import fail_clearly
 from keydyn.commands.study import (
     DataOption,
     EngineOption,
@@ -17,6 +16,7 @@ from keydyn.commands.study import (
     OutOption,
     SeedOption,
 )
+from keydyn.commands.terminal import fail_clearly
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
     from keydyn.evaluation.tables import Table
     from keydyn.studies.goodness_report import Found
+    from keydyn.studies.long_texts import Text
     from keydyn.studies.outputs import Outputs
-    from keydyn.studies.parts import Parts
-    from keydyn.studies.scoring import Tell
-    from keydyn.studies.texts import Text
+    from keydyn.studies.saved_parts import Parts
+    from keydyn.studies.score_datasets import Tell
 
 Result = TypeVar("Result")
 
@@ -72,7 +72,7 @@ def simulation(
     from keydyn.studies.outputs import environment
     from keydyn.studies.simulation import N_VALUES
     from keydyn.studies.simulation_report import run_simulation, write_simulation
-    from keydyn.studies.truths import true_model
+    from keydyn.studies.true_models import true_model
 
     truths = list(dict.fromkeys(truth or ["keystrokes"]))
     for name in truths:
@@ -164,7 +164,7 @@ def model_choice(
 
     Example: `keydyn study model-choice --dataset fable --data recordings/`
     """
-    from keydyn.studies.choice_report import choose_models, write_choice
+    from keydyn.studies.model_choice_report import choose_models, write_choice
 
     def work(texts: Sequence[Text], parts: Parts, tell: Tell) -> pd.DataFrame:
         return choose_models(texts, parts, jobs or -1, tell)
@@ -211,8 +211,8 @@ def _study(
     settings: dict[str, Any],
 ) -> None:
     """A study on texts, from data to report."""
+    from keydyn.studies.long_texts import texts_here
     from keydyn.studies.outputs import environment
-    from keydyn.studies.texts import texts_here
 
     texts, told = texts_here(dataset or (), data)
     for line in told:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from keydyn.commands.reading import (
+from keydyn.commands.recording_options import (
     CleanOption,
     ColumnsOption,
     FileArgument,
@@ -19,7 +19,7 @@ from keydyn.commands.reading import (
     SortOption,
     UnitOption,
 )
-from keydyn.commands.shown import JsonOption, fail_clearly, print_json, progress_bar, show_table
+from keydyn.commands.terminal import JsonOption, fail_clearly, print_json, progress_bar, show_table
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from keydyn.commands.shown import fail_clearly, share_bar
+from keydyn.commands.terminal import fail_clearly, share_bar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from keydyn.evaluation.tables import Table
+    from keydyn.studies.dataset_rows import Row
     from keydyn.studies.outputs import Outputs
-    from keydyn.studies.parts import Parts
-    from keydyn.studies.rows import Row
-    from keydyn.studies.scoring import Tell
+    from keydyn.studies.saved_parts import Parts
+    from keydyn.studies.score_datasets import Tell
 
 Found = TypeVar("Found")
 
@@ -63,8 +63,8 @@ def recognition(
 
     `keydyn study recognition --dataset fable --detector pohmm --detector hmm`
     """
-    from keydyn.studies.recognition import DETECTORS, draw_densities, write_recognition
-    from keydyn.studies.scoring import score_rows
+    from keydyn.studies.recognition_report import DETECTORS, draw_densities, write_recognition
+    from keydyn.studies.score_datasets import score_rows
 
     detectors = known_detectors(detector) or list(DETECTORS)
     rows = _rows(dataset, data)
@@ -98,7 +98,7 @@ def recommended(
 
     Example: `keydyn study recommended --data recordings/`
     """
-    from keydyn.studies.recommended import try_candidates, write_recommended
+    from keydyn.studies.recommended_choice import try_candidates, write_recommended
 
     rows = _rows(dataset, data)
     run_study(
@@ -128,8 +128,8 @@ def continuous(
 
     Example: `keydyn study continuous --dataset fable --data recordings/`
     """
-    from keydyn.studies.continuous import DETECTORS, write_continuous
-    from keydyn.studies.scoring import rank_rows
+    from keydyn.studies.continuous_report import DETECTORS, write_continuous
+    from keydyn.studies.score_datasets import rank_rows
 
     detectors = known_detectors(detector) or list(DETECTORS)
     rows = _rows(dataset, data)
@@ -162,8 +162,8 @@ def relatives(
 
     `keydyn study relatives --dataset fable`
     """
-    from keydyn.studies.relatives import write_relatives
-    from keydyn.studies.relatives_work import DETECTORS, run_relatives
+    from keydyn.studies.relatives_measurements import DETECTORS, run_relatives
+    from keydyn.studies.relatives_report import write_relatives
 
     rows = _rows(dataset, data)
     run_study(
@@ -189,7 +189,7 @@ def run_study(
     """The course of every study: the work, part by part; then tables, figures and report; run.json last."""
     from keydyn.engine import using
     from keydyn.studies.outputs import Outputs
-    from keydyn.studies.parts import Parts
+    from keydyn.studies.saved_parts import Parts
 
     began, folder = time.perf_counter(), out or Path("out") / name
     # A folder that cannot be is told before any work.
@@ -205,7 +205,7 @@ def run_study(
 
 
 def _rows(names: Sequence[str] | None, data: Path | None) -> list[Row]:
-    from keydyn.studies.rows import rows_here
+    from keydyn.studies.dataset_rows import rows_here
 
     rows, told = rows_here(names or (), data)
     for line in told:
@@ -228,10 +228,10 @@ def facts_of(
     table: pa.Table | None = None,
 ) -> dict[str, Any]:
     """What run.json says."""
-    from keydyn.studies.chosen import detector_for
     from keydyn.studies.outputs import environment
-    from keydyn.studies.parts import detector_settings
-    from keydyn.studies.scoring import limited_fits
+    from keydyn.studies.recommended_settings import detector_for
+    from keydyn.studies.saved_parts import detector_settings
+    from keydyn.studies.score_datasets import limited_fits
 
     return {
         "study": study,

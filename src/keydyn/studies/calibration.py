@@ -16,10 +16,10 @@ from scipy import stats
 from keydyn.model import Sequences, surrogates
 from keydyn.model.arrays import Floats
 from keydyn.model.emissions import family
-from keydyn.studies import work
-from keydyn.studies.goodness import LEVEL, Progress, collected, outcome
-from keydyn.studies.intervals import intervals_by_user, stream
-from keydyn.studies.patterns import MODELS, pattern
+from keydyn.studies import parallel
+from keydyn.studies.compared_models import MODELS, pattern
+from keydyn.studies.goodness_tests import LEVEL, Progress, collected, outcome
+from keydyn.studies.user_intervals import intervals_by_user, stream
 
 P_VALUES = ("p_value", "p_one_sided", "p_double")
 # Surrogates of each surrogate for the double bootstrap.
@@ -87,7 +87,7 @@ def calibration_rows(
         for repeat in range(repeats)
         if (user, model, repeat) not in skip
     ]
-    return work.results(user_calibration, pieces, n_jobs)
+    return parallel.results(user_calibration, pieces, n_jobs)
 
 
 def calibration(
@@ -118,7 +118,7 @@ def power_rows(
         for name, changes in wrong.items()
         if (user, model, name) not in skip
     ]
-    return work.results(user_calibration, pieces, n_jobs)
+    return parallel.results(user_calibration, pieces, n_jobs)
 
 
 def power(

@@ -21,15 +21,15 @@ from keydyn.studies.calibration import (
     power_table,
     share_interval,
 )
-from keydyn.studies.fit_parts import Part, collect, text_inputs
-from keydyn.studies.goodness import LEVEL
-from keydyn.studies.intervals import intervals_by_user
+from keydyn.studies.compared_models import MODELS, settings_told
+from keydyn.studies.goodness_tests import LEVEL
+from keydyn.studies.long_texts import Text
 from keydyn.studies.outputs import Outputs
-from keydyn.studies.parts import Parts
-from keydyn.studies.patterns import MODELS, settings_told
 from keydyn.studies.report import Section
-from keydyn.studies.scoring import Tell
-from keydyn.studies.texts import Text
+from keydyn.studies.resumable_rows import Part, collect, text_inputs
+from keydyn.studies.saved_parts import Parts
+from keydyn.studies.score_datasets import Tell
+from keydyn.studies.user_intervals import intervals_by_user
 
 LEAD = (
     "How far can the test of fit be trusted? Data are drawn from models that were fitted to each user with "

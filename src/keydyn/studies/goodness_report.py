@@ -13,16 +13,21 @@ from keydyn.evaluation.names import dataset_name, detector_name
 from keydyn.evaluation.tables import Table, plain_table
 from keydyn.figures.goodness_of_fit import draw_p_values
 from keydyn.figures.residuals import draw_residual_rows
-from keydyn.studies.fit_parts import Part, collect, text_inputs
-from keydyn.studies.goodness import goodness_rows, rejections, rejections_by_marginal, rejections_by_p_value
-from keydyn.studies.intervals import intervals_by_user
+from keydyn.studies.compared_models import MODELS, SETTINGS, settings_told
+from keydyn.studies.goodness_tests import (
+    goodness_rows,
+    rejections,
+    rejections_by_marginal,
+    rejections_by_p_value,
+)
+from keydyn.studies.long_texts import Text
 from keydyn.studies.outputs import Outputs
-from keydyn.studies.parts import Parts
-from keydyn.studies.patterns import MODELS, SETTINGS, settings_told
 from keydyn.studies.report import Section
 from keydyn.studies.residual_checks import TypicalUser, residual_rows, residual_table, typical_user
-from keydyn.studies.scoring import Tell
-from keydyn.studies.texts import Text
+from keydyn.studies.resumable_rows import Part, collect, text_inputs
+from keydyn.studies.saved_parts import Parts
+from keydyn.studies.score_datasets import Tell
+from keydyn.studies.user_intervals import intervals_by_user
 
 LEAD = (
     "Does a model fit what people type? Press-press intervals, user by user (Section 5.1 of the paper): "

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 
 from keydyn.model import Sequences, surrogates
-from keydyn.studies import work
-from keydyn.studies.intervals import intervals_by_user
-from keydyn.studies.patterns import pattern
+from keydyn.studies import parallel
+from keydyn.studies.compared_models import pattern
+from keydyn.studies.user_intervals import intervals_by_user
 
 Progress = Callable[[int], object]
 
@@ -48,7 +48,7 @@ def choice_rows(
         for n_states, family, rule in product(states, families, smoothing)
         if (n_states, family, rule) not in skip
     ]
-    return work.results(one_choice, pieces, n_jobs)
+    return parallel.results(one_choice, pieces, n_jobs)
 
 
 def model_choice(

@@ -19,7 +19,7 @@ from keydyn import __version__
 from keydyn.atomic import replacing, write_text
 from keydyn.evaluation.tables import Table, write_table
 from keydyn.figures.style import save_figure
-from keydyn.studies.files import write_json, write_parquet
+from keydyn.studies.json_and_parquet import write_json, write_parquet
 from keydyn.studies.report import Picture, Section, write_report
 
 SCORES, RANKS, RUN, REPORT = "scores.parquet", "ranks.parquet", "run.json", "report.html"

@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from keydyn.atomic import write_text
 from keydyn.evaluation.tables import Table
-from keydyn.studies.files import plain
+from keydyn.studies.json_and_parquet import plain
 from keydyn.studies.report_parts import facts_list, paragraphs_of, table_html
 from keydyn.studies.report_style import STYLE
 

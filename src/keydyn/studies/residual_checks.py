@@ -10,10 +10,10 @@ import pandas as pd
 
 from keydyn.model import Sequences, check_residuals, surrogates
 from keydyn.model.arrays import Floats, Integers
-from keydyn.studies import work
-from keydyn.studies.goodness import LEVEL
-from keydyn.studies.intervals import intervals_by_user
-from keydyn.studies.patterns import MODELS, pattern
+from keydyn.studies import parallel
+from keydyn.studies.compared_models import MODELS, pattern
+from keydyn.studies.goodness_tests import LEVEL
+from keydyn.studies.user_intervals import intervals_by_user
 
 SETTINGS = "recommended"
 
@@ -36,7 +36,7 @@ def residual_rows(
         for user, sequences in intervals_by_user(keystrokes).items()
         for model in models
     ]
-    return work.results(user_residuals, pieces, n_jobs)
+    return parallel.results(user_residuals, pieces, n_jobs)
 
 
 def user_residuals(sequences: Sequences, dataset: str, user: Any, model: str) -> dict[str, Any]:

@@ -24,8 +24,8 @@ from keydyn.model.arrays import Floats, Integers
 from keydyn.model.estimation.lanes import LANES
 from keydyn.model.lattice import EventIndex
 from keydyn.model.parameters import Parameters
-from keydyn.studies import work
-from keydyn.studies.truths import true_hmm, true_model
+from keydyn.studies import parallel
+from keydyn.studies.true_models import true_hmm, true_model
 
 Progress = Callable[[int], object]
 
@@ -95,7 +95,9 @@ def simulate(
     # The longest first, so that no process is left alone with them.
     todo = sorted(pieces(truth, n_values, n_samples, scenarios, seed), key=lambda piece: -piece.work)
     found, done = [], 0
-    for piece, part in zip(todo, work.results(fit_piece, [{"piece": p} for p in todo], n_jobs), strict=True):
+    for piece, part in zip(
+        todo, parallel.results(fit_piece, [{"piece": p} for p in todo], n_jobs), strict=True
+    ):
         found.append(part)
         done += piece.work
         if progress is not None:

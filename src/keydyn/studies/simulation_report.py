@@ -11,13 +11,13 @@ import pandas as pd
 import pyarrow as pa
 
 from keydyn.evaluation.tables import Table, plain_table
-from keydyn.figures.simulation import draw_accuracy, draw_errors, draw_residuals, draw_truths
-from keydyn.studies import work
+from keydyn.figures.simulation_errors import draw_accuracy, draw_errors, draw_residuals, draw_truths
+from keydyn.studies import parallel
 from keydyn.studies.consistency import errors, slopes, verdicts
 from keydyn.studies.outputs import Outputs
-from keydyn.studies.parts import Parts
 from keydyn.studies.report import Picture, Section
-from keydyn.studies.scoring import Tell
+from keydyn.studies.saved_parts import Parts
+from keydyn.studies.score_datasets import Tell
 from keydyn.studies.simulation import SCENARIOS, Piece, Simulation, fit_piece, merged, pieces
 
 LEAD = (
@@ -59,7 +59,7 @@ def run_simulation(
     todo.sort(key=lambda piece: -piece.work)
     open_pieces = [piece for piece in todo if not parts.has(_name(piece), _inputs(piece))]
     total, done = sum(piece.work for piece in open_pieces), 0
-    fitted = work.results(fit_piece, [{"piece": piece} for piece in open_pieces], n_jobs)
+    fitted = parallel.results(fit_piece, [{"piece": piece} for piece in open_pieces], n_jobs)
     for piece, found in zip(open_pieces, fitted, strict=True):
         parts.get(_name(piece), _inputs(piece), partial(_table, found))
         done += piece.work

@@ -23,13 +23,13 @@ from keydyn.evaluation.protocols import (
 )
 from keydyn.evaluation.tables import Table, plain_table
 from keydyn.keystrokes.samples import Samples
-from keydyn.studies.continuous import continuous_section
+from keydyn.studies.continuous_report import continuous_section
+from keydyn.studies.dataset_rows import Row
 from keydyn.studies.outputs import Outputs
 from keydyn.studies.published import DATASETS
 from keydyn.studies.rank_files import ranked_of
-from keydyn.studies.recognition import lead_of, recognition_sections
+from keydyn.studies.recognition_report import lead_of, recognition_sections
 from keydyn.studies.report import Section
-from keydyn.studies.rows import Row
 
 OPEN = ", open set"
 PROTOCOLS = ("leave-one-out", "chronological", "enrolment", "open-set", "published", "killourhy-maxion")

@@ -11,9 +11,9 @@ import pandas as pd
 
 from keydyn.evaluation.names import dataset_name
 from keydyn.evaluation.tables import Table, plain_table
-from keydyn.figures.model_choice import FAMILY_NAMES, draw_model_choice
-from keydyn.studies.fit_parts import Part, collect, text_inputs
-from keydyn.studies.intervals import intervals_by_user
+from keydyn.figures.model_choice_lines import FAMILY_NAMES, draw_model_choice
+from keydyn.studies.compared_models import settings_told
+from keydyn.studies.long_texts import Text
 from keydyn.studies.model_choice import (
     FAMILIES,
     LEFT_OUT,
@@ -26,11 +26,11 @@ from keydyn.studies.model_choice import (
     choice_table,
 )
 from keydyn.studies.outputs import Outputs
-from keydyn.studies.parts import Parts
-from keydyn.studies.patterns import settings_told
 from keydyn.studies.report import Section
-from keydyn.studies.scoring import Tell
-from keydyn.studies.texts import Text
+from keydyn.studies.resumable_rows import Part, collect, text_inputs
+from keydyn.studies.saved_parts import Parts
+from keydyn.studies.score_datasets import Tell
+from keydyn.studies.user_intervals import intervals_by_user
 
 Row = dict[Any, Any]
 

@@ -9,7 +9,7 @@ from os import PathLike
 import pandas as pd
 
 from keydyn.datasets import load_dataset, make_typists
-from keydyn.studies.available import those_here
+from keydyn.studies.available_recordings import those_here
 
 NAMES = ("fable", "essay")
 SIMULATED = "simulated"

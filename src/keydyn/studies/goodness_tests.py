@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 
 from keydyn.model import GoodnessOfFit, Sequences, areas, goodness
-from keydyn.studies import work
-from keydyn.studies.intervals import intervals_by_user, stream
-from keydyn.studies.patterns import MODELS, SETTINGS, pattern
+from keydyn.studies import parallel
+from keydyn.studies.compared_models import MODELS, SETTINGS, pattern
+from keydyn.studies.user_intervals import intervals_by_user, stream
 
 Progress = Callable[[int], object]
 
@@ -98,7 +98,7 @@ def goodness_rows(
         for chosen in settings
         if (user, model, chosen) not in skip
     ]
-    return work.results(user_goodness, pieces, n_jobs)
+    return parallel.results(user_goodness, pieces, n_jobs)
 
 
 def goodness_of_fit(

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from keydyn import __version__
 from keydyn.atomic import replacing
 from keydyn.detectors import Detector, Markov
-from keydyn.studies.files import plain
+from keydyn.studies.json_and_parquet import plain
 
 INPUTS = b"keydyn.inputs"
 # Raised when the same inputs give other results: older parts are then made anew.

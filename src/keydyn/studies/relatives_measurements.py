@@ -23,8 +23,8 @@ from keydyn.evaluation.running import (
     scores_of,
 )
 from keydyn.keystrokes.samples import Samples
-from keydyn.studies import work
-from keydyn.studies.intervals import stream
+from keydyn.studies import parallel
+from keydyn.studies.dataset_rows import SIMULATED, Row
 from keydyn.studies.lost_context import (
     SHARES,
     Losing,
@@ -34,11 +34,11 @@ from keydyn.studies.lost_context import (
     lost_types,
     with_codes,
 )
-from keydyn.studies.parts import Parts
 from keydyn.studies.rank_files import rank_table
-from keydyn.studies.rows import SIMULATED, Row
+from keydyn.studies.saved_parts import Parts
+from keydyn.studies.score_datasets import LIMITED, Tell, inputs_of, together
 from keydyn.studies.score_files import score_table
-from keydyn.studies.scoring import LIMITED, Tell, inputs_of, together
+from keydyn.studies.user_intervals import stream
 
 DETECTORS = ("hmm", "pohmm", "context-hmm", "partly-hmm", "partially-hmm")
 ESTIMATION, SCORING, UNSEEN = "estimation", "scoring", "unseen"
@@ -104,7 +104,7 @@ def run_pieces(pieces: Sequence[Piece], parts: Parts, n_jobs: int | None, tell: 
     """All parts by name; what is not there is made, several at a time, and kept as soon as it is done."""
     waiting = [p for p in pieces if not all(parts.has(name, p.inputs) for name in p.names)]
     total, done, made = max(sum(piece.cost for piece in waiting), 1.0), 0.0, {}
-    found = work.results(_make, [{"piece": piece} for piece in waiting], n_jobs)
+    found = parallel.results(_make, [{"piece": piece} for piece in waiting], n_jobs)
     for piece in waiting:
         if tell is not None:
             tell(piece.what, done / total)

@@ -19,11 +19,11 @@ from keydyn.engine import Progress
 from keydyn.evaluation.recognition import recognition
 from keydyn.evaluation.running import n_templates, score_protocol
 from keydyn.evaluation.tables import Table, plain_table
+from keydyn.studies.dataset_rows import Row
 from keydyn.studies.outputs import Outputs
-from keydyn.studies.parts import Parts
 from keydyn.studies.report import Section
-from keydyn.studies.rows import Row
-from keydyn.studies.scoring import Schedule, Tell, inputs_of
+from keydyn.studies.saved_parts import Parts
+from keydyn.studies.score_datasets import Schedule, Tell, inputs_of
 
 DENSITIES: dict[str, float | None] = {
     "log-normal": None,

@@ -14,12 +14,13 @@ from keydyn.evaluation.protocols import OpenSet
 from keydyn.evaluation.tables import Table
 from keydyn.evaluation.verification import mean_curve
 from keydyn.figures.cmc import cmc_figure
+from keydyn.figures.confidence_intervals import Estimate, intervals_figure
 from keydyn.figures.det import det_figure
-from keydyn.figures.intervals import Estimate, intervals_figure
 from keydyn.figures.marginal_density import Typist, marginal_density_figure
 from keydyn.figures.panels import Curve
 from keydyn.figures.roc import roc_figure
 from keydyn.model import POHMM
+from keydyn.studies.dataset_rows import Row
 from keydyn.studies.outputs import Outputs
 from keydyn.studies.recognition_tables import (
     Found,
@@ -32,7 +33,6 @@ from keydyn.studies.recognition_tables import (
     recommended_table,
 )
 from keydyn.studies.report import Picture, Section
-from keydyn.studies.rows import Row
 from keydyn.studies.score_files import protocol_names, scored_of
 
 DETECTORS = ("manhattan", "manhattan-scaled", "svm", "hmm", "pohmm", "pohmm-recommended")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from keydyn.evaluation.names import dataset_name, detector_name
-from keydyn.studies.relatives_work import ESTIMATION, SCORING, UNSEEN
+from keydyn.studies.relatives_measurements import ESTIMATION, SCORING, UNSEEN
 
 POHMM, HMM = "pohmm", "hmm"
 # Nats an event that are rounding.

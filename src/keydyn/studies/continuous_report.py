@@ -21,7 +21,7 @@ from keydyn.evaluation.lockout import PenaltyAndReward, RankPenalty, Watching
 from keydyn.evaluation.names import dataset_name, detector_name
 from keydyn.evaluation.penalty import WINDOW, first_above
 from keydyn.evaluation.tables import Table, published_beside
-from keydyn.figures.penalty import penalty_figure
+from keydyn.figures.penalty_over_time import penalty_figure
 from keydyn.figures.rejection import rejection_figure
 from keydyn.studies.outputs import Outputs
 from keydyn.studies.published import REJECTION_TIME

@@ -13,7 +13,7 @@ import numpy as np
 from keydyn.datasets import load_dataset, make_typists
 from keydyn.evaluation.protocols import MonacoTappert, Protocol
 from keydyn.keystrokes.samples import Samples
-from keydyn.studies.available import those_here
+from keydyn.studies.available_recordings import those_here
 from keydyn.studies.published import DATASETS
 
 SIMULATED = "simulated"

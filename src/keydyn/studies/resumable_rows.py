@@ -9,9 +9,9 @@ from typing import Any, Protocol
 import pandas as pd
 import pyarrow as pa
 
-from keydyn.studies.parts import Parts
-from keydyn.studies.scoring import Tell
-from keydyn.studies.texts import Text
+from keydyn.studies.long_texts import Text
+from keydyn.studies.saved_parts import Parts
+from keydyn.studies.score_datasets import Tell
 
 
 class MakeRows(Protocol):

@@ -15,16 +15,16 @@ from keydyn.evaluation.names import dataset_name, detector_name
 from keydyn.evaluation.recognition import recognition
 from keydyn.evaluation.significance import compare_with_best
 from keydyn.evaluation.tables import Table, fixed, mean_and_deviation
-from keydyn.figures.lost_context import lost_context_figure
+from keydyn.figures.lost_context_panels import lost_context_figure
 from keydyn.figures.panels import Curve
 from keydyn.studies.outputs import Outputs, read_table
 from keydyn.studies.rank_files import ranked_of
-from keydyn.studies.recognition import lead_of
+from keydyn.studies.recognition_report import lead_of
 from keydyn.studies.recognition_tables import MEAN_NOTE
-from keydyn.studies.relatives_work import ESTIMATION, FOLDS, SCORING, UNSEEN
+from keydyn.studies.relatives_measurements import ESTIMATION, FOLDS, SCORING, UNSEEN
+from keydyn.studies.relatives_verdict import verdict
 from keydyn.studies.report import Section
 from keydyn.studies.score_files import scored_of
-from keydyn.studies.verdict import verdict
 
 LOSSES = "lost_context"
 # Figure → title, whether more is better, decimals

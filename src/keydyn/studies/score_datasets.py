@@ -12,10 +12,10 @@ import pyarrow as pa
 from keydyn.detectors import Detector, make_detector
 from keydyn.engine import Progress
 from keydyn.evaluation.running import enrolments, n_limited, n_templates, ranks_of, scores_of
-from keydyn.studies.chosen import detector_for
-from keydyn.studies.parts import Parts, detector_settings
+from keydyn.studies.dataset_rows import Row
 from keydyn.studies.rank_files import rank_table
-from keydyn.studies.rows import Row
+from keydyn.studies.recommended_settings import detector_for
+from keydyn.studies.saved_parts import Parts, detector_settings
 from keydyn.studies.score_files import joined, score_table
 
 # Told what is worked on, and the share of all the work that is done.
