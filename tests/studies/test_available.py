@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from keydyn.studies.dataset_rows import rows_here
-from keydyn.studies.long_texts import texts_here
+from keydyn.studies.dataset_rows import available_rows
+from keydyn.studies.long_texts import available_texts
 
 
-@pytest.mark.parametrize("here", [rows_here, texts_here])
+@pytest.mark.parametrize("here", [available_rows, available_texts])
 def test_a_folder_without_recordings(here, tmp_path, monkeypatch):
     """One that was named is an error; where none was named, simulated typists take their place."""
     with pytest.raises(FileNotFoundError, match="nowhere"):

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from keydyn.commands.run_study import STUDIES
 from keydyn.datasets import make_typists
 from keydyn.studies.calibration import calibration_table, power_table, share_interval
 from keydyn.studies.calibration_report import pooled_words, power_words, size_words, write_calibration
@@ -91,7 +92,7 @@ def test_the_report_on_calibration_is_whole(tmp_path):
     write_calibration(outputs, pd.concat([found_by(even, even), found_by(even / 2, np.nan, "normal")]), {})
     for name in ("report.html", "words.md", "tables/power.csv", "figures/calibration.png", "tests.parquet"):
         assert (tmp_path / name).stat().st_size > 0, name
-    outputs.begin()
+    outputs.clear(STUDIES["calibration"].files())
     left = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert left == []
 

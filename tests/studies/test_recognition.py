@@ -167,7 +167,9 @@ def test_a_spoilt_part_is_made_anew(row, counting, tmp_path):
 
 def test_progress_ends_at_the_whole(row, tmp_path):
     told = []
-    score_rows([row], ["manhattan", "hmm"], Parts(tmp_path), tell=lambda what, share: told.append(share))
+    score_rows(
+        [row], ["manhattan", "hmm"], Parts(tmp_path), show_progress=lambda what, share: told.append(share)
+    )
     assert told == sorted(told)
     assert told[-1] == pytest.approx(1.0)
 

@@ -31,6 +31,11 @@ def fail_clearly(command: Command) -> Command:
     return cast(Command, told)
 
 
+def warn(message: str) -> None:
+    """Report what the user should know, in yellow on standard error."""
+    typer.secho(f"keydyn: {message}", err=True, fg="yellow")
+
+
 def print_json(value: Any) -> None:
     """Strict JSON on standard output: what is not finite becomes null."""
     typer.echo(json.dumps(_finite(value), indent=1, ensure_ascii=False, allow_nan=False))

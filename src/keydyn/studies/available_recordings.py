@@ -9,7 +9,7 @@ from typing import TypeVar
 Recordings = TypeVar("Recordings")
 
 
-def those_here(
+def available_or_simulated(
     names: Sequence[str],
     usual: Sequence[str],
     load: Callable[[str, str | PathLike[str] | None], Recordings],

@@ -28,7 +28,7 @@ from keydyn.studies.outputs import Outputs
 from keydyn.studies.report import Section
 from keydyn.studies.resumable_rows import Part, collect, text_inputs
 from keydyn.studies.saved_parts import Parts
-from keydyn.studies.score_datasets import Tell
+from keydyn.studies.score_datasets import ShowProgress
 from keydyn.studies.user_intervals import intervals_by_user
 
 LEAD = (
@@ -47,7 +47,7 @@ def calibrate(
     seed: int,
     parts: Parts,
     n_jobs: int | None,
-    tell: Tell | None,
+    show_progress: ShowProgress | None,
 ) -> pd.DataFrame:
     """Tests on data from fitted models: true hypotheses, `repeats` a user, then wrong ones."""
     numbers: dict[str, Any] = {"n_surrogates": n_surrogates, "n_second": n_second, "repeats": repeats}
@@ -61,7 +61,7 @@ def calibrate(
         wanted.append(Part(f"true-{text.name}-{model}", inputs | numbers, users * repeats, true))
         against = {"wrong": list(WRONG), "surrogates": FOR_POWER}
         wanted.append(Part(f"wrong-{text.name}-{model}", inputs | against, users * len(WRONG), wrong))
-    return collect(wanted, parts, tell)
+    return collect(wanted, parts, show_progress)
 
 
 def write_calibration(outputs: Outputs, tests: pd.DataFrame, facts: Mapping[str, Any]) -> list[Table]:

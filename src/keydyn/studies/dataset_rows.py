@@ -13,7 +13,7 @@ import numpy as np
 from keydyn.datasets import load_dataset, make_typists
 from keydyn.evaluation.protocols import MonacoTappert, Protocol
 from keydyn.keystrokes.samples import Samples
-from keydyn.studies.available_recordings import those_here
+from keydyn.studies.available_recordings import available_or_simulated
 from keydyn.studies.published import DATASETS
 
 SIMULATED = "simulated"
@@ -65,7 +65,7 @@ def load_row(name: str, data: str | PathLike[str] | None = None) -> Row:
     return Row(name, samples, protocol, dataset.checksums, source)
 
 
-def rows_here(
+def available_rows(
     names: Sequence[str] = (), data: str | PathLike[str] | None = None
 ) -> tuple[list[Row], list[str]]:
     """The rows to study, and what to tell about those that are not here.
@@ -73,4 +73,4 @@ def rows_here(
     Without names all that are here; where none is, simulated typists. A row that was named must be here.
     """
     told = "No dataset is here: simulated typists take their place, whose figures say nothing of people."
-    return those_here(names, DATASETS, load_row, data, SIMULATED, told)
+    return available_or_simulated(names, DATASETS, load_row, data, SIMULATED, told)

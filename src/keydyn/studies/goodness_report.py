@@ -26,7 +26,7 @@ from keydyn.studies.report import Section
 from keydyn.studies.residual_checks import TypicalUser, residual_rows, residual_table, typical_user
 from keydyn.studies.resumable_rows import Part, collect, text_inputs
 from keydyn.studies.saved_parts import Parts
-from keydyn.studies.score_datasets import Tell
+from keydyn.studies.score_datasets import ShowProgress
 from keydyn.studies.user_intervals import intervals_by_user
 
 LEAD = (
@@ -63,7 +63,7 @@ def goodness_tests(
     seed: int,
     parts: Parts,
     n_jobs: int | None,
-    tell: Tell | None,
+    show_progress: ShowProgress | None,
 ) -> Found:
     """The test of every user, HMM and POHMM, published and recommended settings; then the residuals."""
     numbers: dict[str, Any] = {"n_surrogates": n_surrogates, "n_second": n_second}
@@ -95,7 +95,7 @@ def goodness_tests(
         )
         for text in texts
     ]
-    tests, residuals = collect(wanted, parts, tell), collect(checks, parts, tell)
+    tests, residuals = collect(wanted, parts, show_progress), collect(checks, parts, show_progress)
     typical = [
         typical_user(text.keystrokes, text.name, residuals[residuals["dataset"] == text.name])
         for text in texts

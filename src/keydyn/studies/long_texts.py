@@ -9,7 +9,7 @@ from os import PathLike
 import pandas as pd
 
 from keydyn.datasets import load_dataset, make_typists
-from keydyn.studies.available_recordings import those_here
+from keydyn.studies.available_recordings import available_or_simulated
 
 NAMES = ("fable", "essay")
 SIMULATED = "simulated"
@@ -36,9 +36,9 @@ def load_text(name: str, data: str | PathLike[str] | None = None) -> Text:
     return Text(name, dataset.keystrokes, dataset.checksums)
 
 
-def texts_here(
+def available_texts(
     names: Sequence[str] = (), data: str | PathLike[str] | None = None
 ) -> tuple[list[Text], list[str]]:
     """The texts to study, and what to tell about those that are not here; simulated ones where none is."""
     told = "No long text is here: simulated typists take their place."
-    return those_here(names, NAMES, load_text, data, SIMULATED, told)
+    return available_or_simulated(names, NAMES, load_text, data, SIMULATED, told)

@@ -29,7 +29,7 @@ from keydyn.studies.outputs import Outputs
 from keydyn.studies.report import Section
 from keydyn.studies.resumable_rows import Part, collect, text_inputs
 from keydyn.studies.saved_parts import Parts
-from keydyn.studies.score_datasets import Tell
+from keydyn.studies.score_datasets import ShowProgress
 from keydyn.studies.user_intervals import intervals_by_user
 
 Row = dict[Any, Any]
@@ -41,7 +41,9 @@ LEAD = (
 )
 
 
-def choose_models(texts: Sequence[Text], parts: Parts, n_jobs: int | None, tell: Tell | None) -> pd.DataFrame:
+def choose_models(
+    texts: Sequence[Text], parts: Parts, n_jobs: int | None, show_progress: ShowProgress | None
+) -> pd.DataFrame:
     """States × families × smoothing for every user."""
     wanted = []
     for text in texts:
@@ -55,7 +57,7 @@ def choose_models(texts: Sequence[Text], parts: Parts, n_jobs: int | None, tell:
             left_out=LEFT_OUT,
         )
         wanted.append(Part(f"choice-{text.name}", inputs, n_rows, partial(_rows, text, n_jobs)))
-    return collect(wanted, parts, tell)
+    return collect(wanted, parts, show_progress)
 
 
 def _rows(text: Text, n_jobs: int | None) -> Iterator[dict[str, Any]]:

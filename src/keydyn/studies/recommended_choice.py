@@ -23,7 +23,7 @@ from keydyn.studies.dataset_rows import Row
 from keydyn.studies.outputs import Outputs
 from keydyn.studies.report import Section
 from keydyn.studies.saved_parts import Parts
-from keydyn.studies.score_datasets import Schedule, Tell, inputs_of
+from keydyn.studies.score_datasets import Schedule, ShowProgress, inputs_of
 
 DENSITIES: dict[str, float | None] = {
     "log-normal": None,
@@ -45,12 +45,12 @@ def candidates() -> dict[str, RecommendedPOHMM]:
 
 
 def try_candidates(
-    rows: Sequence[Row], parts: Parts, n_jobs: int | None = None, tell: Tell | None = None
+    rows: Sequence[Row], parts: Parts, n_jobs: int | None = None, show_progress: ShowProgress | None = None
 ) -> pd.DataFrame:
     """Accuracy and equal error rate, mean over users, of every candidate on every row."""
     work = [(row, name, detector) for row in rows for name, detector in candidates().items()]
     costs = [(n_templates(row.protocol, detector, row.samples), 1.0) for row, _, detector in work]
-    schedule = Schedule(costs, tell)
+    schedule = Schedule(costs, show_progress)
     found = []
     for number, (row, name, detector) in enumerate(work):
         part = f"{row.name}-{detector.df or 0:g}-{detector.spread_features}"

@@ -36,7 +36,7 @@ from keydyn.studies.lost_context import (
 )
 from keydyn.studies.rank_files import rank_table
 from keydyn.studies.saved_parts import Parts
-from keydyn.studies.score_datasets import LIMITED, Tell, inputs_of, together
+from keydyn.studies.score_datasets import LIMITED, ShowProgress, inputs_of, together
 from keydyn.studies.score_files import score_table
 from keydyn.studies.user_intervals import stream
 
@@ -84,7 +84,11 @@ class Piece:
 
 
 def run_relatives(
-    rows: Sequence[Row], seed: int, parts: Parts, n_jobs: int | None = None, tell: Tell | None = None
+    rows: Sequence[Row],
+    seed: int,
+    parts: Parts,
+    n_jobs: int | None = None,
+    show_progress: ShowProgress | None = None,
 ) -> tuple[pa.Table, pa.Table, pd.DataFrame]:
     """Scores and ranks of the five models on every row, and the figures of lost contexts on texts.
 
@@ -94,20 +98,22 @@ def run_relatives(
     on_texts = [
         text_piece(row, model, seed) for row in rows if row.name in FOLDS for model in losing_models()
     ]
-    made = run_pieces([*on_rows, *on_texts], parts, n_jobs, tell)
+    made = run_pieces([*on_rows, *on_texts], parts, n_jobs, show_progress)
     scores, ranks = (together({p.names[which]: made[p.names[which]] for p in on_rows}) for which in (0, 1))
     losses = [made[piece.names[0]].to_pandas() for piece in on_texts]
     return scores, ranks, pd.concat(losses, ignore_index=True) if losses else pd.DataFrame()
 
 
-def run_pieces(pieces: Sequence[Piece], parts: Parts, n_jobs: int | None, tell: Tell | None) -> Made:
+def run_pieces(
+    pieces: Sequence[Piece], parts: Parts, n_jobs: int | None, show_progress: ShowProgress | None
+) -> Made:
     """All parts by name; what is not there is made, several at a time, and kept as soon as it is done."""
     waiting = [p for p in pieces if not all(parts.has(name, p.inputs) for name in p.names)]
     total, done, made = max(sum(piece.cost for piece in waiting), 1.0), 0.0, {}
     found = parallel.results(_make, [{"piece": piece} for piece in waiting], n_jobs)
     for piece in waiting:
-        if tell is not None:
-            tell(piece.what, done / total)
+        if show_progress is not None:
+            show_progress(piece.what, done / total)
         for name, table in next(found).items():
             made[name] = parts.get(name, piece.inputs, partial(_given, table))
         done += piece.cost

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from keydyn.studies.long_texts import Text
 from keydyn.studies.saved_parts import Parts
-from keydyn.studies.score_datasets import Tell
+from keydyn.studies.score_datasets import ShowProgress
 
 
 class MakeRows(Protocol):
@@ -30,7 +30,7 @@ class Part:
     make: MakeRows
 
 
-def collect(wanted: list[Part], parts: Parts, tell: Tell | None = None) -> pd.DataFrame:
+def collect(wanted: list[Part], parts: Parts, show_progress: ShowProgress | None = None) -> pd.DataFrame:
     """The rows of all parts; those that are there with the same inputs are read."""
     todo = [part for part in wanted if not parts.has(part.name, part.inputs)]
     total, done = max(sum(part.n_rows for part in todo), 1), 0
@@ -43,8 +43,8 @@ def collect(wanted: list[Part], parts: Parts, tell: Tell | None = None) -> pd.Da
             for row in part.make():
                 rows.append(row)
                 done += 1
-                if tell is not None:
-                    tell(part.name, done / total)
+                if show_progress is not None:
+                    show_progress(part.name, done / total)
             # Users are numbers in one dataset and names in another.
             frame = pd.DataFrame(rows)
             return pa.Table.from_pandas(frame.assign(user=frame["user"].astype(str)), preserve_index=False)

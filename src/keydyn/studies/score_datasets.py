@@ -19,7 +19,7 @@ from keydyn.studies.saved_parts import Parts, detector_settings
 from keydyn.studies.score_files import joined, score_table
 
 # Told what is worked on, and the share of all the work that is done.
-Tell = Callable[[str, float], object]
+ShowProgress = Callable[[str, float], object]
 # How much longer a template takes that is fitted by iteration; for the progress bar alone.
 ITERATED = 20.0
 LIMITED = b"keydyn.limited"
@@ -30,10 +30,10 @@ def score_rows(
     detectors: Sequence[str | Detector],
     parts: Parts,
     n_jobs: int | None = None,
-    tell: Tell | None = None,
+    show_progress: ShowProgress | None = None,
 ) -> pa.Table:
     """Every score of every row and detector; parts that are there with the same inputs are not made again."""
-    return _each(_scored, rows, detectors, parts, n_jobs, tell)
+    return _each(_scored, rows, detectors, parts, n_jobs, show_progress)
 
 
 def rank_rows(
@@ -41,13 +41,13 @@ def rank_rows(
     detectors: Sequence[str | Detector],
     parts: Parts,
     n_jobs: int | None = None,
-    tell: Tell | None = None,
+    show_progress: ShowProgress | None = None,
 ) -> pa.Table:
     """The same event by event: the rank of every template, for detectors that score events."""
     for name in detectors:
         if not make_detector(name).scores_events:
             raise ValueError(f"{make_detector(name).name} cannot score single events")
-    return _each(_ranked, rows, detectors, parts, n_jobs, tell)
+    return _each(_ranked, rows, detectors, parts, n_jobs, show_progress)
 
 
 def limited_fits(table: pa.Table) -> dict[str, int]:
@@ -86,8 +86,8 @@ class Schedule:
     `costs` has for each part the number of templates and how long one takes, in any unit.
     """
 
-    def __init__(self, costs: Sequence[tuple[int, float]], tell: Tell | None) -> None:
-        self.costs, self.tell = costs, tell
+    def __init__(self, costs: Sequence[tuple[int, float]], show_progress: ShowProgress | None) -> None:
+        self.costs, self.show_progress = costs, show_progress
         self.total = max(sum(n * each for n, each in costs), 1.0)
 
     def part(self, number: int, what: str) -> Progress:
@@ -96,8 +96,8 @@ class Schedule:
         each = self.costs[number][1]
 
         def told(done: int) -> None:
-            if self.tell is not None:
-                self.tell(what, (before + done * each) / self.total)
+            if self.show_progress is not None:
+                self.show_progress(what, (before + done * each) / self.total)
 
         told(0)
         return told
@@ -112,10 +112,10 @@ def _each(
     detectors: Sequence[str | Detector],
     parts: Parts,
     n_jobs: int | None,
-    tell: Tell | None,
+    show_progress: ShowProgress | None,
 ) -> pa.Table:
     work = [(row, detector_for(row.name, detector)) for row in rows for detector in detectors]
-    schedule = Schedule([_cost(row, detector, parts) for row, detector in work], tell)
+    schedule = Schedule([_cost(row, detector, parts) for row, detector in work], show_progress)
     tables = {}
     for number, (row, detector) in enumerate(work):
         progress = schedule.part(number, f"{row.name} · {detector.title}")

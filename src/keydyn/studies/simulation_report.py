@@ -17,7 +17,7 @@ from keydyn.studies.consistency import errors, slopes, verdicts
 from keydyn.studies.outputs import Outputs
 from keydyn.studies.report import Picture, Section
 from keydyn.studies.saved_parts import Parts
-from keydyn.studies.score_datasets import Tell
+from keydyn.studies.score_datasets import ShowProgress
 from keydyn.studies.simulation import SCENARIOS, Piece, Simulation, fit_piece, merged, pieces
 
 LEAD = (
@@ -51,7 +51,7 @@ def run_simulation(
     seed: int,
     parts: Parts,
     n_jobs: int | None = None,
-    tell: Tell | None = None,
+    show_progress: ShowProgress | None = None,
 ) -> dict[str, Simulation]:
     """Every true model's study; finished pieces are read, not fitted again."""
     todo = [piece for truth in truths for piece in pieces(truth, n_values, n_samples, (1, 2, 3, 4), seed)]
@@ -63,8 +63,8 @@ def run_simulation(
     for piece, found in zip(open_pieces, fitted, strict=True):
         parts.get(_name(piece), _inputs(piece), partial(_table, found))
         done += piece.work
-        if tell is not None:
-            tell(f"{piece.truth} · N = {piece.n:,}", done / total)
+        if show_progress is not None:
+            show_progress(f"{piece.truth} · N = {piece.n:,}", done / total)
     read = {piece: _read(parts.get(_name(piece), _inputs(piece), _missing)) for piece in todo}
     return {truth: merged([read[piece] for piece in todo if piece.truth == truth]) for truth in truths}
 
