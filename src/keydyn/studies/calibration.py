@@ -7,6 +7,7 @@ is known and is like typing. Fable gives short samples, essay long ones.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -53,7 +54,8 @@ def user_calibration(
     """
     generator = stream(seed, "size and power", dataset, user, model, repeat)
     fitted = surrogates.refit(pattern(model, "recommended"), [sequences], n_jobs)[0]
-    drawn = surrogates.draw(fitted._parameters, sequences, generator).sequences
+    X, _, _ = fitted.sample(events=sequences.labels(), lengths=sequences.lengths, random_state=generator)
+    drawn = replace(sequences, X=X)
     tested = pattern(model, "recommended", **(changes or {}))
     found = tested.goodness_of_fit(
         drawn,
