@@ -11,9 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from keydyn.atomic import replacing, write_bytes, write_text
-
-__all__ = ["replacing", "write_bytes", "write_json", "write_parquet", "write_text"]
+from keydyn.atomic import replacing, write_text
 
 
 def write_json(path: str | Path, value: Any) -> None:

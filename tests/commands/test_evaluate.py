@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from keydyn.cli import app
-from keydyn.datasets import make_typists
+from keydyn.datasets import make_typists, save_recordings
 from keydyn.detectors import make_detector
 from keydyn.evaluation.protocols import LeaveOneOut
 from keydyn.keystrokes import Samples
@@ -180,3 +181,65 @@ def test_a_spoilt_file_of_scores_is_told_in_one_line(typing, tmp_path):
     result = runner.invoke(app, ["report", str(out)])
     assert result.exit_code == 2
     assert result.stderr.strip().endswith("it has no column trial")
+
+
+def table_bytes(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted((folder / "tables").iterdir())}
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """Four typists; the last has one sample only, and one sample has a single key."""
+    folder = tmp_path_factory.mktemp("evaluate")
+    frame = make_typists(5, 5, text="copied", n_keys=40, random_state=2)
+    frame = frame[(frame["user"] < 4) | (frame["session"] == 0)]
+    alone = (frame["user"] == 1) & (frame["session"] == 4)
+    frame = frame[~alone | ~alone.duplicated()].reset_index(drop=True)
+    save_recordings(frame, folder / "typing.csv")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def evaluated(recorded):
+    out = recorded / "out"
+    options = ["--detector", "manhattan-scaled", "--detector", "hmm", "--out", str(out), "--jobs", "1"]
+    result = runner.invoke(app, ["evaluate", str(recorded / "typing.csv"), *options])
+    assert result.exit_code == 0, result.output
+    assert "failure to enrol: 1 of 5 users" in result.stderr
+    return out
+
+
+def test_tables_are_labelled_closed_and_open(evaluated):
+    frame = pd.read_csv(evaluated / "tables" / "recognition.csv")
+    assert frame["dataset"].unique().tolist() == ["typing", "typing, open set"]
+    assert pd.read_csv(evaluated / "tables" / "continuous.csv")["detector"].tolist() == ["hmm"]
+
+
+def test_who_cannot_take_part_is_named(evaluated):
+    failed = pd.read_csv(evaluated / "tables" / "failures_to_enrol.csv")
+    assert failed["user"].tolist() == [4]
+    unusable = pd.read_csv(evaluated / "tables" / "failures_to_acquire.csv")
+    assert unusable[["user", "session"]].to_numpy().tolist() == [[1, 4]]
+    assert "4" not in set(pd.read_parquet(evaluated / "scores.parquet")["user"])
+
+
+def test_an_evaluation_can_be_rebuilt(evaluated):
+    before = table_bytes(evaluated)
+    result = runner.invoke(app, ["report", str(evaluated)])
+    assert result.exit_code == 0, result.output
+    assert table_bytes(evaluated) == before
+
+
+def test_an_evaluation_of_one_user_is_refused(recorded, tmp_path):
+    one = pd.read_csv(recorded / "typing.csv")
+    one[one["user"] == 0].to_csv(tmp_path / "one.csv", index=False)
+    result = runner.invoke(app, ["evaluate", str(tmp_path / "one.csv"), "--out", str(tmp_path / "out")])
+    assert result.exit_code == 2
+    assert "needs 2 users or more" in result.stderr
+
+
+def test_an_unknown_protocol_is_refused(recorded, tmp_path):
+    options = ["--protocol", "mine", "--out", str(tmp_path / "out")]
+    result = runner.invoke(app, ["evaluate", str(recorded / "typing.csv"), *options])
+    assert result.exit_code == 2
+    assert "there is no protocol 'mine'; there are leave-one-out" in result.stderr

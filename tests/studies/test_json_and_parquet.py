@@ -1,4 +1,4 @@
-"""Files are whole or not there; JSON is strict."""
+"""JSON is strict, and what cannot be written leaves the old file."""
 
 from __future__ import annotations
 
@@ -11,34 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from keydyn.studies.json_and_parquet import replacing, write_bytes, write_json, write_parquet, write_text
-
-
-def test_an_error_midway_leaves_what_was_there(tmp_path):
-    path = tmp_path / "result.csv"
-    path.write_text("old")
-
-    def write_half() -> None:
-        with replacing(path) as temporary:
-            temporary.write_text("ne")
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        write_half()
-    assert path.read_text() == "old"
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def test_while_it_is_written_the_old_file_stands(tmp_path):
-    path = tmp_path / "result.csv"
-    path.write_text("old")
-    with replacing(path) as temporary:
-        temporary.write_text("new")
-        assert temporary.parent == tmp_path
-        assert temporary.suffix == ".csv"
-        assert path.read_text() == "old"
-    assert path.read_text() == "new"
-    assert list(tmp_path.iterdir()) == [path]
+from keydyn.studies.json_and_parquet import write_json, write_parquet
 
 
 def test_a_frame_that_parquet_cannot_hold_leaves_the_old_file(tmp_path):
@@ -49,13 +22,6 @@ def test_a_frame_that_parquet_cannot_hold_leaves_the_old_file(tmp_path):
         write_parquet(path, pd.DataFrame({"user": [object(), 1.0]}))
     pd.testing.assert_frame_equal(pd.read_parquet(path), frame)
     assert list(tmp_path.iterdir()) == [path]
-
-
-def test_text_and_bytes_come_back_and_folders_are_made(tmp_path):
-    write_text(tmp_path / "a" / "b" / "t.md", "τ\n")
-    write_bytes(tmp_path / "x.png", b"\x00\r\n")
-    assert (tmp_path / "a" / "b" / "t.md").read_bytes() == b"\xcf\x84\n"
-    assert (tmp_path / "x.png").read_bytes() == b"\x00\r\n"
 
 
 def test_json_is_strict_and_plain(tmp_path):
