@@ -21,14 +21,14 @@ def fail_clearly(command: Command) -> Command:
     """Tell what is wrong with the data or the files in one line, exit code 2; everything else is a bug."""
 
     @functools.wraps(command)
-    def told(*args: Any, **kwargs: Any) -> Any:
+    def guarded(*args: Any, **kwargs: Any) -> Any:
         try:
             return command(*args, **kwargs)
         except (ValueError, OSError) as error:
             typer.secho(f"keydyn: {error}", err=True, fg="red")
             raise typer.Exit(WRONG) from None
 
-    return cast(Command, told)
+    return cast(Command, guarded)
 
 
 def warn(message: str) -> None:

@@ -46,10 +46,10 @@ def draw_model_choice(table: pd.DataFrame, path: Path) -> None:
         figure.suptitle("Difference from the paper's choice", x=0.01, ha="left", fontsize=10.0)
 
 
-def _draw_measure(axes: Axes, own: pd.DataFrame, measure: str) -> None:
+def _draw_measure(axes: Axes, table: pd.DataFrame, measure: str) -> None:
     axes.axhline(0.0, color=GREY, linewidth=0.6)
-    for column, (family, of_family) in enumerate(own.groupby("family", sort=False)):
-        for smoothing, line in of_family.groupby("smoothing", sort=False):
+    for column, (family, family_rows) in enumerate(table.groupby("family", sort=False)):
+        for smoothing, line in family_rows.groupby("smoothing", sort=False):
             smoothed = smoothing != "none"
             values = line.set_index("states")[measure].replace([np.inf, -np.inf], np.nan)
             axes.plot(
@@ -63,9 +63,9 @@ def _draw_measure(axes: Axes, own: pd.DataFrame, measure: str) -> None:
                 label=f"{FAMILY_NAMES.get(str(family), family)}{'' if smoothed else ', not smoothed'}",
             )
     axes.plot([2], [0.0], "o", markersize=9, markerfacecolor="none", color="black")
-    axes.set_xticks(sorted(own["states"].unique()))
-    smooth = own.loc[own["smoothing"] != "none", measure]
-    rest = own.loc[own["smoothing"] == "none", measure]
+    axes.set_xticks(sorted(table["states"].unique()))
+    smooth = table.loc[table["smoothing"] != "none", measure]
+    rest = table.loc[table["smoothing"] == "none", measure]
     low, high = min(smooth.min(), 0.0), max(smooth.max(), 0.0)
     edge = max(0.08 * (high - low), 1e-3)
     axes.set_ylim(low - edge, high + edge)

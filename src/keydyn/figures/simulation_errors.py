@@ -30,8 +30,8 @@ def draw_residuals(errors: pd.DataFrame, path: Path) -> None:
         grid = figure.subplots(len(PARTS), len(scenarios), sharex=True, sharey=True, squeeze=False)
         for row, part in enumerate(PARTS):
             for column, scenario in enumerate(scenarios):
-                own = errors[(errors["scenario"] == scenario) & (errors["part"] == part)]
-                _draw_residuals(grid[row, column], own, COLOURS[column])
+                panel_errors = errors[(errors["scenario"] == scenario) & (errors["part"] == part)]
+                _draw_residuals(grid[row, column], panel_errors, COLOURS[column])
         for axes, scenario in zip(grid[0], scenarios, strict=True):
             axes.set_title(TITLES[scenario], fontsize=8.5)
         for axes, label in zip(grid[:, 0], PARTS.values(), strict=True):
@@ -96,8 +96,8 @@ def draw_accuracy(accuracies: pd.DataFrame, path: Path) -> None:
     with drawing(6.2, 3.2, path) as figure:
         axes = figure.subplots()
         for column, scenario in enumerate(scenarios):
-            own = accuracies[accuracies["scenario"] == scenario].groupby("n")
-            mean, best = own["accuracy"].mean(), own["best"].mean()
+            by_length = accuracies[accuracies["scenario"] == scenario].groupby("n")
+            mean, best = by_length["accuracy"].mean(), by_length["best"].mean()
             axes.plot(
                 mean.index, mean, marker="o", markersize=3, color=COLOURS[column], label=TITLES[scenario]
             )
@@ -109,16 +109,17 @@ def draw_accuracy(accuracies: pd.DataFrame, path: Path) -> None:
 
 def _relative_errors(errors: pd.DataFrame, scenario: int, part: str) -> pd.Series:
     """The geometric mean over parameters of each one's error, as a share of that at the shortest N."""
-    own = errors[(errors["scenario"] == scenario) & (errors["part"] == part)]
-    table = own.pivot_table(index="n", columns="parameter", values="rmse")
+    chosen = errors[(errors["scenario"] == scenario) & (errors["part"] == part)]
+    table = chosen.pivot_table(index="n", columns="parameter", values="rmse")
     relative: pd.Series = np.exp(np.log(table / table.iloc[0]).mean(axis=1))
     return relative
 
 
-def _draw_residuals(axes: Axes, own: pd.DataFrame, colour: str) -> None:
+def _draw_residuals(axes: Axes, errors: pd.DataFrame, colour: str) -> None:
     axes.axhline(0.0, color=GREY, linewidth=0.6)
-    table = own.pivot_table(index="n", columns="parameter", values="residual_mean")
-    spread = own.assign(square=own["residual_mean"] ** 2 + own["residual_deviation"] ** 2).groupby("n")
+    table = errors.pivot_table(index="n", columns="parameter", values="residual_mean")
+    square = errors["residual_mean"] ** 2 + errors["residual_deviation"] ** 2
+    spread = errors.assign(square=square).groupby("n")
     deviation = np.sqrt(spread["square"].mean() - spread["residual_mean"].mean() ** 2)
     centre = spread["residual_mean"].mean()
     axes.fill_between(

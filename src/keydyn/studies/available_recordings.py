@@ -11,11 +11,11 @@ Recordings = TypeVar("Recordings")
 
 def available_or_simulated(
     names: Sequence[str],
-    usual: Sequence[str],
+    default_names: Sequence[str],
     load: Callable[[str, str | PathLike[str] | None], Recordings],
     data: str | PathLike[str] | None,
-    instead: str,
-    told: str,
+    substitute: str,
+    message_if_none: str,
 ) -> tuple[list[Recordings], list[str]]:
     """The recordings, loaded from `data`, and what to tell about those that are not here.
 
@@ -24,15 +24,15 @@ def available_or_simulated(
     """
     if names:
         return [load(name, data) for name in dict.fromkeys(names)], []
-    found, messages = [], []
-    for name in usual:
+    loaded, messages = [], []
+    for name in default_names:
         try:
-            found.append(load(name, data))
+            loaded.append(load(name, data))
         except FileNotFoundError as error:
             messages.append(str(error))
-    if not found and data is not None:
+    if not loaded and data is not None:
         raise FileNotFoundError(messages[0])
-    if not found:
-        messages.append(told)
-        found.append(load(instead, None))
-    return found, messages
+    if not loaded:
+        messages.append(message_if_none)
+        loaded.append(load(substitute, None))
+    return loaded, messages

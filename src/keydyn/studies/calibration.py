@@ -57,7 +57,7 @@ def user_calibration(
     X, _, _ = fitted.sample(events=sequences.labels(), lengths=sequences.lengths, random_state=generator)
     drawn = replace(sequences, X=X)
     tested = pattern(model, "recommended", **(changes or {}))
-    found = tested.goodness_of_fit(
+    test = tested.goodness_of_fit(
         drawn,
         n_surrogates=n_surrogates,
         n_second=n_second,
@@ -66,7 +66,7 @@ def user_calibration(
         n_jobs=n_jobs,
     )
     keys = {"dataset": dataset, "user": user, "model": model, "hypothesis": hypothesis, "repeat": repeat}
-    return keys | {"events": sequences.n_events} | outcome(found)
+    return keys | {"events": sequences.n_events} | outcome(test)
 
 
 def calibration_rows(
@@ -137,9 +137,9 @@ def calibration_table(tests: pd.DataFrame) -> pd.DataFrame:
     `ks_by_chance` in one case of twenty. `size_low` and `size_high` are Clopper and Pearson's 95 % interval.
     """
     rows = []
-    for (dataset, model), own in tests.groupby(["dataset", "model"], sort=False):
+    for (dataset, model), group in tests.groupby(["dataset", "model"], sort=False):
         for kind in P_VALUES:
-            p = own[kind].dropna().to_numpy(dtype=np.float64)
+            p = group[kind].dropna().to_numpy(dtype=np.float64)
             if len(p) == 0:
                 continue
             rejected = int(np.count_nonzero(p <= LEVEL))
@@ -150,12 +150,12 @@ def calibration_table(tests: pd.DataFrame) -> pd.DataFrame:
                     "model": model,
                     "p": kind,
                     "tests": len(p),
-                    "surrogates": int(own["surrogates"].max()),
+                    "surrogates": int(group["surrogates"].max()),
                     "mean": float(p.mean()),
                     "size": rejected / len(p),
                     "size_low": low,
                     "size_high": high,
-                    "ks_distance": distance_from_uniform(p, int(own["surrogates"].max())),
+                    "ks_distance": distance_from_uniform(p, int(group["surrogates"].max())),
                     "ks_by_chance": float(1.358 / np.sqrt(len(p))),
                 }
             )
@@ -164,25 +164,25 @@ def calibration_table(tests: pd.DataFrame) -> pd.DataFrame:
 
 def power_table(tests: pd.DataFrame) -> pd.DataFrame:
     """The share of wrong hypotheses that are rejected at 0.05, one- and two-sided, and that are missed."""
-    table = tests.assign(
+    grouped = tests.assign(
         two_sided=tests["p_value"] <= LEVEL, one_sided=tests["p_one_sided"] <= LEVEL
     ).groupby(["dataset", "model", "hypothesis"], sort=False)
-    found = table.agg(
+    shares = grouped.agg(
         tests=("user", "size"), two_sided=("two_sided", "mean"), one_sided=("one_sided", "mean")
     ).reset_index()
     ends = [
         share_interval(round(share * n), n)
-        for share, n in zip(found["one_sided"], found["tests"], strict=True)
+        for share, n in zip(shares["one_sided"], shares["tests"], strict=True)
     ]
-    return found.assign(
-        low=[low for low, _ in ends], high=[high for _, high in ends], missed=1.0 - found["one_sided"]
+    return shares.assign(
+        low=[low for low, _ in ends], high=[high for _, high in ends], missed=1.0 - shares["one_sided"]
     )
 
 
 def share_interval(count: int, n: int) -> tuple[float, float]:
     """Clopper and Pearson's 95 % interval of a share."""
-    found = stats.binomtest(count, n).proportion_ci(0.95, "exact")
-    return float(found.low), float(found.high)
+    interval = stats.binomtest(count, n).proportion_ci(0.95, "exact")
+    return float(interval.low), float(interval.high)
 
 
 def distance_from_uniform(p: Floats, n_surrogates: int) -> float:

@@ -115,9 +115,9 @@ def write_calibration(outputs: Outputs, tests: pd.DataFrame, facts: Mapping[str,
 def size_words(table: pd.DataFrame) -> list[str]:
     """A sentence a model: what its p-values reject where they should not, and whether they are uniform."""
     lines = []
-    for (dataset, model), own in table.groupby(["dataset", "model"], sort=False):
-        told = []
-        for row in own.to_dict("records"):
+    for (dataset, model), model_rows in table.groupby(["dataset", "model"], sort=False):
+        judgements = []
+        for row in model_rows.to_dict("records"):
             holds = row["size_low"] <= LEVEL <= row["size_high"]
             even = row["ks_distance"] <= row["ks_by_chance"]
             verdict = {
@@ -126,27 +126,28 @@ def size_words(table: pd.DataFrame) -> list[str]:
                 (False, True): "not of the right size",
                 (False, False): "not calibrated",
             }[holds, even]
-            told.append(
+            judgements.append(
                 f"{P_NAMES[row['p']]} {verdict} (size {row['size']:.2f}, {row['size_low']:.2f} to "
                 f"{row['size_high']:.2f}; distance {row['ks_distance']:.2f}, {row['ks_by_chance']:.2f} by "
                 "chance)"
             )
-        lines.append(f"{dataset_name(dataset)}, {detector_name(model)}: {'; '.join(told)}.")
+        lines.append(f"{dataset_name(dataset)}, {detector_name(model)}: {'; '.join(judgements)}.")
     return lines
 
 
 def pooled_words(table: pd.DataFrame) -> str:
     """The size of each p-value over all models and datasets: more tests, and a narrower interval."""
-    told = []
-    for kind, own in table.groupby("p", sort=False):
-        rejected, tests = int((own["size"] * own["tests"]).round().sum()), int(own["tests"].sum())
+    shares = []
+    for kind, kind_rows in table.groupby("p", sort=False):
+        rejected = int((kind_rows["size"] * kind_rows["tests"]).round().sum())
+        tests = int(kind_rows["tests"].sum())
         low, high = share_interval(rejected, tests)
         side = "too often" if low > LEVEL else "too seldom" if high < LEVEL else "as often as it should"
-        told.append(
+        shares.append(
             f"{P_NAMES[str(kind)]} {rejected} of {tests} ({rejected / tests:.2f}, {low:.2f} to {high:.2f}; "
             f"{side})"
         )
-    return f"Right models rejected at {LEVEL}, all together: {'; '.join(told)}."
+    return f"Right models rejected at {LEVEL}, all together: {'; '.join(shares)}."
 
 
 def power_words(table: pd.DataFrame) -> str:
@@ -156,9 +157,9 @@ def power_words(table: pd.DataFrame) -> str:
     def named(row: pd.Series) -> str:
         return f"{row['hypothesis']} ({detector_name(row['model'])}, {dataset_name(row['dataset'])})"
 
-    found = int((table["one_sided"] >= 0.8).sum())
+    n_found = int((table["one_sided"] >= 0.8).sum())
     return (
-        f"Of {len(table)} kinds of wrong model the one-sided test finds {found} for four users of five or "
+        f"Of {len(table)} kinds of wrong model the one-sided test finds {n_found} for four users of five or "
         f"more. Found most often: {named(least)}, missed for {least['missed']:.0%}; least often: "
         f"{named(most)}, missed for {most['missed']:.0%}."
     )

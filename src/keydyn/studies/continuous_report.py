@@ -59,24 +59,24 @@ def continuous_section(
     outputs: Outputs, ranked: Ranked, facts: Mapping[str, Any], seed: int
 ) -> tuple[Section, list[Table]]:
     """The section on continuous verification, its files written."""
-    found = {
+    results = {
         (key, way.name, thresholds): continuous(ranks, way, thresholds, seed=seed)
         for key, ranks in ranked.items()
         for way, thresholds in WAYS
         if thresholds != PUBLISHED or has_published_thresholds(ranks)
     }
-    published = {key: of for (key, _, thresholds), of in found.items() if thresholds == PUBLISHED}
-    told, figures = "", _penalty(outputs, ranked)
-    tables = [watching_table(found, impostors_of(facts, ranked))]
+    published = {key: result for (key, _, thresholds), result in results.items() if thresholds == PUBLISHED}
+    note, figures = "", _penalty(outputs, ranked)
+    tables = [watching_table(results, impostors_of(facts, ranked))]
     if published:
         tables = [rejection_table(published), *tables]
         figures = [_rejection(outputs, published), *figures]
     else:
-        told = (
+        note = (
             "The published thresholds are the owner's largest level on the sample that an impostor tries. "
             "By this protocol no sample has both, so there is no average maximum rejection time."
         )
-    return Section("Continuous verification", [told], [outputs.table(one) for one in tables], figures), tables
+    return Section("Continuous verification", [note], [outputs.table(one) for one in tables], figures), tables
 
 
 def impostors_of(facts: Mapping[str, Any], ranked: Ranked) -> str:
@@ -86,11 +86,11 @@ def impostors_of(facts: Mapping[str, Any], ranked: Ranked) -> str:
     return " ".join(text[0].upper() + text[1:] + "." for text in texts)
 
 
-def rejection_table(found: Mapping[Key, Continuous]) -> Table:
+def rejection_table(results: Mapping[Key, Continuous]) -> Table:
     """The average maximum rejection time, with the published figures beside it."""
     rows = [
-        (*key, figures.rejection.mean, figures.rejection.std, *REJECTION_TIME.get(key, (None, None)))
-        for key, figures in found.items()
+        (*key, result.rejection.mean, result.rejection.std, *REJECTION_TIME.get(key, (None, None)))
+        for key, result in results.items()
     ]
     parts = ["amrt_mean", "amrt_std"]
     columns = ["dataset", "detector", *parts, *(f"published_{part}" for part in parts)]
@@ -106,33 +106,33 @@ def rejection_table(found: Mapping[Key, Continuous]) -> Table:
     )
 
 
-def watching_table(found: Mapping[tuple[Key, str, str], Continuous], impostors: str = "") -> Table:
+def watching_table(results: Mapping[tuple[Key, str, str], Continuous], impostors: str = "") -> Table:
     """Both ways to watch a session, at thresholds that are known beforehand and at the published ones."""
-    rows, shown = [], []
-    for ((dataset, detector), way, thresholds), of in found.items():
-        anga, locked = of.anga, of.locked_out
+    rows, displayed = [], []
+    for ((dataset, detector), way, thresholds), result in results.items():
+        anga, locked = result.anga, result.locked_out
         rows.append(
             {
                 "dataset": dataset,
                 "detector": detector,
                 "watching": way,
                 "thresholds": thresholds,
-                "rejection_mean": of.rejection.mean,
-                "rejection_std": of.rejection.std,
-                "ania": of.ania.value,
+                "rejection_mean": result.rejection.mean,
+                "rejection_std": result.rejection.std,
+                "ania": result.ania.value,
                 "anga": None if anga is None else anga.value,
                 "locked_out": None if locked is None else locked.value,
-                "unnoticed": of.unnoticed.value,
+                "unnoticed": result.unnoticed.value,
             }
         )
         cells = (
-            of.rejection.text(),
-            of.ania.text(1),
+            result.rejection.text(),
+            result.ania.text(1),
             "–" if anga is None else anga.text(),
             "–" if locked is None else locked.text(),
-            of.unnoticed.text(),
+            result.unnoticed.text(),
         )
-        shown.append((dataset_name(dataset), detector_name(detector), way, thresholds, *cells))
+        displayed.append((dataset_name(dataset), detector_name(detector), way, thresholds, *cells))
     headings = ["Dataset", "Detector", "Watching", "Thresholds", "Rejection time", "ANIA", "ANGA"]
     headings += ["Genuine users ever locked out", "Impostors never noticed"]
     numbers = ["rejection_mean", "rejection_std", "ania", "anga", "locked_out", "unnoticed"]
@@ -145,15 +145,15 @@ def watching_table(found: Mapping[tuple[Key, str, str], Continuous], impostors: 
         "Penalty and reward: trust after Bours, from the share of other templates that the claimed one "
         f"beats at each key. {impostors}".strip(),
         pd.DataFrame(rows).astype(dict.fromkeys(numbers, np.float64)),
-        pd.DataFrame(shown, columns=headings),
+        pd.DataFrame(displayed, columns=headings),
         labels=4,
     )
 
 
-def _rejection(outputs: Outputs, found: Mapping[Key, Continuous]) -> Picture:
+def _rejection(outputs: Outputs, results: Mapping[Key, Continuous]) -> Picture:
     panels: dict[str, dict[str, Any]] = {}
-    for (dataset, detector), figures in found.items():
-        times = figures.per_sample["rejection_time"].dropna().to_numpy(dtype=np.float64)
+    for (dataset, detector), result in results.items():
+        times = result.per_sample["rejection_time"].dropna().to_numpy(dtype=np.float64)
         panels.setdefault(dataset, {})[detector] = times
     return outputs.figure(
         rejection_figure(panels),
@@ -170,8 +170,8 @@ def _penalty(outputs: Outputs, ranked: Ranked) -> list[Picture]:
     ranks = ranked[dataset, detector]
     first = int(np.argmax((ranks.own & ranks.trials).any(axis=1)))
     levels = RankPenalty().levels(ranks)[ranks.offsets[first] : ranks.offsets[first + 1]]
-    own = ranks.own[first]
-    genuine, others = levels[:, own][:, 0], levels[:, ~own & ranks.enrolled[first]]
+    is_owner = ranks.own[first]
+    genuine, others = levels[:, is_owner][:, 0], levels[:, ~is_owner & ranks.enrolled[first]]
     threshold = float(genuine.max())
     times = [first_above(others[:, place], threshold) for place in range(others.shape[1])]
     title = f"{dataset_name(dataset)}, {detector_name(detector)}, user {ranks.owners[first]}"

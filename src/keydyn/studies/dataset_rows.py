@@ -72,5 +72,5 @@ def available_rows(
 
     Without names all that are here; where none is, simulated typists. A row that was named must be here.
     """
-    told = "No dataset is here: simulated typists take their place, whose figures say nothing of people."
-    return available_or_simulated(names, DATASETS, load_row, data, SIMULATED, told)
+    message = "No dataset is here: simulated typists take their place, whose figures say nothing of people."
+    return available_or_simulated(names, DATASETS, load_row, data, SIMULATED, message)

@@ -47,7 +47,7 @@ WHY_NOT_PUBLISHED = (
 )
 
 
-class Found(NamedTuple):
+class GoodnessResults(NamedTuple):
     """All tests, the tests of residuals, and the residuals of one user of each dataset."""
 
     tests: pd.DataFrame
@@ -64,7 +64,7 @@ def goodness_tests(
     parts: Parts,
     n_jobs: int | None,
     show_progress: ShowProgress | None,
-) -> Found:
+) -> GoodnessResults:
     """The test of every user, HMM and POHMM, published and recommended settings; then the residuals."""
     numbers: dict[str, Any] = {"n_surrogates": n_surrogates, "n_second": n_second}
     wanted = [
@@ -100,12 +100,12 @@ def goodness_tests(
         typical_user(text.keystrokes, text.name, residuals[residuals["dataset"] == text.name])
         for text in texts
     ]
-    return Found(tests, residuals, typical)
+    return GoodnessResults(tests, residuals, typical)
 
 
-def write_goodness(outputs: Outputs, found: Found, facts: Mapping[str, Any]) -> list[Table]:
+def write_goodness(outputs: Outputs, results: GoodnessResults, facts: Mapping[str, Any]) -> list[Table]:
     """Tables, figures and report of the test on real users; the shares, for the terminal."""
-    tests = found.tests
+    tests = results.tests
     outputs.frame(tests, "tests")
     tables = [
         plain_table(
@@ -146,12 +146,12 @@ def write_goodness(outputs: Outputs, found: Found, facts: Mapping[str, Any]) -> 
     anything_published = tables[0].frame["published_rejected"].notna().any()
     why = [WHY_NOT_PUBLISHED] if anything_published else []
     words = outputs.words([*share_words(tables[0].frame), *why])
-    sections = [Section("The test on real users", words, tables, [picture]), _residuals(outputs, found)]
+    sections = [Section("The test on real users", words, tables, [picture]), _residuals(outputs, results)]
     outputs.report("Goodness of fit", [LEAD], sections, facts)
     return tables[:1]
 
 
-def _residuals(outputs: Outputs, found: Found) -> Section:
+def _residuals(outputs: Outputs, results: GoodnessResults) -> Section:
     table = outputs.table(
         plain_table(
             "residuals",
@@ -161,7 +161,7 @@ def _residuals(outputs: Outputs, found: Found) -> Section:
             "they are not normal (Kolmogorov and Smirnov) or not independent (Ljung and Box, ten lags), at "
             "0.05. The parameters were fitted to the same intervals: a model with many of them follows these "
             "too closely, which makes a deviation below one.",
-            residual_table(found.residuals),
+            residual_table(results.residuals),
             labels=2,
         )
     )
@@ -170,7 +170,7 @@ def _residuals(outputs: Outputs, found: Found) -> Section:
             {detector_name(model): z for model, z in one.residuals.items()},
             one.lengths,
         )
-        for one in found.typical
+        for one in results.typical
     }
     picture = outputs.drawn(
         partial(draw_residual_rows, rows),
@@ -185,11 +185,13 @@ def _residuals(outputs: Outputs, found: Found) -> Section:
 def share_words(table: pd.DataFrame) -> list[str]:
     """A sentence a dataset: measured beside published."""
     lines = []
-    for dataset, own in table[table["settings"] == "published"].groupby("dataset", sort=False):
-        told = [
+    for dataset, dataset_rows in table[table["settings"] == "published"].groupby("dataset", sort=False):
+        shares = [
             f"{row['model'].upper()} {row['rejected']:.0%}"
             + ("" if pd.isna(row["published_rejected"]) else f" (published {row['published_rejected']:.0%})")
-            for row in own.to_dict("records")
+            for row in dataset_rows.to_dict("records")
         ]
-        lines.append(f"{dataset_name(dataset)}, published settings: rejected for {', '.join(told)} of users.")
+        lines.append(
+            f"{dataset_name(dataset)}, published settings: rejected for {', '.join(shares)} of users."
+        )
     return lines

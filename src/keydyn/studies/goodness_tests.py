@@ -52,8 +52,8 @@ def user_goodness(
         n_second,
         n_jobs=n_jobs,
     )
-    found = goodness.judged_by_areas(fits, 0, scale, marginal)
-    row = {"dataset": dataset, "user": user, "model": model, "settings": settings} | outcome(found)
+    test = goodness.judged_by_areas(fits, 0, scale, marginal)
+    row = {"dataset": dataset, "user": user, "model": model, "settings": settings} | outcome(test)
     for other in ("printed", "states"):
         wanted = model == "pohmm" and settings == "published"
         again = goodness.judged_by_areas(fits, 0, scale, other).p_value if wanted else np.nan
@@ -61,16 +61,16 @@ def user_goodness(
     return row
 
 
-def outcome(found: GoodnessOfFit) -> dict[str, Any]:
+def outcome(test: GoodnessOfFit) -> dict[str, Any]:
     """What a table keeps of a test; `p_double` is NaN where it was not asked for."""
     return {
-        "statistic": found.statistic,
-        "surrogate_mean": float(found.surrogates.mean()),
-        "p_value": found.p_value,
-        "p_one_sided": found.p_one_sided,
-        "p_double": found.p_double if len(found.second_areas) else np.nan,
-        "surrogates": len(found.surrogates),
-        "not_converged": found.not_converged,
+        "statistic": test.statistic,
+        "surrogate_mean": float(test.surrogates.mean()),
+        "p_value": test.p_value,
+        "p_one_sided": test.p_one_sided,
+        "p_double": test.p_double if len(test.second_areas) else np.nan,
+        "surrogates": len(test.surrogates),
+        "not_converged": test.not_converged,
     }
 
 
@@ -110,12 +110,12 @@ def goodness_of_fit(
 
 def collected(rows: Iterable[dict[str, Any]], progress: Progress | None) -> pd.DataFrame:
     """Rows as a table, counted as they come."""
-    found = []
+    collected_rows = []
     for row in rows:
-        found.append(row)
+        collected_rows.append(row)
         if progress is not None:
-            progress(len(found))
-    return pd.DataFrame(found)
+            progress(len(collected_rows))
+    return pd.DataFrame(collected_rows)
 
 
 def rejections(tests: pd.DataFrame) -> pd.DataFrame:
@@ -135,9 +135,9 @@ def rejections(tests: pd.DataFrame) -> pd.DataFrame:
 def rejections_by_marginal(tests: pd.DataFrame) -> pd.DataFrame:
     """The share of users for whom the published POHMM is rejected, by how its distribution is made."""
     kinds = {"exact": "p_value", "printed": "p_printed", "states": "p_states"}
-    own = tests[tests["p_printed"].notna()]
+    published_pohmm = tests[tests["p_printed"].notna()]
     table = (
-        own.assign(**{name: own[kind] <= LEVEL for name, kind in kinds.items()})
+        published_pohmm.assign(**{name: published_pohmm[kind] <= LEVEL for name, kind in kinds.items()})
         .groupby("dataset", sort=False)[list(kinds)]
         .mean()
         .reset_index()

@@ -40,5 +40,5 @@ def available_texts(
     names: Sequence[str] = (), data: str | PathLike[str] | None = None
 ) -> tuple[list[Text], list[str]]:
     """The texts to study, and what to tell about those that are not here; simulated ones where none is."""
-    told = "No long text is here: simulated typists take their place."
-    return available_or_simulated(names, NAMES, load_text, data, SIMULATED, told)
+    message = "No long text is here: simulated typists take their place."
+    return available_or_simulated(names, NAMES, load_text, data, SIMULATED, message)

@@ -120,28 +120,32 @@ def left_out(n_samples: int) -> list[int]:
     return [int(number) for number in evenly.round()]
 
 
-def choice_table(found: pd.DataFrame) -> pd.DataFrame:
+def choice_table(fits: pd.DataFrame) -> pd.DataFrame:
     """For each model: BIC and held-out log-likelihood against the paper's choice, and how many it suits best.
 
     `bic` and `held_out` are medians over users of the difference from two smoothed log-normal states, an
     event: BIC lower is better, log-likelihood higher. `best_by_bic` and `best_held_out` are shares of users.
     """
     keys = ["dataset", "user"]
-    named = found.assign(bic=found["bic"] / found["events"])
-    paper = (named["states"] == PAPER[0]) & (named["family"] == PAPER[1]) & (named["smoothing"] == PAPER[2])
+    per_event = fits.assign(bic=fits["bic"] / fits["events"])
+    paper = (
+        (per_event["states"] == PAPER[0])
+        & (per_event["family"] == PAPER[1])
+        & (per_event["smoothing"] == PAPER[2])
+    )
     if not paper.any():
         raise ValueError("the paper's choice, two states, lognormal, smoothed, is not among the models")
-    beside = named[paper].set_index(keys)[["bic", "held_out"]]
-    matched = beside.loc[pd.MultiIndex.from_frame(named[keys])].to_numpy()
-    grouped = named.groupby(keys, sort=False)
-    named = named.assign(
-        best_by_bic=named["bic"] == grouped["bic"].transform("min"),
-        best_held_out=named["held_out"] == grouped["held_out"].transform("max"),
-        bic=named["bic"] - matched[:, 0],
-        held_out=named["held_out"] - matched[:, 1],
+    paper_fits = per_event[paper].set_index(keys)[["bic", "held_out"]]
+    matched = paper_fits.loc[pd.MultiIndex.from_frame(per_event[keys])].to_numpy()
+    grouped = per_event.groupby(keys, sort=False)
+    per_event = per_event.assign(
+        best_by_bic=per_event["bic"] == grouped["bic"].transform("min"),
+        best_held_out=per_event["held_out"] == grouped["held_out"].transform("max"),
+        bic=per_event["bic"] - matched[:, 0],
+        held_out=per_event["held_out"] - matched[:, 1],
     )
     return (
-        named.groupby(["dataset", *CHOICE], sort=False)
+        per_event.groupby(["dataset", *CHOICE], sort=False)
         .agg(
             users=("user", "nunique"),
             parameters=("parameters", lambda counts: round(float(counts.median()))),

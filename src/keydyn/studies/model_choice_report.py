@@ -65,9 +65,9 @@ def _rows(text: Text, n_jobs: int | None) -> Iterator[dict[str, Any]]:
         yield from some
 
 
-def write_choice(outputs: Outputs, found: pd.DataFrame, facts: Mapping[str, Any]) -> list[Table]:
+def write_choice(outputs: Outputs, fits: pd.DataFrame, facts: Mapping[str, Any]) -> list[Table]:
     """Table, figure and report of model choice."""
-    outputs.frame(found, "models")
+    outputs.frame(fits, "models")
     table = outputs.table(
         plain_table(
             "model_choice",
@@ -75,7 +75,7 @@ def write_choice(outputs: Outputs, found: pd.DataFrame, facts: Mapping[str, Any]
             "BIC and held-out log-likelihood an event: median over users of the difference from the "
             "paper's two smoothed log-normal states (BIC lower is better, log-likelihood higher); and the "
             "share of users for whom a model is the best of all. A smoothed model's BIC is approximate.",
-            choice_table(found),
+            choice_table(fits),
             labels=4,
         )
     )
@@ -101,11 +101,13 @@ def _in_short(frame: pd.DataFrame) -> Table:
 
 def choice_words(table: pd.DataFrame) -> list[str]:
     """A paragraph a dataset: what is best, and where that leaves the paper's two log-normal states."""
-    return [_of_dataset(str(name), own) for name, own in table.groupby("dataset", sort=False)]
+    return [
+        _of_dataset(str(name), dataset_rows) for name, dataset_rows in table.groupby("dataset", sort=False)
+    ]
 
 
-def _of_dataset(name: str, own: pd.DataFrame) -> str:
-    rows: list[Row] = own.to_dict("records")
+def _of_dataset(name: str, table: pd.DataFrame) -> str:
+    rows: list[Row] = table.to_dict("records")
     states, family, smoothing = PAPER
     paper, bare = (
         _only(rows, states=states, family=family, smoothing=rule)[0] for rule in (smoothing, "none")
@@ -143,9 +145,9 @@ def _most_held_out(rows: list[Row]) -> Row:
     return max(rows, key=lambda row: np.nan_to_num(float(row["held_out"]), nan=-np.inf))
 
 
-def _rank(rows: list[Row], measure: str, own: Row) -> int:
+def _rank(rows: list[Row], measure: str, judged: Row) -> int:
     sign = 1.0 if measure == "bic" else -1.0
-    return 1 + sum(bool(sign * row[measure] < sign * own[measure]) for row in rows)
+    return 1 + sum(bool(sign * row[measure] < sign * judged[measure]) for row in rows)
 
 
 def _unsmoothed(bare: Row) -> str:

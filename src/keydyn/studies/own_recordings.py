@@ -85,15 +85,15 @@ def write_evaluation(
     outputs: Outputs, scores: pa.Table, ranks: pa.Table | None, facts: Mapping[str, Any], seed: int = 0
 ) -> list[Table]:
     """All tables, figures and the report from scores and ranks; what the terminal shows."""
-    sections, shown = recognition_sections(outputs, scores, facts, seed)
+    sections, for_terminal = recognition_sections(outputs, scores, facts, seed)
     if ranks is not None:
         outputs.ranks(ranks)
         section, tables = continuous_section(outputs, ranked_of(ranks), facts, seed)
         sections.append(section)
-        shown = [*shown, tables[0]]
+        for_terminal = [*for_terminal, tables[0]]
     sections.append(_failures(outputs, facts))
     outputs.report(f"Typing recognised: {facts.get('file', '')}", lead_of(facts), sections, facts)
-    return shown
+    return for_terminal
 
 
 def failures_facts(failures: Failures) -> dict[str, Any]:
@@ -106,15 +106,16 @@ def failures_facts(failures: Failures) -> dict[str, Any]:
 
 
 def _failures(outputs: Outputs, facts: Mapping[str, Any]) -> Section:
-    told = facts.get("failures", {})
+    failures = facts.get("failures", {})
     tables = []
     for name, title, columns in (
         ("failures_to_acquire", "Samples that cannot be used", ["user", "session", "reason"]),
         ("failures_to_enrol", "Users with too few samples", ["user", "samples", "reason"]),
     ):
-        frame = pd.DataFrame(told.get(name.removeprefix("failures_").replace("_", " "), []), columns=columns)
+        kind = name.removeprefix("failures_").replace("_", " ")
+        frame = pd.DataFrame(failures.get(kind, []), columns=columns)
         if len(frame):
             tables.append(outputs.table(plain_table(name, title, "", frame, labels=2)))
-    text = told.get("text", "")
+    text = failures.get("text", "")
     paragraphs = [text[:1].upper() + text[1:] + ". All other figures are of what is left."] if text else []
     return Section("Who could not take part", paragraphs, tables)

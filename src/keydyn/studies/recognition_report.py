@@ -23,12 +23,12 @@ from keydyn.model import POHMM
 from keydyn.studies.dataset_rows import Row
 from keydyn.studies.outputs import Outputs
 from keydyn.studies.recognition_tables import (
-    Found,
     Key,
+    RecognitionFigures,
     error_rates_table,
-    found_of,
     open_set_table,
     ranks_table,
+    recognition_figures,
     recognition_tables,
     recommended_table,
 )
@@ -53,23 +53,23 @@ def write_recognition(
     outputs: Outputs, table: pa.Table, facts: Mapping[str, Any], seed: int = 0
 ) -> list[Table]:
     """All tables, figures and the report from the scores; what the terminal shows."""
-    sections, shown = recognition_sections(outputs, table, facts, seed)
+    sections, for_terminal = recognition_sections(outputs, table, facts, seed)
     outputs.report("Identification and verification", lead_of(facts), sections, facts)
-    return shown
+    return for_terminal
 
 
 def recognition_sections(
     outputs: Outputs, table: pa.Table, facts: Mapping[str, Any], seed: int
 ) -> tuple[list[Section], list[Table]]:
     """The sections of a report, with their tables and figures written; and what the terminal shows."""
-    found = found_of(scored_of(table), seed)
+    measured = recognition_figures(scored_of(table), seed)
     outputs.scores(table)
     opened = {name for name, protocol in protocol_names(table).items() if protocol == OpenSet.name}
-    tables = recognition_tables(found, _marks(found, facts), notes_of(facts))
-    beyond = [ranks_table(found, opened), open_set_table(found, opened), error_rates_table(found)]
+    tables = recognition_tables(measured, _marks(measured, facts), notes_of(facts))
+    beyond = [ranks_table(measured, opened), open_set_table(measured, opened), error_rates_table(measured)]
     for one in (*tables, *beyond):
         outputs.table(one)
-    roc, det, cmc = _curve_figures(outputs, found)
+    roc, det, cmc = _curve_figures(outputs, measured)
     sections = [
         Section("Identification", _about("identification"), [tables[0], beyond[0]], [cmc]),
         Section("Verification", _about("verification"), [tables[1]], [roc, det]),
@@ -77,10 +77,10 @@ def recognition_sections(
             "Closed and open set",
             _about("open set"),
             [beyond[1]],
-            [_open_figure(outputs, found, opened, seed)],
+            [_open_figure(outputs, measured, opened, seed)],
         ),
     ]
-    recommended = recommended_table(found)
+    recommended = recommended_table(measured)
     if recommended is not None:
         sections.append(Section("Recommended settings", (), [outputs.table(recommended)]))
     densities = outputs.kept_figure(DENSITIES, DENSITIES_CAPTION, DENSITIES_ALT)
@@ -94,18 +94,20 @@ def draw_densities(outputs: Outputs, rows: Sequence[Row]) -> None:
     """The marginal-density figure: the first user of each dataset, fitted to all of that user's samples."""
     typists = []
     for row in rows:
-        own = row.samples[row.samples.users == row.samples.users[0]]
-        tau = list(own.sequences.feature_names or ()).index("tau")
-        model = POHMM.published(emission=list(own.emission), leading_feature=tau).fit(own.sequences)
-        typists.append(Typist(f"{dataset_name(row.name)}, user {own.users[0]}", model, own.sequences))
+        samples = row.samples[row.samples.users == row.samples.users[0]]
+        tau = list(samples.sequences.feature_names or ()).index("tau")
+        model = POHMM.published(emission=list(samples.emission), leading_feature=tau).fit(samples.sequences)
+        typists.append(Typist(f"{dataset_name(row.name)}, user {samples.users[0]}", model, samples.sequences))
     outputs.figure(marginal_density_figure(typists), DENSITIES, DENSITIES_CAPTION, DENSITIES_ALT)
 
 
-def _curve_figures(outputs: Outputs, found: Mapping[Key, Found]) -> tuple[Picture, Picture, Picture]:
+def _curve_figures(
+    outputs: Outputs, measured: Mapping[Key, RecognitionFigures]
+) -> tuple[Picture, Picture, Picture]:
     roc: dict[str, dict[str, Curve]] = {}
     det: dict[str, dict[str, Curve]] = {}
     cmc: dict[str, dict[str, Curve]] = {}
-    for (dataset, detector), figures in found.items():
+    for (dataset, detector), figures in measured.items():
         mean = mean_curve(figures.verification.curves)
         roc.setdefault(dataset, {})[detector] = Curve(mean.fmr, 1 - mean.fnmr, 1 - mean.high, 1 - mean.low)
         pooled = figures.verification.pooled
@@ -138,10 +140,12 @@ def _curve_figures(outputs: Outputs, found: Mapping[Key, Found]) -> tuple[Pictur
     )
 
 
-def _open_figure(outputs: Outputs, found: Mapping[Key, Found], opened: Collection[str], seed: int) -> Picture:
+def _open_figure(
+    outputs: Outputs, measured: Mapping[Key, RecognitionFigures], opened: Collection[str], seed: int
+) -> Picture:
     ways = {"eer": "closed set", "eer_open": "impostor not in the cohort"}
     panels: dict[str, dict[str, dict[str, Estimate]]] = {}
-    for (dataset, detector), figures in found.items():
+    for (dataset, detector), figures in measured.items():
         for way, title in ways.items():
             rates = figures.users[[way]].to_numpy()
             if np.isnan(rates).any() or (way == "eer" and dataset in opened):
@@ -158,15 +162,15 @@ def _open_figure(outputs: Outputs, found: Mapping[Key, Found], opened: Collectio
     )
 
 
-def _marks(found: Mapping[Key, Found], facts: Mapping[str, Any]) -> dict[Key, str]:
+def _marks(measured: Mapping[Key, RecognitionFigures], facts: Mapping[str, Any]) -> dict[Key, str]:
     """Cells of the vector detectors on a published long text whose vectors are ours, not the authors'."""
     ours = {name for name, source in facts.get("vectors", {}).items() if source == "ours"}
-    return {key: "†" for key in found if key[1] in VECTOR_DETECTORS and key[0] in ours & LONG_TEXT}
+    return {key: "†" for key in measured if key[1] in VECTOR_DETECTORS and key[0] in ours & LONG_TEXT}
 
 
 def notes_of(facts: Mapping[str, Any]) -> str:
     """What must be known to read the tables: who the impostors are, and whose vectors."""
-    impostors = dict.fromkeys(told["impostors"] for told in facts.get("protocols", {}).values())
+    impostors = dict.fromkeys(protocol["impostors"] for protocol in facts.get("protocols", {}).values())
     notes = [_sentence(text) for text in impostors]
     sources = {name: facts.get("vectors", {}).get(name) for name in LONG_TEXT}
     if "ours" in sources.values():
@@ -183,8 +187,8 @@ def lead_of(facts: Mapping[str, Any]) -> list[str]:
         "labelled as published."
     ]
     by_text: dict[str, list[str]] = {}
-    for dataset, told in facts.get("protocols", {}).items():
-        text = f"{told['title']}: {told['split']}. {_sentence(told['impostors'])}"
+    for dataset, protocol in facts.get("protocols", {}).items():
+        text = f"{protocol['title']}: {protocol['split']}. {_sentence(protocol['impostors'])}"
         by_text.setdefault(text, []).append(dataset_name(dataset))
     return lead + [f"{', '.join(names)}. {text}" for text, names in by_text.items()]
 

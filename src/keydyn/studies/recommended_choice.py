@@ -51,14 +51,14 @@ def try_candidates(
     work = [(row, name, detector) for row in rows for name, detector in candidates().items()]
     costs = [(n_templates(row.protocol, detector, row.samples), 1.0) for row, _, detector in work]
     schedule = Schedule(costs, show_progress)
-    found = []
+    measured = []
     for number, (row, name, detector) in enumerate(work):
         part = f"{row.name}-{detector.df or 0:g}-{detector.spread_features}"
         progress = schedule.part(number, f"{row.name} · {name}")
         make = partial(_tried, row, detector, n_jobs, progress)
         table = parts.get(part, inputs_of(row, detector), make)
-        found.append((row.name, name, *(table[metric][0].as_py() for metric in METRICS)))
-    return pd.DataFrame(found, columns=["dataset", "candidate", *METRICS])
+        measured.append((row.name, name, *(table[metric][0].as_py() for metric in METRICS)))
+    return pd.DataFrame(measured, columns=["dataset", "candidate", *METRICS])
 
 
 def choices(tried: pd.DataFrame) -> pd.DataFrame:
@@ -88,7 +88,7 @@ def write_recommended(outputs: Outputs, tried: pd.DataFrame, facts: Mapping[str,
         wide,
     )
     chosen = choices(tried)
-    own = chosen.merge(
+    with_figures = chosen.merge(
         tried.rename(columns={"candidate": "chosen"}), on=["dataset", "chosen"], how="left", sort=False
     )
     picked = plain_table(
@@ -96,7 +96,7 @@ def write_recommended(outputs: Outputs, tried: pd.DataFrame, facts: Mapping[str,
         "What the other datasets choose",
         "For each dataset the candidate with the least mean equal error rate on the other recordings, and "
         "its figures on this dataset, which had no say. The last row, all, is the choice by all recordings.",
-        own,
+        with_figures,
     )
     tables = [outputs.table(picked), outputs.table(measured)]
     lead = [

@@ -110,11 +110,11 @@ def run_pieces(
     """All parts by name; what is not there is made, several at a time, and kept as soon as it is done."""
     waiting = [p for p in pieces if not all(parts.has(name, p.inputs) for name in p.names)]
     total, done, made = max(sum(piece.cost for piece in waiting), 1.0), 0.0, {}
-    found = parallel.results(_make, [{"piece": piece} for piece in waiting], n_jobs)
+    finished = parallel.results(_make, [{"piece": piece} for piece in waiting], n_jobs)
     for piece in waiting:
         if show_progress is not None:
             show_progress(piece.what, done / total)
-        for name, table in next(found).items():
+        for name, table in next(finished).items():
             made[name] = parts.get(name, piece.inputs, partial(_given, table))
         done += piece.cost
     for piece in pieces:
@@ -138,9 +138,9 @@ def row_tables(row: Row, detector: Detector, names: tuple[str, str]) -> Made:
     """Every score of a detector under the row's protocol, and the rank of every template at every event."""
     enrolled = enrolments(row.protocol, detector, row.samples)
     scores, ranks = scores_and_ranks(row.protocol, enrolled, row.samples)
-    told = (row.name, detector.name, row.protocol.name)
+    labels = (row.name, detector.name, row.protocol.name)
     limited = {LIMITED: str(n_limited(enrolled))}
-    tables = score_table(scores, *told), rank_table(ranks, *told)
+    tables = score_table(scores, *labels), rank_table(ranks, *labels)
     return {name: table.replace_schema_metadata(limited) for name, table in zip(names, tables, strict=True)}
 
 
@@ -181,8 +181,8 @@ def loss_table(row: Row, losing: Losing, seed: int, name: str) -> Made:
                 if situation != ESTIMATION:
                     asked = with_codes(samples, lost, situation == UNSEEN and losing.unseen == "name")
                 figures = loss_figures(protocol, learnt, asked)
-            told = {"dataset": row.name, "detector": losing.detector.name, "situation": situation}
-            frames.append(figures.assign(**told, share=share, lost=float(lost.mean()), touched=touched))
+            labels = {"dataset": row.name, "detector": losing.detector.name, "situation": situation}
+            frames.append(figures.assign(**labels, share=share, lost=float(lost.mean()), touched=touched))
     return {name: pa.Table.from_pandas(pd.concat(frames, ignore_index=True), preserve_index=False)}
 
 
@@ -193,9 +193,11 @@ def loss_figures(protocol: Protocol, enrolled: list[Enrolled], samples: Samples)
     for one in enrolled:
         asked = samples[one.split.query]
         for user, detector in zip(one.population.users.tolist(), one.population.detectors, strict=True):
-            own = asked[asked.users == user]
-            events = own.sequences.lengths
-            likelihood.setdefault(user, []).append(float(log_likelihoods(detector, own).sum() / events.sum()))
+            own_samples = asked[asked.users == user]
+            events = own_samples.sequences.lengths
+            likelihood.setdefault(user, []).append(
+                float(log_likelihoods(detector, own_samples).sum() / events.sum())
+            )
     means = pd.Series({user: float(np.mean(values)) for user, values in likelihood.items()})
     table = users.assign(log_likelihood=means)
     return table.rename_axis("user").reset_index().astype({"user": str})

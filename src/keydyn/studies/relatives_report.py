@@ -83,8 +83,10 @@ def write_relatives(
             "Rows of panels, one for each dataset and situation, with a line for each model.",
         )
         used = ", ".join(f"{dataset_name(name)} {FOLDS[name]}" for name in dict.fromkeys(lost["dataset"]))
-        told = (*WHAT_IS_LOST, f"Of the protocol's enrolments the first are used: {used}.")
-        sections.append(Section("Contexts that get lost", told, [outputs.table(lost_table(lost))], [picture]))
+        paragraphs = (*WHAT_IS_LOST, f"Of the protocol's enrolments the first are used: {used}.")
+        sections.append(
+            Section("Contexts that get lost", paragraphs, [outputs.table(lost_table(lost))], [picture])
+        )
     sections.insert(0, Section("Verdict", [verdict(measured.frame, lost)]))
     outputs.report("The POHMM and its relatives", lead_of(facts), sections, facts)
     return [measured]
@@ -101,21 +103,21 @@ Users = dict[str, dict[str, dict[str, pd.Series]]]
 
 def user_figures(scores: pa.Table, ranks: pa.Table, seed: int) -> Users:
     """Dataset → figure → detector → the figure of each user; rejection times are those of the samples."""
-    found: Users = {}
+    figures: Users = {}
     for (dataset, detector), of in scored_of(scores).items():
         users = recognition(of)
         for metric in ("acc", "eer"):
-            found.setdefault(dataset, {}).setdefault(metric, {})[detector] = users[metric]
+            figures.setdefault(dataset, {}).setdefault(metric, {})[detector] = users[metric]
     for (dataset, detector), ranked in ranked_of(ranks).items():
         times = continuous(ranked, seed=seed).per_sample.dropna(subset="rejection_time")
         of_user = times.set_index("user")["rejection_time"]
-        found.setdefault(dataset, {}).setdefault("amrt", {})[detector] = of_user
-    return found
+        figures.setdefault(dataset, {}).setdefault("amrt", {})[detector] = of_user
+    return figures
 
 
 def relatives_table(users: Users) -> Table:
     """Identification, verification and rejection time of all, each tested against the best."""
-    rows, shown, bold = [], [], []
+    rows, displayed, bold = [], [], []
     for dataset, metrics in users.items():
         compared = {}
         for metric, by_detector in metrics.items():
@@ -133,7 +135,7 @@ def relatives_table(users: Users) -> Table:
                 cells.append(mean_and_deviation(mean, std, digits))
                 marks.append(best)
             rows.append(row)
-            shown.append(cells)
+            displayed.append(cells)
             bold.append(marks)
     columns = ["Dataset", "Detector", *(title for title, _, _ in METRICS.values())]
     return Table(
@@ -144,7 +146,7 @@ def relatives_table(users: Users) -> Table:
         "users, p above 0.05 / 4; the CSV file has every p). HMM and POHMM with the published settings, the "
         "others with their closest equivalent. Closed set.",
         pd.DataFrame(rows),
-        pd.DataFrame(shown, columns=columns),
+        pd.DataFrame(displayed, columns=columns),
         pd.DataFrame(bold, columns=columns),
         labels=2,
     )
@@ -162,7 +164,7 @@ def lost_frame(losses: pd.DataFrame) -> pd.DataFrame:
 
 def lost_table(lost: pd.DataFrame) -> Table:
     """What the figure shows, in numbers."""
-    shown = pd.DataFrame(
+    displayed = pd.DataFrame(
         {
             "Dataset": [dataset_name(name) for name in lost["dataset"]],
             "Context": [SITUATIONS[name] for name in lost["situation"]],
@@ -177,7 +179,7 @@ def lost_table(lost: pd.DataFrame) -> Table:
         "Mean over users. Lost: share of events without a context. A model to which a loss means nothing has "
         "the same figures throughout (column touched of the CSV file)."
     )
-    return Table("relatives_lost_context", "Contexts that get lost", note, lost, shown, labels=4)
+    return Table("relatives_lost_context", "Contexts that get lost", note, lost, displayed, labels=4)
 
 
 def lost_curves(lost: pd.DataFrame) -> dict[tuple[str, str], dict[str, dict[str, Curve]]]:

@@ -33,8 +33,8 @@ def _best(measured: pd.DataFrame) -> list[str]:
     for metric, title in FIGURES.items():
         counts = measured.groupby("detector", sort=False)[f"{metric}_best"].sum()
         counts = counts.sort_values(ascending=False, kind="stable")
-        told = ", ".join(f"{detector_name(name)} on {int(n)}" for name, n in counts.items())
-        sentences.append(f"By {title}, best or not significantly worse than the best: {told} of {n_rows}.")
+        counted = ", ".join(f"{detector_name(name)} on {int(n)}" for name, n in counts.items())
+        sentences.append(f"By {title}, best or not significantly worse than the best: {counted} of {n_rows}.")
     return sentences
 
 
@@ -70,13 +70,13 @@ def _losses(dataset: str, lost: pd.DataFrame) -> list[str]:
         for model in dict.fromkeys(lost["detector"])
         if model != HMM
     }
-    told = ", ".join(f"{detector_name(model)} {fall:.3f}" for model, fall in falls.items())
+    losses = ", ".join(f"{detector_name(model)} {fall:.3f}" for model, fall in falls.items())
     return [
         f"{dataset_name(dataset)}: with no name in estimation the POHMM {meets}.",
         f"It is more accurate than all others {_joined(leads)}.",
         f"It is less likely than the HMM {_joined(falls_behind)}.",
         f"With all names missing in scoring alone its accuracy is {accuracy[SCORING, 1.0, POHMM]:.3f}, the "
-        f"HMM's {accuracy[SCORING, 1.0, HMM]:.3f}; contexts were worth so much accuracy there: {told}.",
+        f"HMM's {accuracy[SCORING, 1.0, HMM]:.3f}; contexts were worth so much accuracy there: {losses}.",
     ]
 
 

@@ -52,15 +52,15 @@ def rank_rows(
 
 def limited_fits(table: pa.Table) -> dict[str, int]:
     """How many fits of each part stopped at the limit of iterations, where there are any."""
-    told: dict[str, int] = json.loads((table.schema.metadata or {}).get(LIMITED, b"{}"))
-    return told
+    counts: dict[str, int] = json.loads((table.schema.metadata or {}).get(LIMITED, b"{}"))
+    return counts
 
 
 def together(tables: Mapping[str, pa.Table]) -> pa.Table:
     """One table of all parts by name, with their numbers of limited fits."""
     limited = {name: int((one.schema.metadata or {}).get(LIMITED, b"0")) for name, one in tables.items()}
-    told = json.dumps({name: n for name, n in limited.items() if n})
-    return joined(list(tables.values())).replace_schema_metadata({LIMITED: told})
+    counts = json.dumps({name: n for name, n in limited.items() if n})
+    return joined(list(tables.values())).replace_schema_metadata({LIMITED: counts})
 
 
 def inputs_of(row: Row, detector: Detector) -> dict[str, Any]:
@@ -95,12 +95,12 @@ class Schedule:
         before = sum(n * each for n, each in self.costs[:number])
         each = self.costs[number][1]
 
-        def told(done: int) -> None:
+        def show_done(done: int) -> None:
             if self.show_progress is not None:
                 self.show_progress(what, (before + done * each) / self.total)
 
-        told(0)
-        return told
+        show_done(0)
+        return show_done
 
 
 Make = Callable[[Row, Detector, int | None, Progress], pa.Table]

@@ -105,15 +105,15 @@ def simulate(
     _check(n_values, n_samples, scenarios)
     # The longest first, so that no process is left alone with them.
     todo = sorted(pieces(truth, n_values, n_samples, scenarios, seed), key=lambda piece: -piece.work)
-    found, done = [], 0
+    finished, done = [], 0
     for piece, part in zip(
         todo, parallel.results(fit_piece, [{"piece": p} for p in todo], n_jobs), strict=True
     ):
-        found.append(part)
+        finished.append(part)
         done += piece.work
         if progress is not None:
             progress(done)
-    return merged(found)
+    return merged(finished)
 
 
 def merged(parts: Sequence[Simulation]) -> Simulation:

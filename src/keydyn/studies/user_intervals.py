@@ -27,9 +27,9 @@ def intervals_by_user(keystrokes: pd.DataFrame) -> dict[Any, Sequences]:
     table = table[table["tau"].notna()]
     return {
         user: replace(
-            Sequences.from_frame(own, ["tau"], event="keyname", sequence="session"), feature_names=None
+            Sequences.from_frame(user_rows, ["tau"], event="keyname", sequence="session"), feature_names=None
         )
-        for user, own in table.groupby("user", sort=False)
+        for user, user_rows in table.groupby("user", sort=False)
     }
 
 
