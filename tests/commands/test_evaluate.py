@@ -106,7 +106,7 @@ def test_a_folder_is_complete_only_when_it_is(typing, tmp_path, monkeypatch):
     assert not (out / "run.json").exists()
 
 
-def test_a_folder_that_cannot_be_is_told_before_any_work(typing, tmp_path, monkeypatch):
+def test_a_folder_that_cannot_be_is_reported_before_any_work(typing, tmp_path, monkeypatch):
     (tmp_path / "out").write_text("a file")
     monkeypatch.setattr("keydyn.studies.score_datasets.score_rows", None)
     options = ["--out", str(tmp_path / "out"), "--detector", "manhattan"]
@@ -145,7 +145,7 @@ def test_impostors_of_an_open_set_are_never_enrolled(opened):
         assert not set(map(str, users)) & references[fold]
 
 
-def test_many_fits_are_told_before_they_begin(typing, tmp_path, monkeypatch):
+def test_many_fits_are_reported_before_they_begin(typing, tmp_path, monkeypatch):
     monkeypatch.setattr("keydyn.commands.evaluate.MANY", 15)
     result = evaluate(typing, tmp_path / "out", "--detector", "manhattan")
     assert "leave-one-out fits 16 templates for each detector" in result.stderr
@@ -174,7 +174,7 @@ def test_two_users(typing, tmp_path):
     assert rates["eer_mean"].notna().all()
 
 
-def test_a_spoilt_file_of_scores_is_told_in_one_line(typing, tmp_path):
+def test_a_spoilt_file_of_scores_is_reported_in_one_line(typing, tmp_path):
     out = tmp_path / "out"
     evaluate(typing, out, "--detector", "manhattan")
     pd.read_parquet(out / "scores.parquet").drop(columns="trial").to_parquet(out / "scores.parquet")

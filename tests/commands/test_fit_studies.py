@@ -1,4 +1,4 @@
-"""The studies of fit as commands: what they write, and that they go on where they stopped."""
+"""The studies of fit as commands: what they write, and that they resume where they stopped."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_finished_pieces_are_not_fitted_again(simulated, monkeypatch):
     assert (out / "tables" / "simulation.csv").read_bytes() == before
 
 
-def test_an_unknown_truth_is_told(tmp_path):
+def test_an_unknown_truth_is_reported(tmp_path):
     result = runner.invoke(app, ["study", "simulation", "--truth", "mine", "--out", str(tmp_path / "out")])
     assert result.exit_code == 2
     assert "there is no true model 'mine'" in result.stderr
@@ -78,7 +78,7 @@ def test_goodness_of_fit_on_simulated_typists(tmp_path):
     assert row["rejected"].item() == pytest.approx(rejected.mean(), abs=1e-6)
 
 
-def test_a_text_that_is_none_is_told(tmp_path):
+def test_a_text_that_is_none_is_reported(tmp_path):
     result = runner.invoke(app, ["study", "goodness-of-fit", "--dataset", "keypad", "--out", str(tmp_path)])
     assert result.exit_code == 2
     assert "there is no long text 'keypad'; there are fable, essay, simulated" in result.stderr

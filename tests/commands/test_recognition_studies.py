@@ -45,7 +45,7 @@ def test_every_score_is_kept(study):
     assert set(scores["protocol"]) == {"published"}
 
 
-def test_the_run_is_told(study):
+def test_the_run_is_reported(study):
     run = json.loads((study / "run.json").read_text())
     assert run["study"] == "recognition"
     assert run["seed"] == 0
@@ -63,7 +63,7 @@ def test_rebuilt_without_fitting_tables_have_the_same_bytes(study, monkeypatch):
     assert table_bytes(study) == before
 
 
-def test_a_folder_without_a_study_is_told(tmp_path):
+def test_a_folder_without_a_study_is_reported(tmp_path):
     result = runner.invoke(app, ["report", str(tmp_path)])
     assert result.exit_code == 2
     assert "there is no run.json" in result.stderr
@@ -77,7 +77,7 @@ def test_a_folder_without_a_study_is_told(tmp_path):
         (["--dataset", "fable", "--data", "nowhere"], "data names nowhere, which is no folder"),
     ],
 )
-def test_a_wrong_name_is_told_before_any_work(options, message, tmp_path, monkeypatch):
+def test_a_wrong_name_is_reported_before_any_work(options, message, tmp_path, monkeypatch):
     monkeypatch.delenv("KEYDYN_DATA", raising=False)
     monkeypatch.setenv("KEYDYN_CACHE", str(tmp_path))
     result = runner.invoke(app, ["study", "recognition", *options, "--out", str(tmp_path / "out")])

@@ -49,6 +49,6 @@ def test_a_study_gives_the_same_files(study, options, tmp_path):
             assert (home / name).read_bytes() == (away / name).read_bytes(), name
         elif name.suffix == ".parquet":
             pd.testing.assert_frame_equal(pd.read_parquet(home / name), pd.read_parquet(away / name))
-    told = [json.loads((folder / "run.json").read_text()) for folder in (home, away)]
-    assert told[0].keys() == told[1].keys()
-    assert {key for key in told[0] if told[0][key] != told[1][key]} <= OF_THE_RUN
+    facts = [json.loads((folder / "run.json").read_text()) for folder in (home, away)]
+    assert facts[0].keys() == facts[1].keys()
+    assert {key for key in facts[0] if facts[0][key] != facts[1][key]} <= OF_THE_RUN

@@ -30,12 +30,12 @@ def simulated(tmp_path_factory):
 
 @pytest.mark.slow
 def test_verdicts_of_the_whole_simulation_study(simulated):
-    told = simulated["simulation"].set_index(["scenario", "part"])
-    assert (told.loc[[1, 2, 3], "verdict"] == "consistent").all()
-    assert told.loc[[4], "verdict"].str.startswith("biased: ").all()
+    table = simulated["simulation"].set_index(["scenario", "part"])
+    assert (table.loc[[1, 2, 3], "verdict"] == "consistent").all()
+    assert table.loc[[4], "verdict"].str.startswith("biased: ").all()
     # With 400 samples the bias of a consistent estimate is a share of χ²/400, and what N leaves.
-    assert (told.loc[[1, 2, 3], "bias_share"] < 0.05).all()
-    assert (told.loc[[4], "bias_share"] > 0.95).all()
+    assert (table.loc[[1, 2, 3], "bias_share"] < 0.05).all()
+    assert (table.loc[[4], "bias_share"] > 0.95).all()
 
 
 @pytest.mark.slow

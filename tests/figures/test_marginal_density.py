@@ -72,7 +72,7 @@ def test_density_figure_is_the_same_each_time_and_names_are_text(typist, tmp_pat
     assert first == second
 
 
-def test_what_cannot_be_drawn_is_said(typist):
+def test_what_cannot_be_drawn_is_reported(typist):
     with pytest.raises(ValueError, match="nothing to draw"):
         marginal_density_figure([])
     with pytest.raises(ValueError, match="no feature 'pressure'; there are duration, tau"):

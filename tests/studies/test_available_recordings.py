@@ -14,6 +14,6 @@ def test_a_folder_without_recordings(here, tmp_path, monkeypatch):
     with pytest.raises(FileNotFoundError, match="nowhere"):
         here(data=tmp_path / "nowhere")
     monkeypatch.setenv("KEYDYN_DATA", str(tmp_path))
-    found, told = here()
+    found, messages = here()
     assert [one.name for one in found] == ["simulated"]
-    assert "simulated typists take their place" in told[-1]
+    assert "simulated typists take their place" in messages[-1]

@@ -23,9 +23,9 @@ def test_distance_from_uniform():
 
 
 def test_calibration_and_power(keystrokes, tmp_path):
-    told = []
-    found = calibration(keystrokes, "mine", n_surrogates=5, repeats=2, progress=told.append)
-    assert told == list(range(1, 9))
+    progress = []
+    found = calibration(keystrokes, "mine", n_surrogates=5, repeats=2, progress=progress.append)
+    assert progress == list(range(1, 9))
     table = calibration_table(found)
     assert set(table["p"]) == {"p_value", "p_one_sided", "p_double"}
     assert (table["tests"] == 4).all()

@@ -31,7 +31,7 @@ def test_every_user_model_and_setting_has_a_row(keystrokes, tests_of_users):
         # Multiples of 1/6.
         np.testing.assert_allclose(np.round(6 * tests_of_users[name]), 6 * tests_of_users[name])
         assert tests_of_users[name].between(1 / 6, 1).all()
-    # A row does not depend on those before it: what was interrupted goes on to the same result.
+    # A row does not depend on those before it: work that was interrupted resumes to the same result.
     user, sequences = list(intervals_by_user(keystrokes).items())[1]
     alone = user_goodness(sequences, "fable", user, "hmm", "recommended", 5, 2, n_jobs=2)
     own = tests_of_users[tests_of_users["user"] == user]

@@ -38,9 +38,9 @@ def choices():
 def test_words_on_the_choice_of_models(tmp_path):
     (said,) = choice_words(choice_table(choices()))
     assert said.startswith(
-        "Essay: the median user's BIC is lowest for 3 states, log-t, smoothed, 3.00 an event below the "
+        "Essay: the median user's BIC is lowest for 3 states, log-t, smoothed, 3.00 per event below the "
         "paper's choice, 2 states, log-normal, smoothed; held-out log-likelihood is highest for 2 states, "
-        "log-t, smoothed, 1.00 an event above it."
+        "log-t, smoothed, 1.00 per event above it."
     )
     # Before it by BIC: log-t of 3, 2, 4 and 1 states, then the four other families of 3; by held-out
     # likelihood the log-t of 2 states alone, for 1 and 3 states of it are as good.

@@ -94,11 +94,11 @@ def test_rebuilt_without_fitting_tables_have_the_same_bytes(study, monkeypatch):
     assert tables() == before
 
 
-def test_it_goes_on_where_it_stopped(row, tmp_path, monkeypatch):
-    told: list[tuple[str, float]] = []
-    first = run_relatives([row], 0, Parts(tmp_path), 1, lambda what, share: told.append((what, share)))
-    assert [share for _, share in told] == sorted(share for _, share in told)
-    assert len(told) == 5 + 6
+def test_it_resumes_where_it_stopped(row, tmp_path, monkeypatch):
+    progress: list[tuple[str, float]] = []
+    first = run_relatives([row], 0, Parts(tmp_path), 1, lambda what, share: progress.append((what, share)))
+    assert [share for _, share in progress] == sorted(share for _, share in progress)
+    assert len(progress) == 5 + 6
     gone = sorted(tmp_path.iterdir())[0]
     gone.unlink()
     made: list[str] = []

@@ -17,7 +17,7 @@ from keydyn.studies.score_files import scored_of
 
 
 class Counting(Detector):
-    """Counts its fits; the score is the mean interval's closeness. Fails when told to."""
+    """Counts its fits; the score is the mean interval's closeness. Fails when asked to."""
 
     name = "counting"
     title = "Counting"
@@ -30,7 +30,7 @@ class Counting(Detector):
     def fit(self, samples):
         type(self).fits += 1
         if self.fails:
-            raise ValueError("told to fail")
+            raise ValueError("asked to fail")
         self.mean_ = samples.vectors.mean()
         return self
 
@@ -81,7 +81,7 @@ def test_other_inputs_are_other_parts(row, counting, tmp_path, changed):
 def test_a_crash_midway_leaves_what_was_finished_and_nothing_half(row, counting, tmp_path):
     score_rows([row], ["manhattan"], Parts(tmp_path))
     counting.fails = True
-    with pytest.raises(ValueError, match="told to fail"):
+    with pytest.raises(ValueError, match="asked to fail"):
         score_rows([row], ["manhattan", Counting()], Parts(tmp_path))
     assert [path.name for path in tmp_path.iterdir()] == ["typed-manhattan.parquet"]
     counting.fails = False
@@ -96,19 +96,19 @@ def test_a_spoilt_part_is_made_anew(row, counting, tmp_path):
     path.write_bytes(whole[:100])
     score_rows([row], [Counting()], Parts(tmp_path))
     assert counting.fits == 24
-    # Spoilt in the middle: it still tells what it was made from.
+    # Spoilt in the middle: it still says what it was made from.
     path.write_bytes(whole[:4] + bytes(len(whole) // 4) + whole[4 + len(whole) // 4 :])
     score_rows([row], [Counting()], Parts(tmp_path))
     assert counting.fits == 36
 
 
 def test_progress_ends_at_the_whole(row, tmp_path):
-    told = []
+    progress = []
     score_rows(
-        [row], ["manhattan", "hmm"], Parts(tmp_path), show_progress=lambda what, share: told.append(share)
+        [row], ["manhattan", "hmm"], Parts(tmp_path), show_progress=lambda what, share: progress.append(share)
     )
-    assert told == sorted(told)
-    assert told[-1] == pytest.approx(1.0)
+    assert progress == sorted(progress)
+    assert progress[-1] == pytest.approx(1.0)
 
 
 def test_ranks_need_a_detector_of_events(row, tmp_path):

@@ -22,7 +22,7 @@ app = typer.Typer(
 
 EVERYTHING = "all"
 WORDS = {"right": "present, right", "changed": "present, changed", "absent": "absent"}
-# The data are not as they should be; 2 is for a command that cannot be carried out.
+# Exit code where the data are not as they should be; 2 is for a command that cannot be carried out.
 NOT_RIGHT = 1
 
 DataOption = Annotated[

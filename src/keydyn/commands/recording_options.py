@@ -1,4 +1,4 @@
-"""How commands read a recording: the options, and what they make of it."""
+"""How commands read a recording: the options, and the reading itself."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Reading:
     clean: bool
 
     def keystrokes(self) -> pd.DataFrame:
-        """The keystrokes in the schema; what is wrong with the file is told in terms of the options."""
+        """The keystrokes in the schema; what is wrong with the file is reported in terms of the options."""
         from keydyn.datasets import load_recordings
         from keydyn.keystrokes import CleaningRules, clean
 
@@ -62,7 +62,7 @@ class Reading:
 
 
 def _as_options(message: str) -> str:
-    """A hint at an argument of `load_recordings` as the option that it is here."""
+    """A message that names an argument of `load_recordings`, with the corresponding option in its place."""
 
     def mapping(match: re.Match[str]) -> str:
         return "`--columns " + re.sub(r"[' ]", "", match[1]).replace(":", "=") + "`"

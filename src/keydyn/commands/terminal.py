@@ -1,4 +1,4 @@
-"""What commands have in common on a terminal: tables, JSON, progress, and errors that are told plainly."""
+"""What commands have in common on a terminal: tables, JSON, progress, and errors reported plainly."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WRONG = 2
 
 
 def fail_clearly(command: Command) -> Command:
-    """Tell what is wrong with the data or the files in one line, exit code 2; everything else is a bug."""
+    """Report what is wrong with the data or the files in one line, with exit code 2; the rest is a bug."""
 
     @functools.wraps(command)
     def guarded(*args: Any, **kwargs: Any) -> Any:
@@ -37,12 +37,12 @@ def warn(message: str) -> None:
 
 
 def print_json(value: Any) -> None:
-    """Strict JSON on standard output: what is not finite becomes null."""
+    """Print strict JSON; numbers that are not finite become null."""
     typer.echo(json.dumps(_finite(value), indent=1, ensure_ascii=False, allow_nan=False))
 
 
 def show_table(title: str, rows: list[dict[str, Any]]) -> None:
-    """Rows as a table; numbers to the right."""
+    """Print rows as a table, numbers aligned to the right."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -59,7 +59,7 @@ def show_table(title: str, rows: list[dict[str, Any]]) -> None:
 
 @contextmanager
 def progress_bar(what: str, total: int, hidden: bool = False) -> Iterator[Callable[[int], object]]:
-    """A bar with an estimate of the time left; the value is the number done."""
+    """A bar with an estimate of the time left; what it yields is called with the number done."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -71,7 +71,7 @@ def progress_bar(what: str, total: int, hidden: bool = False) -> Iterator[Callab
 
 @contextmanager
 def share_bar(hidden: bool = False) -> Iterator[Callable[[str, float], object]]:
-    """A bar for work of many kinds: told what is worked on and the share of all that is done."""
+    """A bar for work of many kinds; what it yields is called with the current work and the share done."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 

@@ -1,4 +1,4 @@
-"""A dot and its 95 % confidence interval for each detector, one way of counting beside another."""
+"""A dot and its 95 % confidence interval for each detector, with several series side by side."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from keydyn.evaluation.names import detector_name
 from keydyn.figures.panels import grid_of_panels, label_outer
 from keydyn.figures.style import COLOURS, GREY, house_style, text_of
 
-# Filled and empty: apart in grey too.
+# Filled and empty, so that they differ in grey too.
 SIGNS = (("o", COLOURS[0], COLOURS[0]), ("s", COLOURS[1], "white"), ("^", COLOURS[2], COLOURS[2]))
-ROW = 0.3  # inches a detector
-LETTERS = 20  # of a line of the label
+ROW = 0.3  # inches per detector
+LETTERS = 20  # per line of the label
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A figure and the ends of its interval; NaN is not shown as a number."""
+    """A figure and the ends of its interval; NaN is drawn as words."""
 
     value: float
     low: float
@@ -36,7 +36,7 @@ Estimates = Mapping[str, Mapping[str, Mapping[str, Estimate]]]
 
 
 def intervals_figure(panels: Estimates, label: str) -> Figure:
-    """A panel a dataset, a row a detector, in it a dot and a line for each series; `label` has the unit."""
+    """A panel per dataset and a row per detector, with a dot and a line per series; `label` has the unit."""
     series = list(dict.fromkeys(name for panel in panels.values() for name in panel))
     if len(series) > len(SIGNS):
         raise ValueError(f"at most {len(SIGNS)} series stand side by side, not {len(series)}")

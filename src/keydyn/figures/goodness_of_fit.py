@@ -16,7 +16,7 @@ P_NAMES = {"p_value": "two-sided", "p_one_sided": "one-sided", "p_double": "doub
 
 
 def draw_p_values(tests: pd.DataFrame, path: Path, p: str = "p_value") -> None:
-    """Write the figure: cumulative p-values, one panel a dataset and settings, with the uniform line.
+    """Write the figure: cumulative p-values, one panel per dataset and settings, with the uniform line.
 
     `tests` has the columns dataset, settings, model and the p-value named by `p`. The shaded strip is where
     the model is rejected; the share of users there stands in the legend.
@@ -37,7 +37,7 @@ def draw_p_values(tests: pd.DataFrame, path: Path, p: str = "p_value") -> None:
 
 
 def draw_calibration(tests: pd.DataFrame, path: Path) -> None:
-    """Write the figure: the same where the hypothesis is true, one panel a dataset and model.
+    """Write the figure: the same where the hypothesis is true, one panel per dataset and model.
 
     A calibrated p-value follows the line; the grey band holds it with probability 0.95.
     """

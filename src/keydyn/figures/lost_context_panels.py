@@ -1,4 +1,4 @@
-"""What lost contexts cost: a row a figure, a column a dataset and situation, a line a model."""
+"""What lost contexts cost: a row per figure, a column per dataset and situation, a line per model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from keydyn.figures.style import blank, house_style, text_of
 
 # (dataset, what is lost) → figure, with its unit → model → curve over the share lost
 LostCurves = Mapping[tuple[str, str], Mapping[str, Mapping[str, Curve]]]
-WIDTH, HEIGHT = 1.75, 1.6  # inches a panel
+WIDTH, HEIGHT = 1.75, 1.6  # inches per panel
 DEPTH = 1.0  # of an axis; one poor model should not flatten the others
 
 

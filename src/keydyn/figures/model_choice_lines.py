@@ -18,8 +18,8 @@ FAMILY_NAMES = {
     "normal": "normal",
 }
 MEASURES = {
-    "bic": "BIC an event, less is better",
-    "held_out": "held-out log-likelihood an event,\nmore is better",
+    "bic": "BIC per event, less is better",
+    "held_out": "held-out log-likelihood per event,\nmore is better",
 }
 
 

@@ -17,10 +17,11 @@ def available_or_simulated(
     substitute: str,
     message_if_none: str,
 ) -> tuple[list[Recordings], list[str]]:
-    """The recordings, loaded from `data`, and what to tell about those that are not here.
+    """The recordings, loaded from `data`, and messages about those that are not here.
 
-    Without names all of the `usual` ones that are here; where none is, `instead`, and `told` says so. What
-    was named must be here, and a folder that was named must have something.
+    Without names, these are all `default_names` that are here. If none is, `substitute` is loaded instead,
+    and `message_if_none` is added. What was named must be here, and a folder that was named must have
+    something.
     """
     if names:
         return [load(name, data) for name in dict.fromkeys(names)], []

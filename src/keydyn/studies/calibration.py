@@ -25,7 +25,7 @@ from keydyn.studies.user_intervals import intervals_by_user, stream
 P_VALUES = ("p_value", "p_one_sided", "p_double")
 # Surrogates of each surrogate for the double bootstrap.
 SECOND = 4
-# Models that are wrong for data of two states with heavy tails, and how many surrogates are enough to say so.
+# Models that are wrong for data of two states with heavy tails, and the surrogates that suffice to see it.
 WRONG: dict[str, dict[str, Any]] = {
     "one state": {"n_states": 1},
     "log-normal": {"emission": "lognormal"},
@@ -49,7 +49,7 @@ def user_calibration(
 ) -> dict[str, Any]:
     """The test on data drawn from a model fitted to this user.
 
-    Tested is a model of the same settings, so that the hypothesis is true, or, with `changes`, a wrong one;
+    The tested model has the same settings, so that the hypothesis is true; with `changes` it is a wrong one.
     `hypothesis` is what the row calls it. Areas are over ln x for every family of positive values.
     """
     generator = stream(seed, "size and power", dataset, user, model, repeat)
@@ -131,7 +131,7 @@ def power(
 
 
 def calibration_table(tests: pd.DataFrame) -> pd.DataFrame:
-    """For each p-value: its distance from uniform, its mean, and the actual size at 0.05, with chance beside.
+    """For each p-value: its distance from uniform, its mean, and the actual size at 0.05.
 
     `ks_distance` is the largest |share of p ≤ u − u| over the values that p can take; a uniform p exceeds
     `ks_by_chance` in one case of twenty. `size_low` and `size_high` are Clopper and Pearson's 95 % interval.
@@ -163,7 +163,7 @@ def calibration_table(tests: pd.DataFrame) -> pd.DataFrame:
 
 
 def power_table(tests: pd.DataFrame) -> pd.DataFrame:
-    """The share of wrong hypotheses that are rejected at 0.05, one- and two-sided, and that are missed."""
+    """The share of wrong hypotheses that are rejected at 0.05, one- and two-sided, and the share missed."""
     grouped = tests.assign(
         two_sided=tests["p_value"] <= LEVEL, one_sided=tests["p_one_sided"] <= LEVEL
     ).groupby(["dataset", "model", "hypothesis"], sort=False)
@@ -188,6 +188,6 @@ def share_interval(count: int, n: int) -> tuple[float, float]:
 def distance_from_uniform(p: Floats, n_surrogates: int) -> float:
     """Kolmogorov and Smirnov's distance of p-values from the uniform distribution on k/(S + 1)."""
     steps = np.arange(1, n_surrogates + 2) / (n_surrogates + 1)
-    # A p-value is a whole number of steps but for rounding.
+    # Apart from rounding, a p-value is a whole number of steps.
     below = np.searchsorted(np.sort(p), steps + 1e-9) / len(p)
     return float(np.max(np.abs(below - steps)))

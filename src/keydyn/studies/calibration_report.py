@@ -21,7 +21,7 @@ from keydyn.studies.calibration import (
     power_table,
     share_interval,
 )
-from keydyn.studies.compared_models import MODELS, settings_told
+from keydyn.studies.compared_models import MODELS, recorded_settings
 from keydyn.studies.goodness_tests import LEVEL
 from keydyn.studies.long_texts import Text
 from keydyn.studies.outputs import Outputs
@@ -49,13 +49,13 @@ def calibrate(
     n_jobs: int | None,
     show_progress: ShowProgress | None,
 ) -> pd.DataFrame:
-    """Tests on data from fitted models: true hypotheses, `repeats` a user, then wrong ones."""
+    """Tests on data from fitted models: true hypotheses, `repeats` per user, then wrong ones."""
     numbers: dict[str, Any] = {"n_surrogates": n_surrogates, "n_second": n_second, "repeats": repeats}
     wanted = []
     for text, model in product(texts, MODELS):
         users = len(intervals_by_user(text.keystrokes))
         shared: dict[str, Any] = {"models": (model,), "seed": seed, "n_jobs": n_jobs}
-        inputs = text_inputs(text, seed=seed, model=settings_told(model, "recommended"))
+        inputs = text_inputs(text, seed=seed, model=recorded_settings(model, "recommended"))
         true = partial(calibration_rows, text.keystrokes, text.name, **numbers, **shared)
         wrong = partial(power_rows, text.keystrokes, text.name, n_surrogates=FOR_POWER, **shared)
         wanted.append(Part(f"true-{text.name}-{model}", inputs | numbers, users * repeats, true))
@@ -113,7 +113,7 @@ def write_calibration(outputs: Outputs, tests: pd.DataFrame, facts: Mapping[str,
 
 
 def size_words(table: pd.DataFrame) -> list[str]:
-    """A sentence a model: what its p-values reject where they should not, and whether they are uniform."""
+    """A sentence per model: what its p-values reject where they should not, and whether they are uniform."""
     lines = []
     for (dataset, model), model_rows in table.groupby(["dataset", "model"], sort=False):
         judgements = []

@@ -12,9 +12,9 @@ SETTINGS = ("published", "recommended")
 
 
 def pattern(model: str, settings: str, **changes: Any) -> POHMM:
-    """The HMM or POHMM of one feature with the published settings, density floor and all, or the recommended.
+    """The HMM or POHMM of one feature with the published settings and density floor, or the recommended.
 
-    `changes` replace single parameters.
+    `changes` replace individual parameters.
     """
     if model not in MODELS or settings not in SETTINGS:
         raise ValueError(
@@ -27,6 +27,6 @@ def pattern(model: str, settings: str, **changes: Any) -> POHMM:
     return kind(**(RecommendedPOHMM().pattern().get_params(deep=False) | changes))
 
 
-def settings_told(model: str, settings: str) -> dict[str, str]:
-    """The settings of a model, for the record."""
+def recorded_settings(model: str, settings: str) -> dict[str, str]:
+    """The settings of a model as text, as run.json and saved parts record them."""
     return {key: repr(value) for key, value in pattern(model, settings).get_params(deep=False).items()}

@@ -21,7 +21,7 @@ def with_residuals(estimates: pd.DataFrame) -> pd.DataFrame:
 
 
 def errors(estimates: pd.DataFrame) -> pd.DataFrame:
-    """One row a parameter and N: bias, its standard error, rmse, and mean and deviation of the residual."""
+    """One row per parameter and N: bias, its standard error, rmse, and mean and deviation of the residual."""
     table = with_residuals(estimates)
     table = table.assign(
         error=table["estimate"] - table["true"], square=(table["estimate"] - table["true"]) ** 2
@@ -55,12 +55,12 @@ def slopes(error_table: pd.DataFrame) -> pd.DataFrame:
 
 
 def verdicts(estimates: pd.DataFrame) -> pd.DataFrame:
-    """One row a scenario and part: what becomes of the error of all parameters together, and what that means.
+    """One row per scenario and part: how the error of all parameters together develops, and what that means.
 
     `slope` is that of its root mean square, in units of each parameter's largest error. `bias_share` is how
     much of its mean square at the largest N is bias rather than scatter: nearly nothing for a consistent
-    estimate, nearly all for a biased one. The verdict is "consistent" below one half, otherwise "biased" and
-    by how much, by the parameter with the largest bias relative to its true value (a probability's to one).
+    estimate, nearly all for a biased one. The verdict is "consistent" below one half and "biased" otherwise,
+    with the parameter whose bias is largest relative to its true value (a probability's, relative to one).
     """
     error_table, rows = errors(estimates), []
     for (truth, scenario, part), group in error_table.groupby(["truth", "scenario", "part"], sort=False):
@@ -102,7 +102,7 @@ def _how_much(worst: pd.Series) -> str:
 
 
 def _slope(n: Floats, rmse: Floats) -> float:
-    """NaN where there is one length only."""
+    """The slope of ln rmse over ln N; NaN if there is only one length."""
     if len(n) < 2:
         return float("nan")
     return float(np.polyfit(np.log(n), np.log(np.maximum(rmse, 1e-300)), 1)[0])

@@ -47,7 +47,7 @@ def write_continuous(
     outputs.ranks(table)
     section, tables = continuous_section(outputs, ranked, facts, seed)
     lead = [
-        "Is it still the same person? After each key all templates are ranked by how well they foretold "
+        "Is it still the same person? After each key all templates are ranked by how well they predicted "
         f"it. The claimed one's ranks of the last {WINDOW} keys add up to a penalty; above a threshold the "
         "session ends."
     ]
@@ -58,7 +58,7 @@ def write_continuous(
 def continuous_section(
     outputs: Outputs, ranked: Ranked, facts: Mapping[str, Any], seed: int
 ) -> tuple[Section, list[Table]]:
-    """The section on continuous verification, its files written."""
+    """The section on continuous verification; its files are written."""
     results = {
         (key, way.name, thresholds): continuous(ranks, way, thresholds, seed=seed)
         for key, ranks in ranked.items()

@@ -1,4 +1,4 @@
-"""The rows of the paper's recognition tables: a dataset, the features used of it, and how it is split."""
+"""The rows of the paper's recognition tables: a dataset, the features that are used, and how it is split."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Row:
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 of the samples as detectors see them: it changes with how a file is read, too."""
+        """SHA-256 of the samples as detectors see them: it also changes with how a file is read."""
         sequences, table = self.samples.sequences, self.samples.table
         names = (self.samples.index.tolist(), sequences.feature_names, table.columns.tolist())
         kinds = (self.samples.emission, sequences.event_types.tolist(), self.samples.kind)
@@ -68,9 +68,10 @@ def load_row(name: str, data: str | PathLike[str] | None = None) -> Row:
 def available_rows(
     names: Sequence[str] = (), data: str | PathLike[str] | None = None
 ) -> tuple[list[Row], list[str]]:
-    """The rows to study, and what to tell about those that are not here.
+    """The rows to study, and messages about those that are not here.
 
-    Without names all that are here; where none is, simulated typists. A row that was named must be here.
+    Without names these are all that are here, or simulated typists if none is. A row that was named must be
+    here.
     """
     message = "No dataset is here: simulated typists take their place, whose figures say nothing of people."
     return available_or_simulated(names, DATASETS, load_row, data, SIMULATED, message)

@@ -13,7 +13,7 @@ from keydyn.evaluation.names import dataset_name, detector_name
 from keydyn.evaluation.tables import Table, plain_table
 from keydyn.figures.goodness_of_fit import draw_p_values
 from keydyn.figures.residuals import draw_residual_rows
-from keydyn.studies.compared_models import MODELS, SETTINGS, settings_told
+from keydyn.studies.compared_models import MODELS, SETTINGS, recorded_settings
 from keydyn.studies.goodness_tests import (
     goodness_rows,
     rejections,
@@ -41,9 +41,9 @@ WHY_NOT_PUBLISHED = (
     "of surrogates are too much alike. The area is integrated exactly, not on a grid. And the POHMM's "
     "marginal distribution weighs each state by its share among events of a type, as it must; the printed "
     "formula takes its share among all events. Moreover the test takes its parameters from the data that it "
-    "judges: where a model has many of them an event, its size is not 0.05 (`keydyn study calibration`), and "
-    "a few surrogates with an enormous area move the mean that the two-sided p-value is taken from. The "
-    "one-sided shares beside are the ones to judge a model by, with the size that calibration found in mind."
+    "judges: where a model has many of them per event, its size is not 0.05 (`keydyn study calibration`), "
+    "and a few surrogates with an enormous area move the mean that the two-sided p-value is taken from. The "
+    "one-sided shares are the ones to judge a model by, with the size that calibration found in mind."
 )
 
 
@@ -70,7 +70,9 @@ def goodness_tests(
     wanted = [
         Part(
             f"{text.name}-{model}-{settings}",
-            text_inputs(text, seed=seed, **numbers, marginal=marginal, model=settings_told(model, settings)),
+            text_inputs(
+                text, seed=seed, **numbers, marginal=marginal, model=recorded_settings(model, settings)
+            ),
             len(intervals_by_user(text.keystrokes)),
             partial(
                 goodness_rows,
@@ -89,7 +91,7 @@ def goodness_tests(
     checks = [
         Part(
             f"residuals-{text.name}",
-            text_inputs(text, models=[settings_told(model, "recommended") for model in MODELS]),
+            text_inputs(text, models=[recorded_settings(model, "recommended") for model in MODELS]),
             len(MODELS) * len(intervals_by_user(text.keystrokes)),
             partial(residual_rows, text.keystrokes, text.name, n_jobs=n_jobs),
         )
@@ -137,7 +139,7 @@ def write_goodness(outputs: Outputs, results: GoodnessResults, facts: Mapping[st
                 "The POHMM's share by how its marginal distribution is made",
                 "Published settings, two-sided. Exact: states weighed by their share among events of a type; "
                 "printed: by their share among all events, as the paper's formula has it; states: one "
-                "distribution a state, whatever the type.",
+                "distribution per state, whatever the type.",
                 rejections_by_marginal(tests),
             )
         )
@@ -183,7 +185,7 @@ def _residuals(outputs: Outputs, results: GoodnessResults) -> Section:
 
 
 def share_words(table: pd.DataFrame) -> list[str]:
-    """A sentence a dataset: measured beside published."""
+    """A sentence per dataset: the measured share, with the published one."""
     lines = []
     for dataset, dataset_rows in table[table["settings"] == "published"].groupby("dataset", sort=False):
         shares = [

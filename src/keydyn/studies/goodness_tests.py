@@ -62,7 +62,7 @@ def user_goodness(
 
 
 def outcome(test: GoodnessOfFit) -> dict[str, Any]:
-    """What a table keeps of a test; `p_double` is NaN where it was not asked for."""
+    """The figures of a test that tables keep; `p_double` is NaN if it was not asked for."""
     return {
         "statistic": test.statistic,
         "surrogate_mean": float(test.surrogates.mean()),
@@ -87,7 +87,7 @@ def goodness_rows(
     n_jobs: int | None = None,
     skip: Collection[tuple[Any, str, str]] = (),
 ) -> Iterator[dict[str, Any]]:
-    """Every user's tests, one row each as they are done; `skip` names (user, model, settings) done before."""
+    """Every user's tests, one row each as they are done; `skip` has (user, model, settings) done before."""
     shared: dict[str, Any] = {"n_surrogates": n_surrogates, "n_second": n_second, "seed": seed}
     shared |= {"scale": scale, "marginal": marginal}
     pieces = [
@@ -109,7 +109,7 @@ def goodness_of_fit(
 
 
 def collected(rows: Iterable[dict[str, Any]], progress: Progress | None) -> pd.DataFrame:
-    """Rows as a table, counted as they come."""
+    """Rows as a table; `progress` is called with their number as they come."""
     collected_rows = []
     for row in rows:
         collected_rows.append(row)

@@ -39,6 +39,6 @@ def load_text(name: str, data: str | PathLike[str] | None = None) -> Text:
 def available_texts(
     names: Sequence[str] = (), data: str | PathLike[str] | None = None
 ) -> tuple[list[Text], list[str]]:
-    """The texts to study, and what to tell about those that are not here; simulated ones where none is."""
+    """The texts to study, simulated ones if none is here, and messages about those that are missing."""
     message = "No long text is here: simulated typists take their place."
     return available_or_simulated(names, NAMES, load_text, data, SIMULATED, message)

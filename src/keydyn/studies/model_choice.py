@@ -22,10 +22,10 @@ SMOOTHING = ("frequency", None)
 CHOICE = ["states", "family", "smoothing"]
 # The paper's: two states, log-normal, smoothed.
 PAPER = (2, "lognormal", "frequency")
-# A gain below this changes no criterion, an event, in its third decimal.
+# A smaller gain does not change the third decimal of a criterion per event.
 TOLERANCE = 1e-2
 MAX_ITERATIONS = 300
-# So many samples of a user are left out, one at a time: users are many, and each costs another fit.
+# How many samples of a user are left out, one at a time: there are many users, and each costs a fit.
 LEFT_OUT = 3
 
 
@@ -40,7 +40,7 @@ def choice_rows(
 ) -> Iterator[list[dict[str, Any]]]:
     """The rows of all users for one model after the other, as they are done.
 
-    `skip` names (states, family, smoothing) done before.
+    `skip` has (states, family, smoothing) done before.
     """
     users = intervals_by_user(keystrokes)
     pieces = [
@@ -54,9 +54,9 @@ def choice_rows(
 def model_choice(
     keystrokes: pd.DataFrame, dataset: str, *, progress: Progress | None = None, **options: Any
 ) -> pd.DataFrame:
-    """One row a user and model, by `choice_rows`; `progress` is called with the number of models done.
+    """One row per user and model, by `choice_rows`; `progress` is called with the number of models done.
 
-    `bic` is that of a fit to all samples. `held_out` is the log-likelihood an event of samples that were not
+    `bic` is that of a fit to all samples. `held_out` is the log-likelihood per event of samples that were not
     fitted, up to `LEFT_OUT` of each user, one at a time; −inf where a model calls one impossible. It is
     missing for a user with one sample.
     """
@@ -123,7 +123,7 @@ def left_out(n_samples: int) -> list[int]:
 def choice_table(fits: pd.DataFrame) -> pd.DataFrame:
     """For each model: BIC and held-out log-likelihood against the paper's choice, and how many it suits best.
 
-    `bic` and `held_out` are medians over users of the difference from two smoothed log-normal states, an
+    `bic` and `held_out` are medians over users of the difference from two smoothed log-normal states, per
     event: BIC lower is better, log-likelihood higher. `best_by_bic` and `best_held_out` are shares of users.
     """
     keys = ["dataset", "user"]

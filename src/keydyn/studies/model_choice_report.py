@@ -12,7 +12,7 @@ import pandas as pd
 from keydyn.evaluation.names import dataset_name
 from keydyn.evaluation.tables import Table, plain_table
 from keydyn.figures.model_choice_lines import FAMILY_NAMES, draw_model_choice
-from keydyn.studies.compared_models import settings_told
+from keydyn.studies.compared_models import recorded_settings
 from keydyn.studies.long_texts import Text
 from keydyn.studies.model_choice import (
     FAMILIES,
@@ -50,7 +50,7 @@ def choose_models(
         n_rows = len(intervals_by_user(text.keystrokes)) * len(STATES) * len(FAMILIES) * len(SMOOTHING)
         inputs = text_inputs(
             text,
-            model=settings_told("pohmm", "recommended"),
+            model=recorded_settings("pohmm", "recommended"),
             families=list(FAMILIES),
             tol=TOLERANCE,
             max_iter=MAX_ITERATIONS,
@@ -72,7 +72,7 @@ def write_choice(outputs: Outputs, fits: pd.DataFrame, facts: Mapping[str, Any])
         plain_table(
             "model_choice",
             "Which model fits real users best",
-            "BIC and held-out log-likelihood an event: median over users of the difference from the "
+            "BIC and held-out log-likelihood per event: median over users of the difference from the "
             "paper's two smoothed log-normal states (BIC lower is better, log-likelihood higher); and the "
             "share of users for whom a model is the best of all. A smoothed model's BIC is approximate.",
             choice_table(fits),
@@ -91,7 +91,7 @@ def write_choice(outputs: Outputs, fits: pd.DataFrame, facts: Mapping[str, Any])
 
 
 def _in_short(frame: pd.DataFrame) -> Table:
-    """The paper's choice and what is better for some users, for the terminal; the file has all."""
+    """The paper's choice and what is better for some users, for the terminal; the file has all models."""
     states, family, smoothing = PAPER
     paper = (frame["states"] == states) & (frame["family"] == family) & (frame["smoothing"] == smoothing)
     best = (frame["best_by_bic"] >= 0.1) | (frame["best_held_out"] >= 0.1)
@@ -100,7 +100,7 @@ def _in_short(frame: pd.DataFrame) -> Table:
 
 
 def choice_words(table: pd.DataFrame) -> list[str]:
-    """A paragraph a dataset: what is best, and where that leaves the paper's two log-normal states."""
+    """A paragraph per dataset: what is best, and where that leaves the paper's two log-normal states."""
     return [
         _of_dataset(str(name), dataset_rows) for name, dataset_rows in table.groupby("dataset", sort=False)
     ]
@@ -119,8 +119,8 @@ def _of_dataset(name: str, table: pd.DataFrame) -> str:
     favourite = max(rows, key=lambda row: float(row["best_held_out"]))
     return (
         f"{dataset_name(name)}: the median user's BIC is lowest for {_named(by_bic)}, {-by_bic['bic']:.2f} "
-        f"an event below the paper's choice, {_named(paper)}; held-out log-likelihood is highest for "
-        f"{_named(by_held)}, {by_held['held_out']:.2f} an event above it. Of {len(rows)} models the paper's "
+        f"per event below the paper's choice, {_named(paper)}; held-out log-likelihood is highest for "
+        f"{_named(by_held)}, {by_held['held_out']:.2f} per event above it. Of {len(rows)} models the paper's "
         f"is number {_rank(rows, 'bic', paper)} by BIC and number {_rank(rows, 'held_out', paper)} by "
         f"held-out likelihood, and the best of all for {shares} of users; the best "
         f"of all by held-out likelihood for most users ({favourite['best_held_out']:.0%}) is "
@@ -153,7 +153,7 @@ def _rank(rows: list[Row], measure: str, judged: Row) -> int:
 def _unsmoothed(bare: Row) -> str:
     if not np.isfinite(bare["held_out"]):
         return "call samples of the median user impossible that were left out of the fit"
-    return f"change held-out log-likelihood by {bare['held_out']:+,.2f} an event"
+    return f"change held-out log-likelihood by {bare['held_out']:+,.2f} per event"
 
 
 def _states(row: Row) -> str:

@@ -69,7 +69,7 @@ class Outputs:
         return Picture(png, caption, alt)
 
     def kept_figure(self, name: str, caption: str, alt: str) -> list[Picture]:
-        """A figure that an earlier run drew from what is not among the scores; none if it is not there."""
+        """A figure that was drawn from more than the scores, if it is there: it cannot be drawn again."""
         png = self.folder / "figures" / f"{name}.png"
         return [Picture(png, caption, alt)] if png.exists() else []
 

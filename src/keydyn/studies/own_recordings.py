@@ -1,4 +1,4 @@
-"""The same study for recordings of one's own: any detectors under any protocol, closed and open set."""
+"""Recognition for recordings of one's own: any detectors under any protocol, closed and open set."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def own_rows(
             f"there {'is' if users == 1 else 'are'} {users} ({failures.text()})"
         )
     sums = {path.name: checksum(path)}
-    # A file of one's own that is called as one of the paper's datasets is not that dataset.
+    # A file that has the name of one of the paper's datasets is not that dataset.
     name = path.name if path.stem in DATASETS else path.stem
     rows = [Row(name, kept, protocol, sums, "ours")]
     if not isinstance(protocol, OpenSet) and users > 2:
@@ -117,5 +117,5 @@ def _failures(outputs: Outputs, facts: Mapping[str, Any]) -> Section:
         if len(frame):
             tables.append(outputs.table(plain_table(name, title, "", frame, labels=2)))
     text = failures.get("text", "")
-    paragraphs = [text[:1].upper() + text[1:] + ". All other figures are of what is left."] if text else []
+    paragraphs = [text[:1].upper() + text[1:] + ". All other figures are of the rest."] if text else []
     return Section("Who could not take part", paragraphs, tables)

@@ -14,10 +14,10 @@ Result = TypeVar("Result")
 def results(
     function: Callable[..., Result], pieces: Iterable[dict[str, Any]], n_jobs: int | None = None
 ) -> Iterator[Result]:
-    """What the function makes of each piece's arguments, in order, as they are done.
+    """The function's result for the arguments of each piece, in order, as soon as they are done.
 
-    In processes, or on the cluster that `keydyn.engine.using` names: around the compiled fits much is
-    Python's own work, of which threads do one at a time.
+    The pieces run in processes, or on the cluster that `keydyn.engine.using` names. Threads would wait for
+    one another, because much of the work around the compiled fits is done by the interpreter.
     """
     yield from each(partial(_called, function), pieces, n_jobs=n_jobs, threads=False)
 

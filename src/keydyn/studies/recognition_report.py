@@ -52,7 +52,7 @@ DENSITIES_ALT = (
 def write_recognition(
     outputs: Outputs, table: pa.Table, facts: Mapping[str, Any], seed: int = 0
 ) -> list[Table]:
-    """All tables, figures and the report from the scores; what the terminal shows."""
+    """All tables, figures and the report from the scores; returns what the terminal shows."""
     sections, for_terminal = recognition_sections(outputs, table, facts, seed)
     outputs.report("Identification and verification", lead_of(facts), sections, facts)
     return for_terminal

@@ -53,7 +53,7 @@ def recognition_figures(scored: Scored, seed: int = 0) -> dict[Key, RecognitionF
 
 
 def recognition_frame(measured: Mapping[Key, RecognitionFigures]) -> pd.DataFrame:
-    """One row a dataset and detector: measured and published mean and standard deviation."""
+    """One row per dataset and detector: measured and published mean and standard deviation."""
     rows = []
     for key, figures in measured.items():
         mean, std = figures.users.mean(), figures.users.std()
@@ -203,7 +203,7 @@ def recommended_table(measured: Mapping[Key, RecognitionFigures]) -> Table | Non
 
 
 def _both(frame: pd.DataFrame, bold: Mapping[str, set[Key]], note: str) -> Table:
-    """Accuracy and equal error rate in one table, a line a dataset and detector."""
+    """Accuracy and equal error rate in one table, a line per dataset and detector."""
     keys = list(zip(frame["dataset"], frame["detector"], strict=True))
     displayed: dict[str, list[str]] = {
         "Dataset": [dataset_name(name) for name in frame["dataset"]],

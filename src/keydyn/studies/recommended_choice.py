@@ -1,4 +1,4 @@
-"""Chooses what is recommended, for each dataset by the others alone.
+"""Chooses the recommended settings, for each dataset by the other datasets alone.
 
 A candidate is a density for the times and a way to start. For each dataset the candidate is chosen that has
 the least equal error rate on average over the *other* recordings (mobile and mobile+ are the same ones). So
@@ -36,7 +36,7 @@ STARTS = {"all features spread": "all", "leading feature spread": "leading"}
 
 
 def candidates() -> dict[str, RecommendedPOHMM]:
-    """All that were tried, by what they are called."""
+    """All candidates by name."""
     return {
         f"{density}; {start}": RecommendedPOHMM(df, spread)
         for density, df in DENSITIES.items()
@@ -70,7 +70,7 @@ def choices(tried: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for dataset in [*dict.fromkeys(tried["dataset"]), "all"]:
         others = tried[recordings != dataset.removesuffix("+")]
-        # Each recording counts once, however many rows it has.
+        # Each recording counts once, however many rows of the table it has.
         each = others.groupby([recordings, "candidate"], sort=False)["eer"].mean()
         mean = each.groupby("candidate", sort=False).mean()
         rows.append((dataset, str(mean.idxmin()), float(mean.min())))

@@ -1,4 +1,4 @@
-"""What `keydyn study recommended` chose, recorded: for each dataset by the other datasets alone."""
+"""The settings that `keydyn study recommended` chose, for each dataset by the other datasets alone."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DEFAULT = (4.0, "all")
 
 
 def detector_for(dataset: str, detector: str | Detector) -> Detector:
-    """A detector as it is reported on a dataset: the recommended one with what the others chose."""
+    """A detector as it is reported on a dataset: the recommended one has what the other datasets chose."""
     if detector == RecommendedPOHMM.name and dataset in CHOSEN:
         return RecommendedPOHMM(*CHOSEN[dataset])
     return make_detector(detector)

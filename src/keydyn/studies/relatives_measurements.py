@@ -1,4 +1,4 @@
-"""The work behind the study of relatives, in parts: every score and rank, and what lost contexts cost."""
+"""What the study of relatives measures, part by part: every score and rank, and what lost contexts cost."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from keydyn.studies.user_intervals import stream
 DETECTORS = ("hmm", "pohmm", "context-hmm", "partly-hmm", "partially-hmm")
 ESTIMATION, SCORING, UNSEEN = "estimation", "scoring", "unseen"
 SITUATIONS = (ESTIMATION, SCORING, UNSEEN)
-# Texts in which names get lost, and how many enrolments of each are enough.
+# Texts in which names get lost, and how many of the enrolments of each are used.
 FOLDS = {"fable": 2, "essay": 1, SIMULATED: 2}
 # How much longer than the POHMM's a fit takes; for the progress bar alone.
 COSTS = {"hmm": 1.0, "pohmm": 1.0, "context-hmm": 3.0, "partly-hmm": 4.0, "partially-hmm": 3.0}
@@ -92,7 +92,7 @@ def run_relatives(
 ) -> tuple[pa.Table, pa.Table, pd.DataFrame]:
     """Scores and ranks of the five models on every row, and the figures of lost contexts on texts.
 
-    Parts that are there with the same inputs are not made again.
+    Parts that were made from the same inputs are read, not made again.
     """
     on_rows = [row_piece(row, make_detector(name)) for row in rows for name in DETECTORS]
     on_texts = [
@@ -107,7 +107,7 @@ def run_relatives(
 def run_pieces(
     pieces: Sequence[Piece], parts: Parts, n_jobs: int | None, show_progress: ShowProgress | None
 ) -> Made:
-    """All parts by name; what is not there is made, several at a time, and kept as soon as it is done."""
+    """All parts by name; missing ones are made, several at a time, and kept as soon as they are done."""
     waiting = [p for p in pieces if not all(parts.has(name, p.inputs) for name in p.names)]
     total, done, made = max(sum(piece.cost for piece in waiting), 1.0), 0.0, {}
     finished = parallel.results(_make, [{"piece": piece} for piece in waiting], n_jobs)
@@ -187,7 +187,7 @@ def loss_table(row: Row, losing: Losing, seed: int, name: str) -> Made:
 
 
 def loss_figures(protocol: Protocol, enrolled: list[Enrolled], samples: Samples) -> pd.DataFrame:
-    """Accuracy, equal error rate and log-likelihood an event of own samples, of each user."""
+    """Accuracy, equal error rate and log-likelihood per event of their own samples, for each user."""
     users = recognition(scores_of(protocol, enrolled, samples))[["acc", "eer"]]
     likelihood: dict[Any, list[float]] = {}
     for one in enrolled:

@@ -33,7 +33,7 @@ METRICS = {
     "eer": ("Equal error rate", False, 3),
     "amrt": ("Rejection time", False, 2),
 }
-LOST = {"log_likelihood": "ln likelihood an event", "acc": "accuracy", "eer": "equal error rate"}
+LOST = {"log_likelihood": "ln likelihood per event", "acc": "accuracy", "eer": "equal error rate"}
 SITUATIONS = {
     ESTIMATION: "missing in estimation",
     SCORING: "missing in scoring",
@@ -42,7 +42,7 @@ SITUATIONS = {
 WHAT_IS_LOST = (
     "An event that loses its key name has no context. To the POHMM its event type is missing and to the "
     "partially-HMM its label. Context-HMM and partly-HMM have no key names: their context is the interval "
-    "before, and they are not told of one whose event lost its name; the second context-HMM has the key "
+    "before, which is withheld if its event lost its name; the second context-HMM has the key "
     "before as its context. Times are never lost, so that all models score the same values.",
     "Missing in estimation: training events lose their names, queries have all. Missing in scoring: the "
     "other way round. Unseen: all events of some keys, which have no name in estimation and one in scoring "
@@ -51,9 +51,9 @@ WHAT_IS_LOST = (
     "interval is unseen to bins and lines, so that nothing changes there for the context-HMM (interval) and "
     "the partly-HMM. The pooled tables that a context-HMM uses for what it has not seen, and the average "
     "value that a partly-HMM falls back to, are ours; the original models have no answer.",
-    "Log-likelihoods are of a user's own samples, held out, under the user's own template, in nats an event; "
-    "densities have the published floor in all models. The partially-HMM's is without what it says of the "
-    "labels: ln P(x, labels) − ln P(labels).",
+    "Log-likelihoods are of a user's own samples, held out, under the user's own template, in nats per "
+    "event; densities have the published floor in all models. The partially-HMM's is without what it says of "
+    "the labels: ln P(x, labels) − ln P(labels).",
 )
 
 
@@ -153,7 +153,7 @@ def relatives_table(users: Users) -> Table:
 
 
 def lost_frame(losses: pd.DataFrame) -> pd.DataFrame:
-    """Means over users, one row a dataset, situation, model and share."""
+    """Means over users, one row per dataset, situation, model and share."""
     keys = ["dataset", "situation", "detector", "share"]
     if not len(losses):
         return pd.DataFrame(columns=[*keys, "lost", "touched", *LOST])
@@ -163,14 +163,14 @@ def lost_frame(losses: pd.DataFrame) -> pd.DataFrame:
 
 
 def lost_table(lost: pd.DataFrame) -> Table:
-    """What the figure shows, in numbers."""
+    """The numbers behind the figure."""
     displayed = pd.DataFrame(
         {
             "Dataset": [dataset_name(name) for name in lost["dataset"]],
             "Context": [SITUATIONS[name] for name in lost["situation"]],
             "Model": [detector_name(name) for name in lost["detector"]],
             "Lost": [f"{share:.0%}" for share in lost["lost"]],
-            "ln likelihood an event": [fixed(value) for value in lost["log_likelihood"]],
+            "ln likelihood per event": [fixed(value) for value in lost["log_likelihood"]],
             "Accuracy": [fixed(value) for value in lost["acc"]],
             "Equal error rate": [fixed(value) for value in lost["eer"]],
         }

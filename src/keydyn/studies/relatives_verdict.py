@@ -1,4 +1,4 @@
-"""The study of relatives in a paragraph, computed from its tables."""
+"""The study of relatives in a paragraph that is written from its tables."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from keydyn.evaluation.names import dataset_name, detector_name
 from keydyn.studies.relatives_measurements import ESTIMATION, SCORING, UNSEEN
 
 POHMM, HMM = "pohmm", "hmm"
-# Nats an event that are rounding.
+# Nats per event below which a difference is rounding.
 ROUNDING = 1e-9
 WORDS = {
     ESTIMATION: "of names missing in estimation",
@@ -19,7 +19,7 @@ FIGURES = {"acc": "accuracy", "eer": "equal error rate", "amrt": "rejection time
 
 
 def verdict(measured: pd.DataFrame, lost: pd.DataFrame) -> str:
-    """Who is best and where, and what lost contexts do to whom."""
+    """Which model is best where, and what lost contexts do to each."""
     sentences = [*_best(measured), _against_hmm(measured)]
     for dataset in dict.fromkeys(lost["dataset"]):
         sentences += _losses(str(dataset), lost[lost["dataset"] == dataset])
@@ -39,7 +39,7 @@ def _best(measured: pd.DataFrame) -> list[str]:
 
 
 def _against_hmm(measured: pd.DataFrame) -> str:
-    """How much of the way from the HMM to the POHMM the best relative goes, by accuracy."""
+    """Where the best relative stands between the HMM and the POHMM, by accuracy."""
     table = measured.pivot_table(index="dataset", columns="detector", values="acc_mean", sort=False)
     means = table.mean()
     relatives = means.drop([POHMM, HMM])
@@ -56,7 +56,7 @@ def _losses(dataset: str, lost: pd.DataFrame) -> list[str]:
     likelihood, accuracy = table["log_likelihood"], table["acc"]
     gaps = [likelihood[which, 1.0, POHMM] - likelihood[which, 1.0, HMM] for which in (ESTIMATION, UNSEEN)]
     gap = max(map(abs, gaps))
-    meets = "meets the HMM" if gap < ROUNDING else f"misses the HMM by {gap:.2g} nats an event"
+    meets = "meets the HMM" if gap < ROUNDING else f"misses the HMM by {gap:.2g} nats per event"
     leads, falls_behind = [], []
     for situation, words in WORDS.items():
         of_shares = {share: accuracy[situation, share] for share in sorted(set(lost["share"]))}
@@ -76,7 +76,7 @@ def _losses(dataset: str, lost: pd.DataFrame) -> list[str]:
         f"It is more accurate than all others {_joined(leads)}.",
         f"It is less likely than the HMM {_joined(falls_behind)}.",
         f"With all names missing in scoring alone its accuracy is {accuracy[SCORING, 1.0, POHMM]:.3f}, the "
-        f"HMM's {accuracy[SCORING, 1.0, HMM]:.3f}; contexts were worth so much accuracy there: {losses}.",
+        f"HMM's {accuracy[SCORING, 1.0, HMM]:.3f}; accuracy gained there by contexts: {losses}.",
     ]
 
 

@@ -30,7 +30,7 @@ class TypicalUser(NamedTuple):
 def residual_rows(
     keystrokes: pd.DataFrame, dataset: str, models: Sequence[str] = MODELS, n_jobs: int | None = None
 ) -> Iterator[dict[str, Any]]:
-    """The tests of every user's residuals, one row a user and model, as they are done."""
+    """The tests of every user's residuals, one row per user and model, as they are done."""
     pieces = [
         {"sequences": sequences, "dataset": dataset, "user": user, "model": model}
         for user, sequences in intervals_by_user(keystrokes).items()

@@ -1,4 +1,4 @@
-"""Rows that a study of fit makes one by one, kept dataset by dataset and model by model."""
+"""Rows that a study of fit makes one by one; those of each dataset and model are kept as a part."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Part:
 
 
 def collect(wanted: list[Part], parts: Parts, show_progress: ShowProgress | None = None) -> pd.DataFrame:
-    """The rows of all parts; those that are there with the same inputs are read."""
+    """The rows of all parts; parts that were made from the same inputs are read."""
     todo = [part for part in wanted if not parts.has(part.name, part.inputs)]
     total, done = max(sum(part.n_rows for part in todo), 1), 0
     frames = []

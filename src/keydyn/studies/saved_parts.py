@@ -1,4 +1,4 @@
-"""Finished pieces of a study, so that interrupted work goes on where it stopped.
+"""Finished pieces of a study, so that interrupted work resumes.
 
 A part is one Parquet file that carries the inputs it was made from. It is used again only if these are the
 same; it is written whole or not at all.
@@ -20,12 +20,12 @@ from keydyn.detectors import Detector, Markov
 from keydyn.studies.json_and_parquet import plain
 
 INPUTS = b"keydyn.inputs"
-# Raised when the same inputs give other results: older parts are then made anew.
+# Increased when the same inputs give other results: older parts are then made again.
 FORMAT = 1
 
 
 class Parts:
-    """The finished parts in a folder; `fresh` forgets them."""
+    """The finished parts in a folder; with `fresh` all are made again."""
 
     def __init__(self, folder: str | Path, fresh: bool = False) -> None:
         self.folder, self.fresh = Path(folder), fresh
@@ -35,12 +35,12 @@ class Parts:
         return not self.fresh and self._read_inputs(name) == _recorded(inputs)
 
     def get(self, name: str, inputs: Mapping[str, Any], make: Callable[[], pa.Table]) -> pa.Table:
-        """The part: read if it is there, otherwise made and kept."""
+        """The part: read if it was made from these inputs, otherwise made and kept."""
         if self.has(name, inputs):
             try:
                 return pq.read_table(self._path(name))
             except (OSError, pa.ArrowException):
-                pass  # spoilt where it does not tell its inputs: made anew
+                pass  # damaged beyond its header: made again
         table = make()
         metadata = {**(table.schema.metadata or {}), INPUTS: _recorded(inputs)}
         with replacing(self._path(name)) as temporary:
@@ -59,7 +59,7 @@ class Parts:
 
 
 def detector_settings(detector: Detector) -> dict[str, Any]:
-    """All that a detector's result depends on besides the data."""
+    """Everything that a detector's result depends on, apart from the data."""
     settings = {"name": detector.name, **detector.get_params(deep=False)}
     if isinstance(detector, Markov):
         settings["model"] = (detector.model or detector.pattern()).get_params(deep=False)
@@ -67,7 +67,7 @@ def detector_settings(detector: Detector) -> dict[str, Any]:
 
 
 def _text(value: Any) -> Any:
-    """Settings as JSON takes them; what it does not know by its representation."""
+    """Settings in a form that JSON takes; other values by their representation."""
     if isinstance(value, Mapping):
         return {key: _text(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

@@ -1,4 +1,4 @@
-"""Scores every dataset with every detector, part by part, so that a stopped study goes on where it was."""
+"""Scores every dataset with every detector, part by part, so that an interrupted study resumes."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from keydyn.studies.recommended_settings import detector_for
 from keydyn.studies.saved_parts import Parts, detector_settings
 from keydyn.studies.score_files import joined, score_table
 
-# Told what is worked on, and the share of all the work that is done.
+# Called with what is being worked on, and the share of all work that is done.
 ShowProgress = Callable[[str, float], object]
-# How much longer a template takes that is fitted by iteration; for the progress bar alone.
+# How much longer a template takes that is fitted by iteration; only for the progress bar.
 ITERATED = 20.0
 LIMITED = b"keydyn.limited"
 
@@ -32,7 +32,7 @@ def score_rows(
     n_jobs: int | None = None,
     show_progress: ShowProgress | None = None,
 ) -> pa.Table:
-    """Every score of every row and detector; parts that are there with the same inputs are not made again."""
+    """Every score of every row and detector; parts that were made from the same inputs are read."""
     return _each(_scored, rows, detectors, parts, n_jobs, show_progress)
 
 
@@ -51,7 +51,7 @@ def rank_rows(
 
 
 def limited_fits(table: pa.Table) -> dict[str, int]:
-    """How many fits of each part stopped at the limit of iterations, where there are any."""
+    """How many fits of each part stopped at the limit of iterations; parts without any are left out."""
     counts: dict[str, int] = json.loads((table.schema.metadata or {}).get(LIMITED, b"{}"))
     return counts
 
@@ -64,7 +64,7 @@ def together(tables: Mapping[str, pa.Table]) -> pa.Table:
 
 
 def inputs_of(row: Row, detector: Detector) -> dict[str, Any]:
-    """All that a part depends on."""
+    """Everything that a part depends on."""
     return {
         "dataset": row.name,
         "data": row.checksums,
@@ -91,7 +91,7 @@ class Schedule:
         self.total = max(sum(n * each for n, each in costs), 1.0)
 
     def part(self, number: int, what: str) -> Progress:
-        """What one part calls with the number of templates done."""
+        """The function that one part calls with the number of templates done."""
         before = sum(n * each for n, each in self.costs[:number])
         each = self.costs[number][1]
 

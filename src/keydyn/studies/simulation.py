@@ -34,7 +34,7 @@ BATCH = 6_400_000
 # Models per call of `fit_many`, which fits several side by side: a multiple of 64 leaves none of its places
 # empty, however many it takes at once.
 MODELS_PER_CALL = 64
-# Hidden states are compared on so many events of each sample.
+# How many events of each sample hidden states are compared on.
 COMPARED = 10_000
 
 
@@ -103,7 +103,7 @@ def simulate(
     Samples of one length share one event sequence, and scenarios 1, 2 and 4 the data.
     """
     _check(n_values, n_samples, scenarios)
-    # The longest first, so that no process is left alone with them.
+    # The longest first, so that the other processes do not wait for them at the end.
     todo = sorted(pieces(truth, n_values, n_samples, scenarios, seed), key=lambda piece: -piece.work)
     finished, done = [], 0
     for piece, part in zip(
@@ -148,7 +148,7 @@ class Piece:
 def pieces(
     truth: str, n_values: Sequence[int], n_samples: int, scenarios: Sequence[int], seed: int
 ) -> Iterator[Piece]:
-    """The study in pieces of limited memory, which can be done in any order and kept apart."""
+    """The study in pieces of limited memory, which can be done in any order and saved one by one."""
     for n in n_values:
         size = max(1, min(n_samples, BATCH // n))
         size -= size % MODELS_PER_CALL if MODELS_PER_CALL < size < n_samples else 0

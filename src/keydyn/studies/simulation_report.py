@@ -1,4 +1,4 @@
-"""The simulation study from start to report, piece by piece, so that a stopped one goes on where it was."""
+"""The simulation study from start to report, piece by piece, so that an interrupted one resumes."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ PARAGRAPHS = (
     "with the states that were drawn.",
 )
 TRUTHS_NOTE = (
-    "What is found must not hang on one choice of the truth. keystrokes: all states equally probable after "
+    "What is found must not depend on one choice of the truth. keystrokes: all states equally probable after "
     "any other, as in the paper; persistent: states last; overlapping: they last, and are closer together; "
     "random-SEED: locations, scales and transition probabilities drawn at random."
 )
 ACCURACY_NOTE = (
     "Share of hidden states found by the fitted model, mean over samples, and by the true parameters, "
-    "which is the best that can be had."
+    "which is the best that is possible."
 )
 TITLES = {scenario.number: scenario.title for scenario in SCENARIOS}
 
@@ -55,7 +55,7 @@ def run_simulation(
 ) -> dict[str, Simulation]:
     """Every true model's study; finished pieces are read, not fitted again."""
     todo = [piece for truth in truths for piece in pieces(truth, n_values, n_samples, (1, 2, 3, 4), seed)]
-    # The longest first, so that no process is left alone with them.
+    # The longest first, so that the other processes do not wait for them at the end.
     todo.sort(key=lambda piece: -piece.work)
     open_pieces = [piece for piece in todo if not parts.has(_name(piece), _inputs(piece))]
     total, done = sum(piece.work for piece in open_pieces), 0

@@ -23,7 +23,7 @@ def true_model(name: str = "keystrokes") -> POHMM:
     """θ₀ by its name; "random-7" is drawn with the seed 7.
 
     "keystrokes" has uniform transition probabilities, as the paper; in "persistent" states last; in
-    "overlapping" they are closer together.
+    "overlapping" they are closer together as well.
     """
     if name == "keystrokes":
         return _model(UNIFORM, LOCATIONS, SCALES)

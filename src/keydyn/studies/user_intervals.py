@@ -15,10 +15,10 @@ from keydyn.model import Sequences
 
 
 def intervals_by_user(keystrokes: pd.DataFrame) -> dict[Any, Sequences]:
-    """τ of every sample of each user, the first keystroke of a sample dropped, for it has none.
+    """τ of every sample of each user, without the first keystroke of a sample, which has none.
 
-    A sample of a single keystroke has no interval and is not there; a user without any is not either.
-    The one feature has no name, which every fit would check anew.
+    A sample of a single keystroke has no interval and is left out, and so is a user without intervals.
+    The one feature has no name, because every fit would check the name again.
     """
     keystrokes = check_keystrokes(keystrokes)
     table = keystrokes[["user", "session", "keyname"]].assign(
@@ -36,6 +36,6 @@ def intervals_by_user(keystrokes: pd.DataFrame) -> dict[Any, Sequences]:
 def stream(seed: int, *names: object) -> np.random.Generator:
     """The random stream of one piece of work, the same whatever was done before it.
 
-    So that a study that was interrupted goes on to the same result.
+    A study that was interrupted and resumed therefore gives the same result.
     """
     return np.random.default_rng([seed, *(zlib.crc32(str(name).encode()) for name in names)])
