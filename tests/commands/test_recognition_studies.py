@@ -84,3 +84,15 @@ def test_a_wrong_name_is_reported_before_any_work(options, message, tmp_path, mo
     assert result.exit_code == 2
     assert message in result.stderr
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("names", [["simulated"], []])
+def test_one_dataset_alone_cannot_choose_settings(names, tmp_path, monkeypatch):
+    """Reported before any work: it took minutes, and then ended with a message of NumPy's."""
+    monkeypatch.setenv("KEYDYN_DATA", str(tmp_path))
+    monkeypatch.setenv("KEYDYN_CACHE", str(tmp_path))
+    options = [argument for name in names for argument in ("--dataset", name)]
+    result = runner.invoke(app, ["study", "recommended", *options, "--out", str(tmp_path / "out")])
+    assert result.exit_code == 2
+    assert "two or more must be here; there is simulated" in result.stderr
+    assert not (tmp_path / "out").exists()

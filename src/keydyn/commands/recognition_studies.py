@@ -133,9 +133,10 @@ def recommended(
     Example: `keydyn study recommended --data recordings/`
     """
     from keydyn.studies.dataset_rows import available_rows
-    from keydyn.studies.recommended_choice import try_candidates, write_recommended
+    from keydyn.studies.recommended_choice import check_rows, try_candidates, write_recommended
 
     rows, warnings = available_rows(dataset or (), data)
+    check_rows(rows)
     return Plan(
         lambda parts, show_progress: try_candidates(rows, parts, jobs or -1, show_progress),
         lambda _: recognition_facts("recommended", rows, [], 0),

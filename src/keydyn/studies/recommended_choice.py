@@ -44,6 +44,16 @@ def candidates() -> dict[str, RecommendedPOHMM]:
     }
 
 
+def check_rows(rows: Sequence[Row]) -> None:
+    """A `ValueError` where no dataset has others that could choose for it."""
+    if len({row.name.removesuffix("+") for row in rows}) < 2:
+        names = ", ".join(row.name for row in rows)
+        raise ValueError(
+            "the settings for a dataset are chosen by the other datasets, so that two or more must be here; "
+            f"there is {names}"
+        )
+
+
 def try_candidates(
     rows: Sequence[Row], parts: Parts, n_jobs: int | None = None, show_progress: ShowProgress | None = None
 ) -> pd.DataFrame:
