@@ -82,17 +82,10 @@ $(BENCH)/.peers: pyproject.toml
 	done
 	touch $@
 
-# That what is found does not hang on one true model: three more, with fewer and shorter samples.
-OTHER_TRUTHS := --truth persistent --truth overlapping --truth random-7 --samples 100 --longest 10000 \
-  --out out/simulation-truths
-
 # Needs the paper's datasets: KEYDYN_DATA names a folder that has them, or keydyn data fetch downloads them.
 .PHONY: results
 results: $(VENV)/.run
-	$(BIN)/keydyn study all
-	$(BIN)/keydyn study simulation $(OTHER_TRUTHS)
-	for study in recommended relatives calibration model-choice; do $(BIN)/keydyn study $$study || exit 1; done
-	$(BIN)/python docs/results_page.py out
+	$(BIN)/python docs/results_page.py out --run
 
 .PHONY: docs
 docs: $(VENV)/.docs

@@ -66,7 +66,7 @@ def test_demo(tmp_path):
 
 
 @pytest.mark.parametrize("arguments", [["demo", "--users", "1"], ["demo", "--nonsense"], ["dance"]])
-def test_wrong_use_is_told(arguments):
+def test_wrong_use_is_reported(arguments):
     done = keydyn_command(*arguments)
     assert done.returncode == 2
     assert "Usage" in done.stderr

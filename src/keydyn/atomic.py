@@ -1,4 +1,4 @@
-"""Whole files or none: a result is written beside its place, made durable, and then put there."""
+"""Whole files or none: a file is written under another name, made durable, and then renamed."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from pathlib import Path
 
 @contextmanager
 def replacing(path: str | Path) -> Iterator[Path]:
-    """A name in the same folder to write to; what was written takes the place of `path` when the block ends.
+    """A temporary path in the same folder to write to, which replaces `path` when the block ends.
 
-    After an error the file that was there before is still there, and nothing else. Folders are made. The
-    name keeps the ending, by which some writers choose their format.
+    After an error the earlier file is still there, and nothing else. Missing folders are made. The temporary
+    path keeps the ending of `path`, by which some writers choose their format.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -27,7 +27,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    if os.name == "posix":  # elsewhere a folder cannot be opened
+    if os.name == "posix":  # other systems cannot open a folder
         folder = os.open(path.parent, os.O_RDONLY)
         try:
             os.fsync(folder)
@@ -36,11 +36,11 @@ def replacing(path: str | Path) -> Iterator[Path]:
 
 
 def write_bytes(path: str | Path, contents: bytes) -> None:
-    """Write the file whole."""
+    """Write the file whole or not at all."""
     with replacing(path) as temporary:
         temporary.write_bytes(contents)
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write the file whole, in UTF-8 and with the same line ends everywhere."""
+    """Write the file whole or not at all, in UTF-8 and with the same line ends on every system."""
     write_bytes(path, text.encode("utf-8"))

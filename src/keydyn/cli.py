@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from keydyn.commands import data, evaluate, fit_studies, recognise, study
-from keydyn.commands.shown import fail_clearly
+from keydyn.commands import data, demonstration, rebuild_report, recognise, run_study
 
 app = typer.Typer(
     name="keydyn",
@@ -34,46 +32,23 @@ def root(
         raise typer.Exit
 
 
-app.add_typer(data.app)
-STUDIES: dict[str, Callable[..., None]] = {
-    "simulation": fit_studies.simulation,
-    "goodness-of-fit": fit_studies.goodness_of_fit,
-    "calibration": fit_studies.calibration,
-    "model-choice": fit_studies.model_choice,
-    "all": fit_studies.everything,
-}
-for name, one in STUDIES.items():
-    study.app.command(name)(one)
-app.add_typer(study.app)
+# Every command, in the order of the help; then the groups of commands.
 COMMANDS: tuple[Callable[..., None], ...] = (
     recognise.fit,
     recognise.score,
     recognise.identify,
     recognise.verify,
     recognise.watch,
-    evaluate.evaluate,
-    evaluate.report,
+    run_study.command_of(run_study.STUDIES["evaluate"]),
+    rebuild_report.report,
+    demonstration.demo,
 )
+GROUPS = (data.app, run_study.app)
+
 for command in COMMANDS:
     app.command()(command)
-
-
-@app.command()
-@fail_clearly
-def demo(
-    out: Annotated[Path, typer.Option(help="Folder for tables, figures, a model and the recordings.")] = Path(
-        "demo"
-    ),
-    users: Annotated[int, typer.Option(min=2, max=200, help="Number of simulated typists.")] = 8,
-    seed: Annotated[int, typer.Option(min=0, help="Seed: the same seed gives the same typists.")] = 1,
-) -> None:
-    """Simulated typists: fit, identify, verify, watch, and show hidden states.
-
-    Example: `keydyn demo --users 20 --seed 7 --out demo-20`
-    """
-    from keydyn.demo import run
-
-    run(out, users, seed)
+for group in GROUPS:
+    app.add_typer(group)
 
 
 def main() -> None:

@@ -31,9 +31,9 @@ def folder(tmp_path_factory):
 
 def test_fit_for_machines(folder, tmp_path):
     done = run("fit", folder / "train.csv", "--out", tmp_path / "m", "--detector", "hmm", "--json")
-    told = json.loads(done.stdout)
-    assert [user["user"] for user in told["users"]] == ["ann", "bob", "eve"]
-    assert all(0 <= user["threshold"] <= 1 for user in told["users"])
+    printed = json.loads(done.stdout)
+    assert [user["user"] for user in printed["users"]] == ["ann", "bob", "eve"]
+    assert all(0 <= user["threshold"] <= 1 for user in printed["users"])
     assert (tmp_path / "m" / "models.json").exists()
 
 
@@ -68,7 +68,7 @@ def test_verify_says_it_in_its_exit_code(folder):
     assert strict.exit_code == 0
 
 
-def test_watch_tells_at_which_key(folder):
+def test_watch_reports_at_which_key(folder):
     other = run("watch", folder / "ann.csv", "--models", folder / "models", "--user", "eve", "--json")
     assert other.exit_code == 1
     assert all(1 <= row["rejected at key"] <= row["keys"] for row in json.loads(other.stdout))
@@ -94,7 +94,7 @@ def test_watch_tells_at_which_key(folder):
         (["verify", "{f}/later.csv", "--models", "{f}/lonely", "--user", "ann"], "beside other users"),
     ],
 )
-def test_what_is_wrong_is_told_in_a_line(folder, arguments, message):
+def test_what_is_wrong_is_reported_in_a_line(folder, arguments, message):
     (folder / "empty.csv").write_text("")
     typed(0).drop(columns="keyname").to_csv(folder / "columns.csv", index=False)
     typed(0, n_samples=1).to_csv(folder / "one.csv", index=False)
@@ -179,7 +179,7 @@ def test_zero_times_can_be_left_out(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["datetime64[s]", "bytes"])
-def test_users_that_are_no_names_are_told(tmp_path, kind):
+def test_users_that_are_no_names_are_reported(tmp_path, kind):
     frame = typed(users=("1970", "1980"))
     frame["user"] = frame["user"].astype(kind) if kind == "datetime64[s]" else frame["user"].map(str.encode)
     frame.to_parquet(tmp_path / "t.parquet")

@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 from scipy.stats import norm
 
 from keydyn.figures.cmc import cmc_figure
+from keydyn.figures.confidence_intervals import Estimate, intervals_figure
 from keydyn.figures.det import det_figure
-from keydyn.figures.intervals import Estimate, intervals_figure
 from keydyn.figures.panels import PENS, Curve, pens_of
 from keydyn.figures.rejection import rejection_figure
 from keydyn.figures.roc import roc_figure
@@ -46,7 +46,7 @@ def legend_texts(figure: Figure) -> list[str]:
 
 
 @pytest.mark.parametrize("n", range(1, 8))
-def test_a_panel_a_dataset_and_nothing_else(n, tmp_path):
+def test_one_panel_per_dataset_and_nothing_else(n, tmp_path):
     names = [f"set {k}" for k in range(n)]
     figure = drawn(roc_figure(panels(names)), tmp_path)
     assert [axes.get_title(loc="left") for axes in figure.axes] == names
@@ -183,14 +183,14 @@ def test_a_detector_has_the_same_pen_alone_and_among_others():
 
 
 @pytest.mark.parametrize("draw", [roc_figure, det_figure, cmc_figure, rejection_figure])
-def test_nothing_to_draw_is_said(draw):
+def test_nothing_to_draw_is_reported(draw):
     with pytest.raises(ValueError, match="nothing to draw"):
         draw({})
     with pytest.raises(ValueError, match="nothing to draw"):
         draw({"own": {}})
 
 
-def test_no_interval_to_draw_is_said():
+def test_no_interval_to_draw_is_reported():
     with pytest.raises(ValueError, match="nothing to draw"):
         intervals_figure({}, "x")
     with pytest.raises(ValueError, match="nothing to draw"):

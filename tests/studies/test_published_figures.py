@@ -10,12 +10,12 @@ import pytest
 
 from keydyn.evaluation.continuous import continuous
 from keydyn.studies import published
-from keydyn.studies.parts import Parts
+from keydyn.studies.dataset_rows import load_row
 from keydyn.studies.rank_files import ranked_of
-from keydyn.studies.recognition_tables import best_of, found_of
-from keydyn.studies.rows import load_row
+from keydyn.studies.recognition_tables import best_of, recognition_figures
+from keydyn.studies.saved_parts import Parts
+from keydyn.studies.score_datasets import rank_rows, score_rows
 from keydyn.studies.score_files import scored_of
-from keydyn.studies.scoring import rank_rows, score_rows
 
 SLOW = ("password", "mobile+", "essay")
 DATASETS = [
@@ -47,7 +47,7 @@ def row(request, recordings):
 def test_recognition(row, tmp_path):
     """Accuracy and equal error rate to three decimals, and which entries are bold."""
     table = score_rows([row], published.DETECTORS, Parts(tmp_path), n_jobs=2)
-    found = found_of(scored_of(table))
+    found = recognition_figures(scored_of(table))
     for key, figures in found.items():
         mean, std = figures.users.mean(), figures.users.std()
         measured = [mean["acc"], std["acc"], mean["eer"], std["eer"]]

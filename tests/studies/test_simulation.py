@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 
 from keydyn import HMM, Sequences
-from keydyn.figures import simulation as figures
+from keydyn.figures import simulation_errors as figures
 from keydyn.studies import simulation
 from keydyn.studies.consistency import errors, slopes, verdicts, with_residuals
 from keydyn.studies.simulation import fit_piece, pieces, simulate, total_work
-from keydyn.studies.truths import TRUTHS, true_model
+from keydyn.studies.true_models import TRUTHS, true_model
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +19,7 @@ def found():
     return simulate(n_values=(500, 8000), n_samples=40, seed=1)
 
 
-def test_one_row_a_parameter_and_sample(found):
+def test_one_row_per_parameter_and_sample(found):
     """12 emission parameters and 18 steps of a POHMM, 4 and 2 of an HMM; 40 samples of 2 lengths."""
     counts = found.estimates.groupby(["scenario", "part"]).size() / (40 * 2)
     expected = {(s, p): n for s in (1, 2) for p, n in (("emission", 12), ("transition", 18))}
@@ -35,13 +35,15 @@ def test_scenarios_1_to_3_are_consistent_and_4_is_biased(found):
     It is above one half with a chance of 6e-5. The bias of scenario 4 is that of an HMM fitted to far more
     events.
     """
-    told = verdicts(found.estimates).set_index(["scenario", "part"])
-    assert list(told.index) == [(s, part) for s in (1, 2, 3, 4) for part in ("emission", "transition")]
-    assert (told.loc[[1, 2, 3], "verdict"] == "consistent").all()
+    table_of_verdicts = verdicts(found.estimates).set_index(["scenario", "part"])
+    assert list(table_of_verdicts.index) == [
+        (s, part) for s in (1, 2, 3, 4) for part in ("emission", "transition")
+    ]
+    assert (table_of_verdicts.loc[[1, 2, 3], "verdict"] == "consistent").all()
     # Known to 0.02 in scenarios 1 and 2, over ln 16.
-    np.testing.assert_allclose(told.loc[[1, 2], "slope"], -0.5, atol=0.1)
-    assert (told.loc[[1, 2], "bias_share"] < 0.25).all()
-    assert told.loc[[4], "verdict"].str.startswith("biased: ").all()
+    np.testing.assert_allclose(table_of_verdicts.loc[[1, 2], "slope"], -0.5, atol=0.1)
+    assert (table_of_verdicts.loc[[1, 2], "bias_share"] < 0.25).all()
+    assert table_of_verdicts.loc[[4], "verdict"].str.startswith("biased: ").all()
     truth = true_model()
     X, _, _ = truth.sample(60_000, random_state=3)
     limit = HMM(emission="normal", tol=1e-2).fit(Sequences.from_arrays(X))
@@ -86,8 +88,8 @@ def test_errors_and_slopes_by_hand():
     assert slopes(found)["slope"].item() == pytest.approx(-0.5)
     assert verdicts(table)["verdict"].item() == "consistent"
     shifted = table.assign(estimate=table["estimate"] + 3.0)
-    told = verdicts(shifted)["verdict"].item()
-    assert told == "biased: mean[0] by +3.0 ms (+60%)"
+    verdict = verdicts(shifted)["verdict"].item()
+    assert verdict == "biased: mean[0] by +3.0 ms (+60%)"
 
 
 def test_pieces_can_be_done_apart_and_give_the_same(found, monkeypatch):
@@ -117,10 +119,10 @@ def test_true_models(name):
 
 
 def test_progress_counts_up_to_the_whole():
-    told = []
-    simulate(n_values=(20, 40), n_samples=2, scenarios=(2, 3), progress=told.append)
-    assert told == sorted(told)
-    assert told[-1] == total_work((20, 40), 2, (2, 3)) == 240
+    progress = []
+    simulate(n_values=(20, 40), n_samples=2, scenarios=(2, 3), progress=progress.append)
+    assert progress == sorted(progress)
+    assert progress[-1] == total_work((20, 40), 2, (2, 3)) == 240
 
 
 def test_what_cannot_be_simulated():

@@ -1,1 +1,1 @@
-"""The commands, one file a group. Each imports the numerical stack only when it runs."""
+"""The commands, one file per group. Each imports the numerical stack only when it runs."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from keydyn.commands.shown import JsonOption, fail_clearly, print_json, show_table
+from keydyn.commands.terminal import JsonOption, fail_clearly, print_json, show_table
 
 if TYPE_CHECKING:
     from keydyn.datasets.published_files import FileState
@@ -22,7 +22,7 @@ app = typer.Typer(
 
 EVERYTHING = "all"
 WORDS = {"right": "present, right", "changed": "present, changed", "absent": "absent"}
-# The data are not as they should be; 2 is for a command that cannot be carried out.
+# Exit code where the data are not as they should be; 2 is for a command that cannot be carried out.
 NOT_RIGHT = 1
 
 DataOption = Annotated[
@@ -44,8 +44,8 @@ def list_datasets(data: DataOption = None, as_json: JsonOption = False) -> None:
     folders = data_folders(data)
     full, short = [], []
     for entry in CATALOGUE.values():
-        found = {file.source: find_file(file, folders) for file in entry.files}
-        here = sum(path is not None for path in found.values())
+        paths = {file.source: find_file(file, folders) for file in entry.files}
+        n_present = sum(path is not None for path in paths.values())
         full.append(
             {
                 "name": entry.name,
@@ -54,7 +54,7 @@ def list_datasets(data: DataOption = None, as_json: JsonOption = False) -> None:
                 "description": entry.description,
                 "citation": entry.citation,
                 "terms": entry.terms,
-                "files": {source: path and str(path) for source, path in found.items()},
+                "files": {source: path and str(path) for source, path in paths.items()},
             }
         )
         short.append(
@@ -63,7 +63,7 @@ def list_datasets(data: DataOption = None, as_json: JsonOption = False) -> None:
                 "category": entry.category,
                 "what": entry.description,
                 "size": f"{sum(file.size for file in entry.files) / 1e6:.1f} MB",
-                "here": "yes" if here == len(found) else "in part" if here else "no",
+                "here": "yes" if n_present == len(paths) else "in part" if n_present else "no",
             }
         )
     if as_json:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from keydyn.commands.reading import (
+from keydyn.commands.recording_options import (
     CleanOption,
     ColumnsOption,
     FileArgument,
@@ -19,7 +19,7 @@ from keydyn.commands.reading import (
     SortOption,
     UnitOption,
 )
-from keydyn.commands.shown import JsonOption, fail_clearly, print_json, progress_bar, show_table
+from keydyn.commands.terminal import JsonOption, fail_clearly, print_json, progress_bar, show_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -257,7 +257,7 @@ def watch(
 
 
 def _check_level(level: float, enrolled: Enrolled) -> None:
-    """There is somebody to compare with, and a threshold."""
+    """Check that there is somebody to compare with, and a threshold."""
     if level != level or len(enrolled.users) < 2:
         raise ValueError(
             "a claim is judged beside other users: enrol two users or more with two samples or more each"
@@ -294,7 +294,7 @@ def _plain(value: float) -> float | None:
 
 
 def _sparkline(penalty: Any, threshold: float, width: int = 12) -> str:
-    """Blocks, one a stretch of keys, as high as the largest penalty in it; half height is the threshold."""
+    """Blocks, one per stretch of keys, as high as its largest penalty; half height is the threshold."""
     import numpy as np
 
     blocks = "▁▂▃▄▅▆▇█"

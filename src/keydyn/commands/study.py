@@ -1,260 +1,127 @@
-"""keydyn study: the paper's studies on its datasets, each with tables, figures and a report."""
+"""What a study is: one object, from which its command, its place on the results page and the rest follow.
+
+A study is a function under `@study(…)`. Its parameters are the command's options, its docstring is the
+command's help, and it returns a `Plan`. The decorator names the files that the study may leave. A new study
+is such a function in `recognition_studies.py` or `fit_studies.py`, and is named nowhere else.
+"""
 
 from __future__ import annotations
 
-import time
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
-
-import typer
-
-from keydyn.commands.shown import fail_clearly, share_bar
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    import pyarrow as pa
-
     from keydyn.evaluation.tables import Table
     from keydyn.studies.outputs import Outputs
-    from keydyn.studies.parts import Parts
-    from keydyn.studies.rows import Row
-    from keydyn.studies.scoring import Tell
+    from keydyn.studies.saved_parts import Parts
+    from keydyn.studies.score_datasets import ShowProgress
 
-Found = TypeVar("Found")
-
-app = typer.Typer(name="study", help="Reproduce the paper's studies.", no_args_is_help=True)
-
-DatasetOption = Annotated[
-    list[str] | None,
-    typer.Option("--dataset", help="password, keypad, mobile, mobile+, fable, essay, simulated; repeatable."),
-]
-DetectorOption = Annotated[
-    list[str] | None, typer.Option("--detector", help="A detector by its name; repeatable.")
-]
-DataOption = Annotated[
-    Path | None, typer.Option("--data", help="Folder that has the recordings; or set KEYDYN_DATA.")
-]
-OutOption = Annotated[Path | None, typer.Option("--out", help="Folder for results; by default out/STUDY.")]
-JobsOption = Annotated[int, typer.Option("--jobs", min=-1, help="Threads; -1 or 0 for all cores.")]
-EngineOption = Annotated[
-    str, typer.Option("--engine", help="dask://HOST:PORT: fit on a Dask cluster (extra: distributed).")
-]
-SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of everything random.")]
-FreshOption = Annotated[bool, typer.Option("--fresh", help="Compute again what is there already.")]
+Result = TypeVar("Result")
+Facts = dict[str, Any]
 
 
-@app.command()
-@fail_clearly
-def recognition(
-    dataset: DatasetOption = None,
-    detector: DetectorOption = None,
-    data: DataOption = None,
-    out: OutOption = None,
-    jobs: JobsOption = -1,
-    engine: EngineOption = "",
-    seed: SeedOption = 0,
-    fresh: FreshOption = False,
-) -> None:
-    """Who is it, and is it who they say? Identification and verification (Section 5.2).
+@dataclass(frozen=True)
+class Plan(Generic[Result]):
+    """What is to be done once the options are checked and the recordings are loaded.
 
-    Examples:
-    `keydyn study recognition --data recordings/`
-
-    `keydyn study recognition --dataset fable --detector pohmm --detector hmm`
+    Attributes
+    ----------
+    work : all that takes long; finished parts are kept in the given `Parts`
+    facts : what run.json says, besides how long it took
+    write : writes tables, figures and the report; returns the tables for the terminal
+    warnings : what the user should know before the work begins
     """
-    from keydyn.studies.recognition import DETECTORS, draw_densities, write_recognition
-    from keydyn.studies.scoring import score_rows
 
-    detectors = known_detectors(detector) or list(DETECTORS)
-    rows = _rows(dataset, data)
-
-    def write(outputs: Outputs, table: pa.Table, facts: dict[str, Any]) -> list[Table]:
-        draw_densities(outputs, rows)
-        return write_recognition(outputs, table, facts, seed)
-
-    run_study(
-        "recognition",
-        out,
-        engine,
-        fresh,
-        lambda parts, tell: score_rows(rows, detectors, parts, jobs or -1, tell),
-        lambda table: facts_of("recognition", rows, detectors, seed, table),
-        write,
-    )
+    work: Callable[[Parts, ShowProgress], Result]
+    facts: Callable[[Result], Facts]
+    write: Callable[[Outputs, Result, Facts], list[Table]]
+    warnings: list[str] = field(default_factory=list)
 
 
-@app.command()
-@fail_clearly
-def recommended(
-    dataset: DatasetOption = None,
-    data: DataOption = None,
-    out: OutOption = None,
-    jobs: JobsOption = -1,
-    engine: EngineOption = "",
-    fresh: FreshOption = False,
-) -> None:
-    """Choose the recommended settings: for each dataset by the others alone. Takes some minutes.
+@dataclass(frozen=True)
+class ResultsSection:
+    """A section of docs/results.md: what it shows of one run of a study.
 
-    Example: `keydyn study recommended --data recordings/`
+    Attributes
+    ----------
+    tables, figures : their names; figures with their captions
+    folder : the folder of the run below out/, if it is not called like the study
+    arguments : those that the run gives to the command
     """
-    from keydyn.studies.recommended import try_candidates, write_recommended
 
-    rows = _rows(dataset, data)
-    run_study(
-        "recommended",
-        out,
-        engine,
-        fresh,
-        lambda parts, tell: try_candidates(rows, parts, jobs or -1, tell),
-        lambda _: facts_of("recommended", rows, [], 0),
-        write_recommended,
-    )
+    title: str
+    tables: tuple[str, ...]
+    figures: Mapping[str, str] = field(default_factory=dict)
+    folder: str = ""
+    arguments: tuple[str, ...] = ()
 
 
-@app.command()
-@fail_clearly
-def continuous(
-    dataset: DatasetOption = None,
-    detector: DetectorOption = None,
-    data: DataOption = None,
-    out: OutOption = None,
-    jobs: JobsOption = -1,
-    engine: EngineOption = "",
-    seed: SeedOption = 0,
-    fresh: FreshOption = False,
-) -> None:
-    """Is it still them, keystroke by keystroke? Continuous verification (Section 5.3).
+@dataclass(frozen=True)
+class Study:
+    """A study.
 
-    Example: `keydyn study continuous --dataset fable --data recordings/`
+    Attributes
+    ----------
+    plan : takes the options by name and returns a `Plan`
+    tables, figures, frames : names, without endings, of all files that the study may leave
+    in_the_paper : whether `keydyn study all` runs it
+    subcommand : whether it is a command of `keydyn study`
+    rebuild : writes everything again from the scores in the folder, given the facts and the seed of the
+        run; None if there are no scores
+    results : its sections of docs/results.md
     """
-    from keydyn.studies.continuous import DETECTORS, write_continuous
-    from keydyn.studies.scoring import rank_rows
 
-    detectors = known_detectors(detector) or list(DETECTORS)
-    rows = _rows(dataset, data)
-    run_study(
-        "continuous",
-        out,
-        engine,
-        fresh,
-        lambda parts, tell: rank_rows(rows, detectors, parts, jobs or -1, tell),
-        lambda table: facts_of("continuous", rows, detectors, seed, table),
-        lambda outputs, table, facts: write_continuous(outputs, table, facts, seed),
-    )
+    name: str
+    plan: Callable[..., Plan[Any]]
+    tables: tuple[str, ...]
+    figures: tuple[str, ...]
+    frames: tuple[str, ...]
+    in_the_paper: bool
+    subcommand: bool
+    rebuild: Callable[[Outputs, Facts, int], list[Table]] | None
+    results: tuple[ResultsSection, ...]
 
+    def __post_init__(self) -> None:
+        for section in self.results:
+            unknown = {*section.tables} - {*self.tables} | {*section.figures} - {*self.figures}
+            if unknown:
+                raise ValueError(f"the study {self.name} leaves no {', '.join(sorted(unknown))}")
 
-@app.command()
-@fail_clearly
-def relatives(
-    dataset: DatasetOption = None,
-    data: DataOption = None,
-    out: OutOption = None,
-    jobs: JobsOption = -1,
-    engine: EngineOption = "",
-    seed: SeedOption = 0,
-    fresh: FreshOption = False,
-) -> None:
-    """The POHMM beside context-, partly- and partially-HMM, and what lost contexts cost (Section 6).
+    @property
+    def help(self) -> str:
+        """What the command's help says."""
+        return inspect.getdoc(self.plan) or ""
 
-    Examples:
-    `keydyn study relatives --data recordings/`
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The names of the options that `plan` takes."""
+        return tuple(inspect.signature(self.plan).parameters)
 
-    `keydyn study relatives --dataset fable`
-    """
-    from keydyn.studies.relatives import write_relatives
-    from keydyn.studies.relatives_work import DETECTORS, run_relatives
-
-    rows = _rows(dataset, data)
-    run_study(
-        "relatives",
-        out,
-        engine,
-        fresh,
-        lambda parts, tell: run_relatives(rows, seed, parts, jobs or -1, tell),
-        lambda found: facts_of("relatives", rows, DETECTORS, seed, found[0]),
-        lambda outputs, found, facts: write_relatives(outputs, *found, facts, seed),
-    )
+    def files(self) -> list[str]:
+        """All tables, figures and frames that the study may leave, relative to its folder."""
+        return [
+            *(f"tables/{name}{ending}" for name in self.tables for ending in (".csv", ".md", ".tex")),
+            *(f"figures/{name}{ending}" for name in self.figures for ending in (".pdf", ".png")),
+            *(f"{name}.parquet" for name in self.frames),
+        ]
 
 
-def run_study(
+def study(
     name: str,
-    out: Path | None,
-    engine: str,
-    fresh: bool,
-    work: Callable[[Parts, Tell], Found],
-    facts: Callable[[Found], dict[str, Any]],
-    write: Callable[[Outputs, Found, dict[str, Any]], list[Table]],
-) -> None:
-    """The course of every study: the work, part by part; then tables, figures and report; run.json last."""
-    from keydyn.engine import using
-    from keydyn.studies.outputs import Outputs
-    from keydyn.studies.parts import Parts
+    *,
+    tables: tuple[str, ...],
+    figures: tuple[str, ...] = (),
+    frames: tuple[str, ...] = (),
+    in_the_paper: bool = False,
+    subcommand: bool = True,
+    rebuild: Callable[[Outputs, Facts, int], list[Table]] | None = None,
+    results: tuple[ResultsSection, ...] = (),
+) -> Callable[[Callable[..., Plan[Any]]], Study]:
+    """Make the decorated function a study; the arguments are the attributes of `Study`."""
 
-    began, folder = time.perf_counter(), out or Path("out") / name
-    # A folder that cannot be is told before any work.
-    outputs = Outputs(folder)
-    with using(engine), share_bar() as tell:
-        found = work(Parts(folder / "parts", fresh), tell)
-        tell("tables and figures", 1.0)
-        outputs.begin()
-        told = facts(found)
-        tables = write(outputs, found, told)
-        outputs.finish(told, began)
-    show_results(tables, folder, began)
+    def make(plan: Callable[..., Plan[Any]]) -> Study:
+        return Study(name, plan, tables, figures, frames, in_the_paper, subcommand, rebuild, results)
 
-
-def _rows(names: Sequence[str] | None, data: Path | None) -> list[Row]:
-    from keydyn.studies.rows import rows_here
-
-    rows, told = rows_here(names or (), data)
-    for line in told:
-        typer.secho(f"keydyn: {line}", err=True, fg="yellow")
-    return rows
-
-
-def known_detectors(detectors: Sequence[str] | None) -> list[str]:
-    """Detectors by name; one that is not known is told before any work is done."""
-    from keydyn.detectors import make_detector
-
-    return [make_detector(name).name for name in dict.fromkeys(detectors or ())]
-
-
-def facts_of(
-    study: str,
-    rows: Sequence[Row],
-    detectors: Sequence[str],
-    seed: int,
-    table: pa.Table | None = None,
-) -> dict[str, Any]:
-    """What run.json says."""
-    from keydyn.studies.chosen import detector_for
-    from keydyn.studies.outputs import environment
-    from keydyn.studies.parts import detector_settings
-    from keydyn.studies.scoring import limited_fits
-
-    return {
-        "study": study,
-        **environment(),
-        "seed": seed,
-        "data": {row.name: row.checksums for row in rows},
-        "vectors": {row.name: row.vectors for row in rows},
-        "protocols": {row.name: row.protocol.describe() for row in rows},
-        "detectors": {
-            row.name: {name: detector_settings(detector_for(row.name, name)) for name in detectors}
-            for row in rows
-        },
-        "fits that reached the limit of iterations": {} if table is None else limited_fits(table),
-    }
-
-
-def show_results(tables: Sequence[Table], folder: Path, began: float) -> None:
-    """Tables on the terminal, and where everything is."""
-    from rich.console import Console
-
-    from keydyn.evaluation.table_text import rich_table
-
-    console = Console()
-    for table in tables:
-        console.print(rich_table(table))
-    typer.echo(f"Report, tables, figures and scores are in {folder}; {time.perf_counter() - began:.0f} s.")
+    return make

@@ -16,7 +16,7 @@ P_NAMES = {"p_value": "two-sided", "p_one_sided": "one-sided", "p_double": "doub
 
 
 def draw_p_values(tests: pd.DataFrame, path: Path, p: str = "p_value") -> None:
-    """Write the figure: cumulative p-values, one panel a dataset and settings, with the uniform line.
+    """Write the figure: cumulative p-values, one panel per dataset and settings, with the uniform line.
 
     `tests` has the columns dataset, settings, model and the p-value named by `p`. The shaded strip is where
     the model is rejected; the share of users there stands in the legend.
@@ -24,10 +24,10 @@ def draw_p_values(tests: pd.DataFrame, path: Path, p: str = "p_value") -> None:
     panels = list(tests.groupby(["dataset", "settings"], sort=False))
     with drawing(3.0 * len(panels), 3.3, path) as figure:
         grid = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
-        for axes, ((dataset, settings), own) in zip(grid, panels, strict=True):
+        for axes, ((dataset, settings), panel_tests) in zip(grid, panels, strict=True):
             _uniform(axes)
-            for column, (model, of_model) in enumerate(own.groupby("model", sort=False)):
-                values = of_model[p].to_numpy()
+            for column, (model, model_tests) in enumerate(panel_tests.groupby("model", sort=False)):
+                values = model_tests[p].to_numpy()
                 label = f"{MODEL_NAMES.get(str(model), model)} ({np.mean(values <= LEVEL):.2f} rejected)"
                 _cumulative(axes, values, COLOURS[column], label)
             axes.set_title(f"{str(dataset).capitalize()}, {settings} settings")
@@ -37,22 +37,22 @@ def draw_p_values(tests: pd.DataFrame, path: Path, p: str = "p_value") -> None:
 
 
 def draw_calibration(tests: pd.DataFrame, path: Path) -> None:
-    """Write the figure: the same where the hypothesis is true, one panel a dataset and model.
+    """Write the figure: the same where the hypothesis is true, one panel per dataset and model.
 
     A calibrated p-value follows the line; the grey band holds it with probability 0.95.
     """
     panels = list(tests.groupby(["dataset", "model"], sort=False))
     with drawing(2.8 * len(panels), 3.5, path) as figure:
         grid = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
-        for axes, ((dataset, model), own) in zip(grid, panels, strict=True):
+        for axes, ((dataset, model), panel_tests) in zip(grid, panels, strict=True):
             u = np.linspace(0.0, 1.0, 101)
-            width = 1.358 / np.sqrt(len(own))
+            width = 1.358 / np.sqrt(len(panel_tests))
             axes.fill_between(
                 u, np.clip(u - width, 0, 1), np.clip(u + width, 0, 1), color=GREY, alpha=0.15, linewidth=0
             )
             _uniform(axes)
-            for column, kind in enumerate(kind for kind in P_NAMES if own[kind].notna().any()):
-                values = own[kind].to_numpy()
+            for column, kind in enumerate(kind for kind in P_NAMES if panel_tests[kind].notna().any()):
+                values = panel_tests[kind].to_numpy()
                 label = f"{P_NAMES[kind]} (size {np.mean(values <= LEVEL):.2f})"
                 _cumulative(axes, values, COLOURS[column], label)
             axes.set_title(f"{MODEL_NAMES.get(str(model), model)}, {str(dataset).capitalize()}")
@@ -71,12 +71,12 @@ def draw_power(table: pd.DataFrame, path: Path) -> None:
     with drawing(6.4, 0.9 + 0.28 * len(groups) * len(hypotheses), path) as figure:
         axes = figure.subplots()
         step = len(groups) + 1.0
-        for column, ((dataset, model), own) in enumerate(groups):
-            shares = own.set_index("hypothesis").loc[hypotheses, "one_sided"].to_numpy()
+        for column, ((dataset, model), group) in enumerate(groups):
+            shares = group.set_index("hypothesis").loc[hypotheses, "one_sided"].to_numpy()
             place = step * np.arange(len(hypotheses)) + column
             label = f"{MODEL_NAMES.get(str(model), model)}, {str(dataset).capitalize()}"
             axes.barh(place, shares, height=0.8, color=COLOURS[column], label=label)
-            ends = own.set_index("hypothesis").loc[hypotheses, ["low", "high"]].to_numpy()
+            ends = group.set_index("hypothesis").loc[hypotheses, ["low", "high"]].to_numpy()
             axes.hlines(place, ends[:, 0], ends[:, 1], color="black", linewidth=0.8)
             for at, share, high in zip(place, shares, ends[:, 1], strict=True):
                 inside = share >= 0.15

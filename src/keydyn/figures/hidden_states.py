@@ -17,7 +17,7 @@ from keydyn.model import POHMM
 def draw_hidden_states(
     model: POHMM, intervals: Floats, states: Integers, keys: Sequence[str], feature: int, path: Path
 ) -> None:
-    """Write the figure; `intervals` in milliseconds, one a key, `feature` their number in the model."""
+    """Write the figure; `intervals` are in milliseconds, one per key, and `feature` is their column."""
     with drawing(9.0, 3.4, path) as figure:
         along, densities = figure.subplots(1, 2, width_ratios=[2.2, 1.0])
         _draw_along(along, intervals, states, keys)

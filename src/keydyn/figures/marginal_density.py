@@ -37,7 +37,7 @@ class Typist:
 def marginal_density_figure(
     typists: Sequence[Typist], features: Sequence[str] = ("tau", "duration")
 ) -> Figure:
-    """A row a person, a column a feature; the first feature orders the states, shortest first.
+    """A row per person, a column per feature; the first feature orders the states, shortest first.
 
     Lines are each state's marginal density, the mixture over event types weighted by how often they occur;
     bars count every event in each state by its posterior probability. Both add up to all events. The

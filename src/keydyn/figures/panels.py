@@ -1,4 +1,4 @@
-"""A panel a dataset, a line a detector: the grid, the pens and the legend that such figures share."""
+"""A panel per dataset, a line per detector: the grid, the pens and the legend that such figures share."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Dash = str | tuple[float, tuple[float, ...]]
 
 @dataclass(frozen=True)
 class Pen:
-    """What tells a detector from others, in colour and in grey."""
+    """What distinguishes a detector from others, in colour and in grey."""
 
     colour: str
     dash: Dash
@@ -67,9 +67,9 @@ Panels = Mapping[str, Mapping[str, Curve]]
 
 
 def pens_of(names: Iterable[str]) -> dict[str, Pen]:
-    """A pen a name: the known detectors have their own, others what is left, then the same colours again.
+    """A pen per name: known detectors have their own, the others get those left over, then repeated colours.
 
-    A colour that comes again has another dash and another marker.
+    A repeated colour has another dash and another marker.
     """
     names = list(dict.fromkeys(names))
     known = list(PENS.values())
@@ -85,7 +85,7 @@ def pens_of(names: Iterable[str]) -> dict[str, Pen]:
 def grid_of_panels(
     titles: Sequence[str], width: float = 2.6, height: float = 2.5, **shared: Any
 ) -> tuple[Figure, list[Axes]]:
-    """A figure with a titled panel each, three beside each other (two of four)."""
+    """A figure with a panel for each title, three in a row, or two in a row if there are four."""
     if not titles:
         raise ValueError("there is nothing to draw: no dataset")
     columns = 2 if len(titles) == 4 else min(len(titles), 3)

@@ -26,7 +26,7 @@ LEAST = 5.0  # keys, the shortest axis
 def rejection_figure(panels: Mapping[str, Mapping[str, Floats]]) -> Figure:
     """The share of impostor sessions rejected after at most so many keys.
 
-    `panels`: dataset → detector → (R,) keys until rejection, one an impostor session; infinite where the
+    `panels`: dataset → detector → (R,) keys until rejection, one per impostor session; infinite where the
     impostor was never rejected, so that the line ends below 1.
     """
     with house_style():

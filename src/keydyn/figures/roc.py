@@ -1,4 +1,4 @@
-"""The paper's ROC figure: a panel a dataset, a line a detector with its 95 % band."""
+"""The paper's ROC figure: a panel per dataset, a line per detector with its 95 % band."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ SETTINGS: Any = {
     "xtick.major.width": 0.6,
     "ytick.major.width": 0.6,
     "legend.fontsize": 8.5,
-    # Letters as letters, so that a PDF can be searched and edited.
+    # Text as text, so that a PDF can be searched and edited.
     "pdf.fonttype": 42,
     "svg.hashsalt": "keydyn",
 }
@@ -62,7 +62,7 @@ def blank(width: float, height: float) -> Figure:
 
 
 def text_of(name: object, longest: int = LONGEST) -> str:
-    """A name as a label: one line, not too long, and nothing in it is taken for mathematics or hidden."""
+    """A name as a label: one line, not too long, never taken for mathematics and never hidden."""
     text = " ".join(str(name).split())
     if len(text) > longest:
         text = text[: longest - 1] + "…"
@@ -70,10 +70,10 @@ def text_of(name: object, longest: int = LONGEST) -> str:
 
 
 def save_figure(figure: Figure, folder: str | Path, name: str) -> tuple[Path, Path]:
-    """Write `<name>.pdf` and `<name>.png`, the same bytes for the same figure; the two paths."""
+    """Write `<name>.pdf` and `<name>.png`, with the same bytes for the same figure; returns both paths."""
     pdf, png = (Path(folder) / f"{name}{ending}" for ending in (".pdf", ".png"))
     with house_style(), warnings.catch_warnings():
-        # A name in letters that the font has not is drawn as boxes; tables have it right.
+        # Letters that the font lacks are drawn as boxes; the tables have them right.
         warnings.filterwarnings("ignore", "Glyph .* missing from font")
         with replacing(pdf) as temporary:
             figure.savefig(temporary, metadata={"CreationDate": None})
@@ -88,7 +88,7 @@ def drawing(width: float, height: float, path: Path) -> Iterator[Figure]:
     with house_style():
         figure = blank(width, height)
         yield figure
-        # A PDF with a date would have other bytes every time.
+        # With a date, the bytes of a PDF would differ every time.
         metadata = {"CreationDate": None} if Path(path).suffix == ".pdf" else None
         with replacing(path) as temporary:
             figure.savefig(temporary, dpi=150, metadata=metadata)

@@ -7,6 +7,7 @@ is known and is like typing. Fable gives short samples, essay long ones.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,15 +18,15 @@ from keydyn.arrays import Floats
 from keydyn.model import Sequences
 from keydyn.model.check import surrogates
 from keydyn.model.families.family import family
-from keydyn.studies import work
-from keydyn.studies.goodness import LEVEL, Progress, collected, outcome
-from keydyn.studies.intervals import intervals_by_user, stream
-from keydyn.studies.patterns import MODELS, pattern
+from keydyn.studies import parallel
+from keydyn.studies.compared_models import MODELS, pattern
+from keydyn.studies.goodness_tests import LEVEL, Progress, collected, outcome
+from keydyn.studies.user_intervals import intervals_by_user, stream
 
 P_VALUES = ("p_value", "p_one_sided", "p_double")
 # Surrogates of each surrogate for the double bootstrap.
 SECOND = 4
-# Models that are wrong for data of two states with heavy tails, and how many surrogates are enough to say so.
+# Models that are wrong for data of two states with heavy tails, and the surrogates that suffice to see it.
 WRONG: dict[str, dict[str, Any]] = {
     "one state": {"n_states": 1},
     "log-normal": {"emission": "lognormal"},
@@ -49,14 +50,15 @@ def user_calibration(
 ) -> dict[str, Any]:
     """The test on data drawn from a model fitted to this user.
 
-    Tested is a model of the same settings, so that the hypothesis is true, or, with `changes`, a wrong one;
+    The tested model has the same settings, so that the hypothesis is true; with `changes` it is a wrong one.
     `hypothesis` is what the row calls it. Areas are over ln x for every family of positive values.
     """
     generator = stream(seed, "size and power", dataset, user, model, repeat)
     fitted = surrogates.refit(pattern(model, "recommended"), [sequences], n_jobs)[0]
-    drawn = surrogates.draw(fitted._parameters, sequences, generator).sequences
+    X, _, _ = fitted.sample(events=sequences.labels(), lengths=sequences.lengths, random_state=generator)
+    drawn = replace(sequences, X=X)
     tested = pattern(model, "recommended", **(changes or {}))
-    found = tested.goodness_of_fit(
+    test = tested.goodness_of_fit(
         drawn,
         n_surrogates=n_surrogates,
         n_second=n_second,
@@ -65,7 +67,7 @@ def user_calibration(
         n_jobs=n_jobs,
     )
     keys = {"dataset": dataset, "user": user, "model": model, "hypothesis": hypothesis, "repeat": repeat}
-    return keys | {"events": sequences.n_events} | outcome(found)
+    return keys | {"events": sequences.n_events} | outcome(test)
 
 
 def calibration_rows(
@@ -88,7 +90,7 @@ def calibration_rows(
         for repeat in range(repeats)
         if (user, model, repeat) not in skip
     ]
-    return work.results(user_calibration, pieces, n_jobs)
+    return parallel.results(user_calibration, pieces, n_jobs)
 
 
 def calibration(
@@ -119,7 +121,7 @@ def power_rows(
         for name, changes in wrong.items()
         if (user, model, name) not in skip
     ]
-    return work.results(user_calibration, pieces, n_jobs)
+    return parallel.results(user_calibration, pieces, n_jobs)
 
 
 def power(
@@ -130,15 +132,15 @@ def power(
 
 
 def calibration_table(tests: pd.DataFrame) -> pd.DataFrame:
-    """For each p-value: its distance from uniform, its mean, and the actual size at 0.05, with chance beside.
+    """For each p-value: its distance from uniform, its mean, and the actual size at 0.05.
 
     `ks_distance` is the largest |share of p ≤ u − u| over the values that p can take; a uniform p exceeds
     `ks_by_chance` in one case of twenty. `size_low` and `size_high` are Clopper and Pearson's 95 % interval.
     """
     rows = []
-    for (dataset, model), own in tests.groupby(["dataset", "model"], sort=False):
+    for (dataset, model), group in tests.groupby(["dataset", "model"], sort=False):
         for kind in P_VALUES:
-            p = own[kind].dropna().to_numpy(dtype=np.float64)
+            p = group[kind].dropna().to_numpy(dtype=np.float64)
             if len(p) == 0:
                 continue
             rejected = int(np.count_nonzero(p <= LEVEL))
@@ -149,12 +151,12 @@ def calibration_table(tests: pd.DataFrame) -> pd.DataFrame:
                     "model": model,
                     "p": kind,
                     "tests": len(p),
-                    "surrogates": int(own["surrogates"].max()),
+                    "surrogates": int(group["surrogates"].max()),
                     "mean": float(p.mean()),
                     "size": rejected / len(p),
                     "size_low": low,
                     "size_high": high,
-                    "ks_distance": distance_from_uniform(p, int(own["surrogates"].max())),
+                    "ks_distance": distance_from_uniform(p, int(group["surrogates"].max())),
                     "ks_by_chance": float(1.358 / np.sqrt(len(p))),
                 }
             )
@@ -162,31 +164,31 @@ def calibration_table(tests: pd.DataFrame) -> pd.DataFrame:
 
 
 def power_table(tests: pd.DataFrame) -> pd.DataFrame:
-    """The share of wrong hypotheses that are rejected at 0.05, one- and two-sided, and that are missed."""
-    table = tests.assign(
+    """The share of wrong hypotheses that are rejected at 0.05, one- and two-sided, and the share missed."""
+    grouped = tests.assign(
         two_sided=tests["p_value"] <= LEVEL, one_sided=tests["p_one_sided"] <= LEVEL
     ).groupby(["dataset", "model", "hypothesis"], sort=False)
-    found = table.agg(
+    shares = grouped.agg(
         tests=("user", "size"), two_sided=("two_sided", "mean"), one_sided=("one_sided", "mean")
     ).reset_index()
     ends = [
         share_interval(round(share * n), n)
-        for share, n in zip(found["one_sided"], found["tests"], strict=True)
+        for share, n in zip(shares["one_sided"], shares["tests"], strict=True)
     ]
-    return found.assign(
-        low=[low for low, _ in ends], high=[high for _, high in ends], missed=1.0 - found["one_sided"]
+    return shares.assign(
+        low=[low for low, _ in ends], high=[high for _, high in ends], missed=1.0 - shares["one_sided"]
     )
 
 
 def share_interval(count: int, n: int) -> tuple[float, float]:
     """Clopper and Pearson's 95 % interval of a share."""
-    found = stats.binomtest(count, n).proportion_ci(0.95, "exact")
-    return float(found.low), float(found.high)
+    interval = stats.binomtest(count, n).proportion_ci(0.95, "exact")
+    return float(interval.low), float(interval.high)
 
 
 def distance_from_uniform(p: Floats, n_surrogates: int) -> float:
     """Kolmogorov and Smirnov's distance of p-values from the uniform distribution on k/(S + 1)."""
     steps = np.arange(1, n_surrogates + 2) / (n_surrogates + 1)
-    # A p-value is a whole number of steps but for rounding.
+    # Apart from rounding, a p-value is a whole number of steps.
     below = np.searchsorted(np.sort(p), steps + 1e-9) / len(p)
     return float(np.max(np.abs(below - steps)))

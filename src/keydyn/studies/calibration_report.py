@@ -21,15 +21,15 @@ from keydyn.studies.calibration import (
     power_table,
     share_interval,
 )
-from keydyn.studies.fit_parts import Part, collect, text_inputs
-from keydyn.studies.goodness import LEVEL
-from keydyn.studies.intervals import intervals_by_user
+from keydyn.studies.compared_models import MODELS, recorded_settings
+from keydyn.studies.goodness_tests import LEVEL
+from keydyn.studies.long_texts import Text
 from keydyn.studies.outputs import Outputs
-from keydyn.studies.parts import Parts
-from keydyn.studies.patterns import MODELS, settings_told
 from keydyn.studies.report import Section
-from keydyn.studies.scoring import Tell
-from keydyn.studies.texts import Text
+from keydyn.studies.resumable_rows import Part, collect, text_inputs
+from keydyn.studies.saved_parts import Parts
+from keydyn.studies.score_datasets import ShowProgress
+from keydyn.studies.user_intervals import intervals_by_user
 
 LEAD = (
     "How far can the test of fit be trusted? Data are drawn from models that were fitted to each user with "
@@ -47,21 +47,21 @@ def calibrate(
     seed: int,
     parts: Parts,
     n_jobs: int | None,
-    tell: Tell | None,
+    show_progress: ShowProgress | None,
 ) -> pd.DataFrame:
-    """Tests on data from fitted models: true hypotheses, `repeats` a user, then wrong ones."""
+    """Tests on data from fitted models: true hypotheses, `repeats` per user, then wrong ones."""
     numbers: dict[str, Any] = {"n_surrogates": n_surrogates, "n_second": n_second, "repeats": repeats}
     wanted = []
     for text, model in product(texts, MODELS):
         users = len(intervals_by_user(text.keystrokes))
         shared: dict[str, Any] = {"models": (model,), "seed": seed, "n_jobs": n_jobs}
-        inputs = text_inputs(text, seed=seed, model=settings_told(model, "recommended"))
+        inputs = text_inputs(text, seed=seed, model=recorded_settings(model, "recommended"))
         true = partial(calibration_rows, text.keystrokes, text.name, **numbers, **shared)
         wrong = partial(power_rows, text.keystrokes, text.name, n_surrogates=FOR_POWER, **shared)
         wanted.append(Part(f"true-{text.name}-{model}", inputs | numbers, users * repeats, true))
         against = {"wrong": list(WRONG), "surrogates": FOR_POWER}
         wanted.append(Part(f"wrong-{text.name}-{model}", inputs | against, users * len(WRONG), wrong))
-    return collect(wanted, parts, tell)
+    return collect(wanted, parts, show_progress)
 
 
 def write_calibration(outputs: Outputs, tests: pd.DataFrame, facts: Mapping[str, Any]) -> list[Table]:
@@ -113,11 +113,11 @@ def write_calibration(outputs: Outputs, tests: pd.DataFrame, facts: Mapping[str,
 
 
 def size_words(table: pd.DataFrame) -> list[str]:
-    """A sentence a model: what its p-values reject where they should not, and whether they are uniform."""
+    """A sentence per model: what its p-values reject where they should not, and whether they are uniform."""
     lines = []
-    for (dataset, model), own in table.groupby(["dataset", "model"], sort=False):
-        told = []
-        for row in own.to_dict("records"):
+    for (dataset, model), model_rows in table.groupby(["dataset", "model"], sort=False):
+        judgements = []
+        for row in model_rows.to_dict("records"):
             holds = row["size_low"] <= LEVEL <= row["size_high"]
             even = row["ks_distance"] <= row["ks_by_chance"]
             verdict = {
@@ -126,27 +126,28 @@ def size_words(table: pd.DataFrame) -> list[str]:
                 (False, True): "not of the right size",
                 (False, False): "not calibrated",
             }[holds, even]
-            told.append(
+            judgements.append(
                 f"{P_NAMES[row['p']]} {verdict} (size {row['size']:.2f}, {row['size_low']:.2f} to "
                 f"{row['size_high']:.2f}; distance {row['ks_distance']:.2f}, {row['ks_by_chance']:.2f} by "
                 "chance)"
             )
-        lines.append(f"{dataset_name(dataset)}, {detector_name(model)}: {'; '.join(told)}.")
+        lines.append(f"{dataset_name(dataset)}, {detector_name(model)}: {'; '.join(judgements)}.")
     return lines
 
 
 def pooled_words(table: pd.DataFrame) -> str:
     """The size of each p-value over all models and datasets: more tests, and a narrower interval."""
-    told = []
-    for kind, own in table.groupby("p", sort=False):
-        rejected, tests = int((own["size"] * own["tests"]).round().sum()), int(own["tests"].sum())
+    shares = []
+    for kind, kind_rows in table.groupby("p", sort=False):
+        rejected = int((kind_rows["size"] * kind_rows["tests"]).round().sum())
+        tests = int(kind_rows["tests"].sum())
         low, high = share_interval(rejected, tests)
         side = "too often" if low > LEVEL else "too seldom" if high < LEVEL else "as often as it should"
-        told.append(
+        shares.append(
             f"{P_NAMES[str(kind)]} {rejected} of {tests} ({rejected / tests:.2f}, {low:.2f} to {high:.2f}; "
             f"{side})"
         )
-    return f"Right models rejected at {LEVEL}, all together: {'; '.join(told)}."
+    return f"Right models rejected at {LEVEL}, all together: {'; '.join(shares)}."
 
 
 def power_words(table: pd.DataFrame) -> str:
@@ -156,9 +157,9 @@ def power_words(table: pd.DataFrame) -> str:
     def named(row: pd.Series) -> str:
         return f"{row['hypothesis']} ({detector_name(row['model'])}, {dataset_name(row['dataset'])})"
 
-    found = int((table["one_sided"] >= 0.8).sum())
+    n_found = int((table["one_sided"] >= 0.8).sum())
     return (
-        f"Of {len(table)} kinds of wrong model the one-sided test finds {found} for four users of five or "
+        f"Of {len(table)} kinds of wrong model the one-sided test finds {n_found} for four users of five or "
         f"more. Found most often: {named(least)}, missed for {least['missed']:.0%}; least often: "
         f"{named(most)}, missed for {most['missed']:.0%}."
     )

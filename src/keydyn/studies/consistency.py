@@ -21,12 +21,12 @@ def with_residuals(estimates: pd.DataFrame) -> pd.DataFrame:
 
 
 def errors(estimates: pd.DataFrame) -> pd.DataFrame:
-    """One row a parameter and N: bias, its standard error, rmse, and mean and deviation of the residual."""
+    """One row per parameter and N: bias, its standard error, rmse, and mean and deviation of the residual."""
     table = with_residuals(estimates)
     table = table.assign(
         error=table["estimate"] - table["true"], square=(table["estimate"] - table["true"]) ** 2
     )
-    found = (
+    summary = (
         table.groupby([*GROUP, "n"], sort=False)
         .agg(
             true=("true", "first"),
@@ -39,33 +39,38 @@ def errors(estimates: pd.DataFrame) -> pd.DataFrame:
         )
         .reset_index()
     )
-    return found.assign(rmse=np.sqrt(found["square"])).drop(columns="square")
+    return summary.assign(rmse=np.sqrt(summary["square"])).drop(columns="square")
 
 
-def slopes(found: pd.DataFrame) -> pd.DataFrame:
+def slopes(error_table: pd.DataFrame) -> pd.DataFrame:
     """The slope of ln rmse over ln N of each parameter: −½ for a consistent estimate, 0 for a biased one."""
     rows = [
-        {**dict(zip(GROUP, key, strict=True)), "slope": _slope(own["n"].to_numpy(), own["rmse"].to_numpy())}
-        for key, own in found.groupby(GROUP, sort=False)
+        {
+            **dict(zip(GROUP, key, strict=True)),
+            "slope": _slope(parameter_errors["n"].to_numpy(), parameter_errors["rmse"].to_numpy()),
+        }
+        for key, parameter_errors in error_table.groupby(GROUP, sort=False)
     ]
     return pd.DataFrame(rows)
 
 
 def verdicts(estimates: pd.DataFrame) -> pd.DataFrame:
-    """One row a scenario and part: what becomes of the error of all parameters together, and what that means.
+    """One row per scenario and part: how the error of all parameters together develops, and what that means.
 
     `slope` is that of its root mean square, in units of each parameter's largest error. `bias_share` is how
     much of its mean square at the largest N is bias rather than scatter: nearly nothing for a consistent
-    estimate, nearly all for a biased one. The verdict is "consistent" below one half, otherwise "biased" and
-    by how much, by the parameter with the largest bias relative to its true value (a probability's to one).
+    estimate, nearly all for a biased one. The verdict is "consistent" below one half and "biased" otherwise,
+    with the parameter whose bias is largest relative to its true value (a probability's, relative to one).
     """
-    found, rows = errors(estimates), []
-    for (truth, scenario, part), own in found.groupby(["truth", "scenario", "part"], sort=False):
-        square = own["residual_mean"] ** 2 + own["residual_deviation"] ** 2 * (1.0 - 1.0 / own["samples"])
-        together = np.sqrt(square.groupby(own["n"]).mean())
-        n = int(own["n"].max())
-        last = own[own["n"] == n]
-        share = float((last["residual_mean"] ** 2).sum() / max(square[own["n"] == n].sum(), 1e-300))
+    error_table, rows = errors(estimates), []
+    for (truth, scenario, part), group in error_table.groupby(["truth", "scenario", "part"], sort=False):
+        square = group["residual_mean"] ** 2 + group["residual_deviation"] ** 2 * (
+            1.0 - 1.0 / group["samples"]
+        )
+        together = np.sqrt(square.groupby(group["n"]).mean())
+        n = int(group["n"].max())
+        last = group[group["n"] == n]
+        share = float((last["residual_mean"] ** 2).sum() / max(square[group["n"] == n].sum(), 1e-300))
         worst = last.iloc[int(np.argmax((last["bias"].abs() / _relative_to(last)).to_numpy()))]
         rows.append(
             {
@@ -97,7 +102,7 @@ def _how_much(worst: pd.Series) -> str:
 
 
 def _slope(n: Floats, rmse: Floats) -> float:
-    """NaN where there is one length only."""
+    """The slope of ln rmse over ln N; NaN if there is only one length."""
     if len(n) < 2:
         return float("nan")
     return float(np.polyfit(np.log(n), np.log(np.maximum(rmse, 1e-300)), 1)[0])

@@ -13,16 +13,21 @@ from keydyn.evaluation.names import dataset_name, detector_name
 from keydyn.evaluation.tables import Table, plain_table
 from keydyn.figures.goodness_of_fit import draw_p_values
 from keydyn.figures.residuals import draw_residual_rows
-from keydyn.studies.fit_parts import Part, collect, text_inputs
-from keydyn.studies.goodness import goodness_rows, rejections, rejections_by_marginal, rejections_by_p_value
-from keydyn.studies.intervals import intervals_by_user
+from keydyn.studies.compared_models import MODELS, SETTINGS, recorded_settings
+from keydyn.studies.goodness_tests import (
+    goodness_rows,
+    rejections,
+    rejections_by_marginal,
+    rejections_by_p_value,
+)
+from keydyn.studies.long_texts import Text
 from keydyn.studies.outputs import Outputs
-from keydyn.studies.parts import Parts
-from keydyn.studies.patterns import MODELS, SETTINGS, settings_told
 from keydyn.studies.report import Section
 from keydyn.studies.residual_checks import TypicalUser, residual_rows, residual_table, typical_user
-from keydyn.studies.scoring import Tell
-from keydyn.studies.texts import Text
+from keydyn.studies.resumable_rows import Part, collect, text_inputs
+from keydyn.studies.saved_parts import Parts
+from keydyn.studies.score_datasets import ShowProgress
+from keydyn.studies.user_intervals import intervals_by_user
 
 LEAD = (
     "Does a model fit what people type? Press-press intervals, user by user (Section 5.1 of the paper): "
@@ -36,13 +41,13 @@ WHY_NOT_PUBLISHED = (
     "of surrogates are too much alike. The area is integrated exactly, not on a grid. And the POHMM's "
     "marginal distribution weighs each state by its share among events of a type, as it must; the printed "
     "formula takes its share among all events. Moreover the test takes its parameters from the data that it "
-    "judges: where a model has many of them an event, its size is not 0.05 (`keydyn study calibration`), and "
-    "a few surrogates with an enormous area move the mean that the two-sided p-value is taken from. The "
-    "one-sided shares beside are the ones to judge a model by, with the size that calibration found in mind."
+    "judges: where a model has many of them per event, its size is not 0.05 (`keydyn study calibration`), "
+    "and a few surrogates with an enormous area move the mean that the two-sided p-value is taken from. The "
+    "one-sided shares are the ones to judge a model by, with the size that calibration found in mind."
 )
 
 
-class Found(NamedTuple):
+class GoodnessResults(NamedTuple):
     """All tests, the tests of residuals, and the residuals of one user of each dataset."""
 
     tests: pd.DataFrame
@@ -58,14 +63,16 @@ def goodness_tests(
     seed: int,
     parts: Parts,
     n_jobs: int | None,
-    tell: Tell | None,
-) -> Found:
+    show_progress: ShowProgress | None,
+) -> GoodnessResults:
     """The test of every user, HMM and POHMM, published and recommended settings; then the residuals."""
     numbers: dict[str, Any] = {"n_surrogates": n_surrogates, "n_second": n_second}
     wanted = [
         Part(
             f"{text.name}-{model}-{settings}",
-            text_inputs(text, seed=seed, **numbers, marginal=marginal, model=settings_told(model, settings)),
+            text_inputs(
+                text, seed=seed, **numbers, marginal=marginal, model=recorded_settings(model, settings)
+            ),
             len(intervals_by_user(text.keystrokes)),
             partial(
                 goodness_rows,
@@ -84,23 +91,23 @@ def goodness_tests(
     checks = [
         Part(
             f"residuals-{text.name}",
-            text_inputs(text, models=[settings_told(model, "recommended") for model in MODELS]),
+            text_inputs(text, models=[recorded_settings(model, "recommended") for model in MODELS]),
             len(MODELS) * len(intervals_by_user(text.keystrokes)),
             partial(residual_rows, text.keystrokes, text.name, n_jobs=n_jobs),
         )
         for text in texts
     ]
-    tests, residuals = collect(wanted, parts, tell), collect(checks, parts, tell)
+    tests, residuals = collect(wanted, parts, show_progress), collect(checks, parts, show_progress)
     typical = [
         typical_user(text.keystrokes, text.name, residuals[residuals["dataset"] == text.name])
         for text in texts
     ]
-    return Found(tests, residuals, typical)
+    return GoodnessResults(tests, residuals, typical)
 
 
-def write_goodness(outputs: Outputs, found: Found, facts: Mapping[str, Any]) -> list[Table]:
+def write_goodness(outputs: Outputs, results: GoodnessResults, facts: Mapping[str, Any]) -> list[Table]:
     """Tables, figures and report of the test on real users; the shares, for the terminal."""
-    tests = found.tests
+    tests = results.tests
     outputs.frame(tests, "tests")
     tables = [
         plain_table(
@@ -132,7 +139,7 @@ def write_goodness(outputs: Outputs, found: Found, facts: Mapping[str, Any]) -> 
                 "The POHMM's share by how its marginal distribution is made",
                 "Published settings, two-sided. Exact: states weighed by their share among events of a type; "
                 "printed: by their share among all events, as the paper's formula has it; states: one "
-                "distribution a state, whatever the type.",
+                "distribution per state, whatever the type.",
                 rejections_by_marginal(tests),
             )
         )
@@ -141,12 +148,12 @@ def write_goodness(outputs: Outputs, found: Found, facts: Mapping[str, Any]) -> 
     anything_published = tables[0].frame["published_rejected"].notna().any()
     why = [WHY_NOT_PUBLISHED] if anything_published else []
     words = outputs.words([*share_words(tables[0].frame), *why])
-    sections = [Section("The test on real users", words, tables, [picture]), _residuals(outputs, found)]
+    sections = [Section("The test on real users", words, tables, [picture]), _residuals(outputs, results)]
     outputs.report("Goodness of fit", [LEAD], sections, facts)
     return tables[:1]
 
 
-def _residuals(outputs: Outputs, found: Found) -> Section:
+def _residuals(outputs: Outputs, results: GoodnessResults) -> Section:
     table = outputs.table(
         plain_table(
             "residuals",
@@ -156,7 +163,7 @@ def _residuals(outputs: Outputs, found: Found) -> Section:
             "they are not normal (Kolmogorov and Smirnov) or not independent (Ljung and Box, ten lags), at "
             "0.05. The parameters were fitted to the same intervals: a model with many of them follows these "
             "too closely, which makes a deviation below one.",
-            residual_table(found.residuals),
+            residual_table(results.residuals),
             labels=2,
         )
     )
@@ -165,7 +172,7 @@ def _residuals(outputs: Outputs, found: Found) -> Section:
             {detector_name(model): z for model, z in one.residuals.items()},
             one.lengths,
         )
-        for one in found.typical
+        for one in results.typical
     }
     picture = outputs.drawn(
         partial(draw_residual_rows, rows),
@@ -178,13 +185,15 @@ def _residuals(outputs: Outputs, found: Found) -> Section:
 
 
 def share_words(table: pd.DataFrame) -> list[str]:
-    """A sentence a dataset: measured beside published."""
+    """A sentence per dataset: the measured share, with the published one."""
     lines = []
-    for dataset, own in table[table["settings"] == "published"].groupby("dataset", sort=False):
-        told = [
+    for dataset, dataset_rows in table[table["settings"] == "published"].groupby("dataset", sort=False):
+        shares = [
             f"{row['model'].upper()} {row['rejected']:.0%}"
             + ("" if pd.isna(row["published_rejected"]) else f" (published {row['published_rejected']:.0%})")
-            for row in own.to_dict("records")
+            for row in dataset_rows.to_dict("records")
         ]
-        lines.append(f"{dataset_name(dataset)}, published settings: rejected for {', '.join(told)} of users.")
+        lines.append(
+            f"{dataset_name(dataset)}, published settings: rejected for {', '.join(shares)} of users."
+        )
     return lines

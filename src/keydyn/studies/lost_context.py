@@ -1,8 +1,8 @@
-"""Contexts that get lost: which events lose theirs, and what each model is then told (docs/decisions/0023).
+"""Contexts that get lost: which events lose theirs, and what each model then knows (docs/decisions/0023).
 
 An event that loses its key name has no context. To the POHMM its event type is missing, to the partially-HMM
-its label. The context-HMM and the partly-HMM have no key names; their context is the event before, and they
-are not told of it if it lost its name. Times are never lost: all models score the same values.
+its label. The context-HMM and the partly-HMM have no key names; their context is the event before, which is
+withheld from them if it lost its name. Times are never lost: all models score the same values.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from keydyn.model.relatives.past import Past
 Mask = NDArray[np.bool_]
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 BINS = 3
-# What contexts are called of which nothing is known; a name of its own, so that it can be novel.
+# The name of contexts of which nothing is known. It is a name, so that it can be new in scoring.
 WITHHELD = "withheld"
 UNSEEN = "unseen "
 
 
 def lost_events(n_events: int, share: float, random: np.random.Generator) -> Mask:
-    """So many of the events, chosen at random; of a larger share the smaller one is part."""
+    """A share of the events, chosen at random; a larger share includes every smaller one."""
     order = random.permutation(n_events)
     lost = np.zeros(n_events, dtype=bool)
     lost[order[: round(share * n_events)]] = True
@@ -46,7 +46,7 @@ def lost_events(n_events: int, share: float, random: np.random.Generator) -> Mas
 
 
 def lost_types(sequences: Sequences, share: float, random: np.random.Generator) -> Mask:
-    """All events of some key names, chosen at random until they are nearest to this share of the events."""
+    """All events of some key names, chosen at random, so many that they come nearest to this share."""
     counts = np.bincount(sequences.codes[sequences.codes != MISSING], minlength=len(sequences.event_types))
     order = random.permutation(len(counts))
     reached = np.concatenate([[0], np.cumsum(counts[order])]) / max(counts.sum(), 1)
@@ -95,10 +95,10 @@ def _nameless(past: Past) -> Mask:
 
 
 class WithholdingContext(ContextDetector):
-    """The detector context-hmm, which is told nothing of an event before that has no name.
+    """The detector context-hmm, from which the event before is withheld if it has no name.
 
-    The same while all have one. In estimation such events have a table of their own, in scoring, where
-    estimation had none, the pooled one.
+    It is the same detector while all events have names. In estimation, events after a nameless one have a
+    table of their own; in scoring they use the pooled one if estimation had none.
     """
 
     def pattern(self, samples: Samples) -> ContextHMM:
@@ -121,7 +121,7 @@ class KeyContext(ContextDetector):
 
 
 class WithholdingPartlyHMM(PartlyHMM):
-    """A partly-HMM that is not told of a value before whose event has no name: its deviation is zero."""
+    """A partly-HMM without the value before if its event has no name: its deviation is zero."""
 
     def _as_sequences(self, X: Any, events: Any, lengths: ArrayLike | None) -> Sequences:
         return as_sequences(X, events, lengths)
@@ -142,8 +142,8 @@ class WithholdingPartly(PartlyDetector):
 class Losing:
     """A model and what becomes of lost names in it.
 
-    `loses` says whether losing names changes anything; `unseen` what a name is to it that estimation did not
-    have: "name" (a type of its own), "missing" (no label) or "" (it has no names, and no value is novel).
+    `loses` says whether losing names changes anything. `unseen` says how the model takes a name that
+    estimation did not have: as "name" (a type of its own), as "missing" (no label), or "" (it has no names).
     """
 
     detector: Detector
@@ -164,7 +164,7 @@ def losing_models() -> list[Losing]:
 
 
 def log_likelihoods(detector: Detector, samples: Samples) -> Floats:
-    """ln P(x | contexts) of each sample; the partially-HMM scores labels too, whose ln P is taken off."""
+    """ln P(x | contexts) of each sample; for the partially-HMM without the ln P of its labels."""
     scores = detector.score(samples)
     if isinstance(detector, PartiallyDetector):
         nothing = replace(samples.sequences, X=np.full_like(samples.sequences.X, np.nan))

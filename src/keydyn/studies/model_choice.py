@@ -11,9 +11,9 @@ import pandas as pd
 
 from keydyn.model import Sequences
 from keydyn.model.check import surrogates
-from keydyn.studies import work
-from keydyn.studies.intervals import intervals_by_user
-from keydyn.studies.patterns import pattern
+from keydyn.studies import parallel
+from keydyn.studies.compared_models import pattern
+from keydyn.studies.user_intervals import intervals_by_user
 
 Progress = Callable[[int], object]
 
@@ -23,10 +23,10 @@ SMOOTHING = ("frequency", None)
 CHOICE = ["states", "family", "smoothing"]
 # The paper's: two states, log-normal, smoothed.
 PAPER = (2, "lognormal", "frequency")
-# A gain below this changes no criterion, an event, in its third decimal.
+# A smaller gain does not change the third decimal of a criterion per event.
 TOLERANCE = 1e-2
 MAX_ITERATIONS = 300
-# So many samples of a user are left out, one at a time: users are many, and each costs another fit.
+# How many samples of a user are left out, one at a time: there are many users, and each costs a fit.
 LEFT_OUT = 3
 
 
@@ -41,7 +41,7 @@ def choice_rows(
 ) -> Iterator[list[dict[str, Any]]]:
     """The rows of all users for one model after the other, as they are done.
 
-    `skip` names (states, family, smoothing) done before.
+    `skip` has (states, family, smoothing) done before.
     """
     users = intervals_by_user(keystrokes)
     pieces = [
@@ -49,15 +49,15 @@ def choice_rows(
         for n_states, family, rule in product(states, families, smoothing)
         if (n_states, family, rule) not in skip
     ]
-    return work.results(one_choice, pieces, n_jobs)
+    return parallel.results(one_choice, pieces, n_jobs)
 
 
 def model_choice(
     keystrokes: pd.DataFrame, dataset: str, *, progress: Progress | None = None, **options: Any
 ) -> pd.DataFrame:
-    """One row a user and model, by `choice_rows`; `progress` is called with the number of models done.
+    """One row per user and model, by `choice_rows`; `progress` is called with the number of models done.
 
-    `bic` is that of a fit to all samples. `held_out` is the log-likelihood an event of samples that were not
+    `bic` is that of a fit to all samples. `held_out` is the log-likelihood per event of samples that were not
     fitted, up to `LEFT_OUT` of each user, one at a time; −inf where a model calls one impossible. It is
     missing for a user with one sample.
     """
@@ -121,28 +121,32 @@ def left_out(n_samples: int) -> list[int]:
     return [int(number) for number in evenly.round()]
 
 
-def choice_table(found: pd.DataFrame) -> pd.DataFrame:
+def choice_table(fits: pd.DataFrame) -> pd.DataFrame:
     """For each model: BIC and held-out log-likelihood against the paper's choice, and how many it suits best.
 
-    `bic` and `held_out` are medians over users of the difference from two smoothed log-normal states, an
+    `bic` and `held_out` are medians over users of the difference from two smoothed log-normal states, per
     event: BIC lower is better, log-likelihood higher. `best_by_bic` and `best_held_out` are shares of users.
     """
     keys = ["dataset", "user"]
-    named = found.assign(bic=found["bic"] / found["events"])
-    paper = (named["states"] == PAPER[0]) & (named["family"] == PAPER[1]) & (named["smoothing"] == PAPER[2])
+    per_event = fits.assign(bic=fits["bic"] / fits["events"])
+    paper = (
+        (per_event["states"] == PAPER[0])
+        & (per_event["family"] == PAPER[1])
+        & (per_event["smoothing"] == PAPER[2])
+    )
     if not paper.any():
         raise ValueError("the paper's choice, two states, lognormal, smoothed, is not among the models")
-    beside = named[paper].set_index(keys)[["bic", "held_out"]]
-    matched = beside.loc[pd.MultiIndex.from_frame(named[keys])].to_numpy()
-    grouped = named.groupby(keys, sort=False)
-    named = named.assign(
-        best_by_bic=named["bic"] == grouped["bic"].transform("min"),
-        best_held_out=named["held_out"] == grouped["held_out"].transform("max"),
-        bic=named["bic"] - matched[:, 0],
-        held_out=named["held_out"] - matched[:, 1],
+    paper_fits = per_event[paper].set_index(keys)[["bic", "held_out"]]
+    matched = paper_fits.loc[pd.MultiIndex.from_frame(per_event[keys])].to_numpy()
+    grouped = per_event.groupby(keys, sort=False)
+    per_event = per_event.assign(
+        best_by_bic=per_event["bic"] == grouped["bic"].transform("min"),
+        best_held_out=per_event["held_out"] == grouped["held_out"].transform("max"),
+        bic=per_event["bic"] - matched[:, 0],
+        held_out=per_event["held_out"] - matched[:, 1],
     )
     return (
-        named.groupby(["dataset", *CHOICE], sort=False)
+        per_event.groupby(["dataset", *CHOICE], sort=False)
         .agg(
             users=("user", "nunique"),
             parameters=("parameters", lambda counts: round(float(counts.median()))),

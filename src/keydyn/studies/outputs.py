@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -19,67 +19,63 @@ from keydyn import __version__
 from keydyn.atomic import replacing, write_text
 from keydyn.evaluation.tables import Table, write_table
 from keydyn.figures.style import save_figure
-from keydyn.studies.files import write_json, write_parquet
+from keydyn.studies.json_and_parquet import write_json, write_parquet
+from keydyn.studies.rank_files import COLUMNS as RANK_COLUMNS
 from keydyn.studies.report import Picture, Section, write_report
+from keydyn.studies.score_files import COLUMNS as SCORE_COLUMNS
 
 SCORES, RANKS, RUN, REPORT = "scores.parquet", "ranks.parquet", "run.json", "report.html"
 WORDS = "words.md"
-# What studies can leave, by name: a folder may hold other people's files too.
-TABLES = (
-    *("identification", "verification", "recognition", "ranks", "open_set", "error_rates", "recommended"),
-    *("continuous", "watching", "failures_to_acquire", "failures_to_enrol"),
-    *("simulation", "errors", "slopes", "accuracy", "goodness_of_fit", "p_values", "marginals", "residuals"),
-    *("calibration", "power", "model_choice", "choices", "candidates", "relatives", "relatives_lost_context"),
-)
-FIGURES = (
-    *("roc", "det", "cmc", "open_set", "marginal_density", "rejection", "penalty", "lost_context"),
-    *("simulation", "errors", "states", "truths", "p_values", "residuals"),
-    *("calibration", "power", "model_choice"),
-)
-FRAMES = ("tests", "models", "lost_context")
 LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn", "pandas")
 
 
 class Outputs:
     """Writes what a study found into its folder, each file whole or not at all."""
 
-    def __init__(self, folder: str | Path) -> None:
+    def __init__(self, folder: str | Path, files: Iterable[str] | None = None) -> None:
+        """`files` are the tables, figures and frames that may be written; anything if it is None."""
         self.folder = Path(folder)
-        # A folder that cannot be is told now, not after an hour of work.
+        self.files = None if files is None else frozenset(files)
+        # A folder that cannot be made is reported now, not after an hour of work.
         self.folder.mkdir(parents=True, exist_ok=True)
 
-    def begin(self) -> None:
-        """Take away what an earlier run left, run.json first: none of it can be taken for this run's."""
-        tables = [f"tables/{name}{ending}" for name in TABLES for ending in (".csv", ".md", ".tex")]
-        figures = [f"figures/{name}{ending}" for name in FIGURES for ending in (".pdf", ".png")]
-        frames = [f"{name}.parquet" for name in FRAMES]
-        for name in (RUN, REPORT, WORDS, SCORES, RANKS, *frames, *tables, *figures):
+    def clear(self, files: Iterable[str]) -> None:
+        """Remove what an earlier run left, run.json first, so that none of it can be taken for this run's.
+
+        `files` are the tables, figures and frames that any study may leave. Other files are not touched:
+        the folder may hold other people's too.
+        """
+        for name in (RUN, REPORT, WORDS, SCORES, RANKS, *files):
             (self.folder / name).unlink(missing_ok=True)
 
     def table(self, table: Table) -> Table:
         """Write it as CSV, Markdown and LaTeX."""
+        self._check(f"tables/{table.name}.csv")
         write_table(table, self.folder / "tables")
         return table
 
     def figure(self, figure: Figure, name: str, caption: str, alt: str) -> Picture:
         """Write it as PDF and PNG."""
+        self._check(f"figures/{name}.png")
         _, png = save_figure(figure, self.folder / "figures", name)
         return Picture(png, caption, alt)
 
     def drawn(self, draw: Callable[[Path], None], name: str, caption: str, alt: str) -> Picture:
         """The same for a figure that is drawn to a path."""
+        self._check(f"figures/{name}.png")
         png = self.folder / "figures" / f"{name}.png"
         for path in (png.with_suffix(".pdf"), png):
             draw(path)
         return Picture(png, caption, alt)
 
     def kept_figure(self, name: str, caption: str, alt: str) -> list[Picture]:
-        """A figure that an earlier run drew from what is not among the scores; none if it is not there."""
+        """A figure that was drawn from more than the scores, if it is there: it cannot be drawn again."""
         png = self.folder / "figures" / f"{name}.png"
         return [Picture(png, caption, alt)] if png.exists() else []
 
     def frame(self, frame: pd.DataFrame, name: str) -> None:
         """Write the single results that tables are made of, as Parquet."""
+        self._check(f"{name}.parquet")
         write_parquet(self.folder / f"{name}.parquet", frame)
 
     def words(self, paragraphs: Sequence[str]) -> Sequence[str]:
@@ -107,6 +103,11 @@ class Outputs:
         """Write run.json last: a folder that has it is complete. `began` is by `time.perf_counter`."""
         write_json(self.folder / RUN, {**facts, "seconds": round(time.perf_counter() - began, 1)})
 
+    def _check(self, file: str) -> None:
+        """A file that the study does not declare would never be removed by a later run."""
+        if self.files is not None and file not in self.files:
+            raise ValueError(f"the study does not declare {file} among the files that it may leave")
+
 
 def environment() -> dict[str, Any]:
     """Version and time of a run, and the libraries under it."""
@@ -128,3 +129,13 @@ def read_table(path: Path, columns: Sequence[str] = ()) -> pa.Table:
     if absent or (columns and len(table) == 0):
         raise ValueError(f"{path} cannot be used: it has no {f'column {absent[0]}' if absent else 'rows'}")
     return table
+
+
+def read_scores(folder: Path) -> pa.Table:
+    """Every score of a finished study."""
+    return read_table(folder / SCORES, SCORE_COLUMNS)
+
+
+def read_ranks(folder: Path) -> pa.Table:
+    """The rank of every template at every event of a finished study."""
+    return read_table(folder / RANKS, RANK_COLUMNS)

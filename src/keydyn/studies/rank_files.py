@@ -1,4 +1,4 @@
-"""Ranks of templates at every event as tables of one row a query and template, for Parquet."""
+"""Ranks of templates at every event as tables with one row per query and template, for Parquet."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Ranked = dict[tuple[str, str], EventRanks]
 
 
 def rank_table(ranks: EventRanks, dataset: str, detector: str, protocol: str) -> pa.Table:
-    """A table of `COLUMNS`; the ranks are a list, one an event."""
+    """A table of `COLUMNS`; the ranks are a list, one per event."""
     s, u = np.nonzero(ranks.enrolled)
     lengths = ranks.lengths[s]
     event = np.arange(lengths.sum()) + np.repeat(ranks.offsets[s] - (np.cumsum(lengths) - lengths), lengths)
@@ -36,5 +36,5 @@ def rank_table(ranks: EventRanks, dataset: str, detector: str, protocol: str) ->
 
 
 def ranked_of(table: pa.Table) -> Ranked:
-    """What `rank_table` made of each dataset and detector, in the table's order."""
+    """The ranks of each dataset and detector that `rank_table` wrote, in the table's order."""
     return {key: EventRanks.from_frame(frame) for key, frame in frames_of(table)}

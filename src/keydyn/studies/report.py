@@ -15,14 +15,14 @@ from urllib.parse import quote
 
 from keydyn.atomic import write_text
 from keydyn.evaluation.tables import Table
-from keydyn.studies.files import plain
+from keydyn.studies.json_and_parquet import plain
 from keydyn.studies.report_parts import facts_list, paragraphs_of, table_html
 from keydyn.studies.report_style import STYLE
 
 HOW = "How this was made"
 KINDS = {".png": "image/png", ".svg": "image/svg+xml"}
 PNG = b"\x89PNG\r\n\x1a\n"
-# Pixels on the screen for each of a figure's: at most, and at least.
+# Pixels on the screen for each pixel of a figure: at most, and at least.
 SHOWN, LEAST = 0.62, 0.36
 
 # Nothing is loaded from anywhere, and no script runs, whatever a name may hold.
@@ -61,7 +61,7 @@ $sections
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure: the PNG (or SVG) file to show, its caption, and what it shows in words for who cannot see it.
+    """A figure: the PNG (or SVG) file to show, its caption, and a description for those who cannot see it.
 
     A PDF of the same name beside the file is linked.
     """
@@ -73,7 +73,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Section:
-    """A heading and what stands under it: paragraphs, then tables, then figures."""
+    """A heading and what is under it: paragraphs, then tables, then figures."""
 
     title: str
     paragraphs: Sequence[str] = ()
@@ -168,5 +168,5 @@ def _size(contents: bytes) -> str:
 
 
 def _address(file: Path, folder: Path) -> str:
-    """Where the file is, seen from the report."""
+    """The address of the file relative to the report."""
     return quote(Path(os.path.relpath(file, folder)).as_posix())

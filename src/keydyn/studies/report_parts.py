@@ -17,7 +17,7 @@ LONG = 28
 
 
 def paragraphs_of(texts: Sequence[str], kind: str = "") -> str:
-    """Each text a paragraph."""
+    """Each text as a paragraph."""
     attribute = f' class="{kind}"' if kind else ""
     return "\n".join(f"<p{attribute}>{escape(text)}</p>" for text in texts if text)
 
@@ -56,7 +56,7 @@ def table_html(table: Table, number: int) -> str:
         for part in [
             '<figure class="table">',
             f'<figcaption id="{anchor}">{title}</figcaption>',
-            # A box that scrolls must be reachable from the keyboard, and be called something.
+            # A box that scrolls must be reachable from the keyboard, and have a name.
             f'<div class="scroll" role="region" aria-labelledby="{anchor}" tabindex="0">',
             f'<table aria-labelledby="{anchor}">',
             f"<thead><tr>{''.join(heads)}</tr></thead>",
@@ -72,7 +72,7 @@ def table_html(table: Table, number: int) -> str:
 
 
 def facts_list(facts: Mapping[str, Any]) -> str:
-    """Facts as terms and what they are; facts within facts as lists within."""
+    """Facts as terms with their values; facts within facts become nested lists."""
     entries = "\n".join(
         f"<dt>{escape(str(name).replace('_', ' '))}</dt><dd>{_fact(value)}</dd>"
         for name, value in facts.items()
@@ -96,7 +96,7 @@ def _fact(value: Any) -> str:
 
 
 def _spans(table: Table) -> list[int]:
-    """How many lines the first label of each row stands for; 0 where it is the one above."""
+    """How many lines the first label of each row stands for; 0 if it is the same as the one above."""
     if table.labels < 2:
         return [1] * len(table.shown)
     texts = table.shown.iloc[:, 0].astype(str).tolist()

@@ -11,10 +11,10 @@ import pandas as pd
 from keydyn.arrays import Floats, Integers
 from keydyn.model import Sequences, check_residuals
 from keydyn.model.check import surrogates
-from keydyn.studies import work
-from keydyn.studies.goodness import LEVEL
-from keydyn.studies.intervals import intervals_by_user
-from keydyn.studies.patterns import MODELS, pattern
+from keydyn.studies import parallel
+from keydyn.studies.compared_models import MODELS, pattern
+from keydyn.studies.goodness_tests import LEVEL
+from keydyn.studies.user_intervals import intervals_by_user
 
 SETTINGS = "recommended"
 
@@ -31,29 +31,29 @@ class TypicalUser(NamedTuple):
 def residual_rows(
     keystrokes: pd.DataFrame, dataset: str, models: Sequence[str] = MODELS, n_jobs: int | None = None
 ) -> Iterator[dict[str, Any]]:
-    """The tests of every user's residuals, one row a user and model, as they are done."""
+    """The tests of every user's residuals, one row per user and model, as they are done."""
     pieces = [
         {"sequences": sequences, "dataset": dataset, "user": user, "model": model}
         for user, sequences in intervals_by_user(keystrokes).items()
         for model in models
     ]
-    return work.results(user_residuals, pieces, n_jobs)
+    return parallel.results(user_residuals, pieces, n_jobs)
 
 
 def user_residuals(sequences: Sequences, dataset: str, user: Any, model: str) -> dict[str, Any]:
     """The tests of one user's residuals under a model with the recommended settings."""
-    found = check_residuals(_residuals(sequences, model), sequences.lengths)
+    test = check_residuals(_residuals(sequences, model), sequences.lengths)
     return {
         "dataset": dataset,
         "user": user,
         "model": model,
-        "residuals": found.n,
-        "mean": found.mean,
-        "deviation": found.deviation,
-        "ks_statistic": found.ks_statistic,
-        "ks_p": found.ks_p,
-        "ljung_box_p": found.ljung_box_p,
-        "first_autocorrelation": float(found.autocorrelation[0]),
+        "residuals": test.n,
+        "mean": test.mean,
+        "deviation": test.deviation,
+        "ks_statistic": test.ks_statistic,
+        "ks_p": test.ks_p,
+        "ljung_box_p": test.ljung_box_p,
+        "first_autocorrelation": float(test.autocorrelation[0]),
     }
 
 
@@ -75,8 +75,8 @@ def residual_table(rows: pd.DataFrame) -> pd.DataFrame:
 def typical_user(keystrokes: pd.DataFrame, dataset: str, rows: pd.DataFrame) -> TypicalUser:
     """The user whose residuals under the last model have the median distance from normal."""
     models = list(dict.fromkeys(rows["model"]))
-    own = rows[rows["model"] == models[-1]].sort_values("ks_statistic", kind="stable")
-    wanted = str(own["user"].iloc[(len(own) - 1) // 2])
+    last_model = rows[rows["model"] == models[-1]].sort_values("ks_statistic", kind="stable")
+    wanted = str(last_model["user"].iloc[(len(last_model) - 1) // 2])
     users = intervals_by_user(keystrokes)
     user = next(user for user in users if str(user) == wanted)
     residuals = {model: _residuals(users[user], model) for model in models}

@@ -1,4 +1,4 @@
-"""Scores as tables of one row a comparison, for Parquet."""
+"""Scores as tables with one row per comparison, for Parquet."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def score_table(scores: Scores, dataset: str, detector: str, protocol: str) -> p
 
 
 def scored_of(table: pa.Table) -> Scored:
-    """What `score_table` made of each dataset and detector, in the table's order."""
+    """The scores of each dataset and detector that `score_table` wrote, in the table's order."""
     return {
         key: Scores.from_frame(frame, str(frame["normalisation"].iloc[0])) for key, frame in frames_of(table)
     }

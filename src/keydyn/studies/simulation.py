@@ -12,7 +12,7 @@ that were drawn (`keydyn.model.check.alignment`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,14 +20,9 @@ import pandas as pd
 
 from keydyn.arrays import Floats, Integers
 from keydyn.model import HMM, POHMM, Sequences
-from keydyn.model.ask import lattice as lattices
-from keydyn.model.ask import sampling
-from keydyn.model.ask.lattice import EventIndex
 from keydyn.model.check import alignment, surrogates
-from keydyn.model.estimation.lanes import LANES
-from keydyn.model.theta.parameters import Parameters
-from keydyn.studies import work
-from keydyn.studies.truths import true_hmm, true_model
+from keydyn.studies import parallel
+from keydyn.studies.true_models import true_hmm, true_model
 
 Progress = Callable[[int], object]
 
@@ -37,7 +32,10 @@ TOLERANCE = 1e-3
 MAX_ITERATIONS = 2000
 # Events drawn and fitted at once: their intervals take 51 MB.
 BATCH = 6_400_000
-# Hidden states are compared on so many events of each sample.
+# Models per call of `fit_many`, which fits several side by side: a multiple of 64 leaves none of its places
+# empty, however many it takes at once.
+MODELS_PER_CALL = 64
+# How many events of each sample hidden states are compared on.
 COMPARED = 10_000
 
 
@@ -56,6 +54,18 @@ SCENARIOS = (
     Scenario(3, "POHMM on HMM", "hmm", True),
     Scenario(4, "HMM on POHMM", "pohmm", True),
 )
+
+
+class Sample(NamedTuple):
+    """A drawn sequence and the hidden states (N,) behind it."""
+
+    sequences: Sequences
+    states: Integers
+
+    def first(self, n: int) -> Sequences:
+        """The sequence's first n events."""
+        drawn = self.sequences
+        return replace(drawn, X=drawn.X[:n], codes=drawn.codes[:n], offsets=np.array([0, n], dtype=np.int64))
 
 
 @dataclass(frozen=True)
@@ -94,15 +104,17 @@ def simulate(
     Samples of one length share one event sequence, and scenarios 1, 2 and 4 the data.
     """
     _check(n_values, n_samples, scenarios)
-    # The longest first, so that no process is left alone with them.
+    # The longest first, so that the other processes do not wait for them at the end.
     todo = sorted(pieces(truth, n_values, n_samples, scenarios, seed), key=lambda piece: -piece.work)
-    found, done = [], 0
-    for piece, part in zip(todo, work.results(fit_piece, [{"piece": p} for p in todo], n_jobs), strict=True):
-        found.append(part)
+    finished, done = [], 0
+    for piece, part in zip(
+        todo, parallel.results(fit_piece, [{"piece": p} for p in todo], n_jobs), strict=True
+    ):
+        finished.append(part)
         done += piece.work
         if progress is not None:
             progress(done)
-    return merged(found)
+    return merged(finished)
 
 
 def merged(parts: Sequence[Simulation]) -> Simulation:
@@ -137,11 +149,10 @@ class Piece:
 def pieces(
     truth: str, n_values: Sequence[int], n_samples: int, scenarios: Sequence[int], seed: int
 ) -> Iterator[Piece]:
-    """The study in pieces of limited memory, which can be done in any order and kept apart."""
+    """The study in pieces of limited memory, which can be done in any order and saved one by one."""
     for n in n_values:
         size = max(1, min(n_samples, BATCH // n))
-        # Whole sets of lanes: a lane that no sample is left for computes in vain.
-        size -= size % LANES if LANES < size < n_samples else 0
+        size -= size % MODELS_PER_CALL if MODELS_PER_CALL < size < n_samples else 0
         for source in ("pohmm", "hmm"):
             used = tuple(s.number for s in SCENARIOS if s.source == source and s.number in scenarios)
             for first in range(0, n_samples if used else 0, size):
@@ -156,25 +167,20 @@ def fit_piece(piece: Piece, n_jobs: int | None = None) -> Simulation:
     data = [sample.sequences for sample in drawn]
     compared = min(piece.n, COMPARED)
     best = [
-        float(
-            np.mean(
-                _posterior(source._parameters, sample, compared).argmax(axis=1) == sample.states[:compared]
-            )
-        )
-        for sample in drawn
+        float(np.mean(source.predict(sample.first(compared)) == sample.states[:compared])) for sample in drawn
     ]
     samples = np.arange(piece.first_sample, piece.first_sample + piece.n_samples)
     estimates, accuracies = [], []
     for number in piece.scenarios:
         scenario = SCENARIOS[number - 1]
-        right = _values(_reference(scenario, source), scenario.marginal)
+        right = _true_values(scenario, source)
         names = _names(scenario.marginal)
         rows = []
         for fitted, sample, most in zip(
             surrogates.refit(_pattern(number), data, n_jobs), drawn, best, strict=True
         ):
-            theta, share = _matched(fitted._parameters, sample, compared)
-            rows.append(_values(theta, scenario.marginal))
+            order, share = _matched(fitted, sample, compared)
+            rows.append(_estimated_values(fitted, order, scenario.marginal))
             accuracies.append((share, most))
         keys: dict[str, Any] = {"truth": piece.truth, "scenario": number, "n": piece.n}
         table = pd.concat([names] * len(rows), ignore_index=True)
@@ -201,13 +207,6 @@ def fit_piece(piece: Piece, n_jobs: int | None = None) -> Simulation:
     return Simulation(pd.concat(estimates, ignore_index=True)[columns], table)
 
 
-def _reference(scenario: Scenario, source: POHMM) -> Parameters:
-    """What the estimates should be: the model that drew the data, or its marginal model."""
-    if scenario.marginal and scenario.source == "pohmm":
-        return source.to_hmm()._parameters
-    return source._parameters
-
-
 def _pattern(number: int) -> POHMM:
     settings: dict[str, Any] = {"emission": "normal", "tol": TOLERANCE, "max_iter": MAX_ITERATIONS}
     if number == 4:
@@ -215,50 +214,67 @@ def _pattern(number: int) -> POHMM:
     return POHMM(smoothing="frequency" if number == 2 else None, **settings)
 
 
-def _draw(pohmm: POHMM, source: POHMM, piece: Piece) -> list[surrogates.Surrogate]:
+def _draw(pohmm: POHMM, source: POHMM, piece: Piece) -> list[Sample]:
     """The samples: one event sequence for all of a length, a random stream for each."""
     kind = 0 if piece.source == "pohmm" else 1
-    offsets = np.array([0, piece.n], dtype=np.int64)
     # For the HMM's data too: the event chain of θ₀ is uniform, its types are random.
-    codes = sampling.draw_events(
-        pohmm._parameters, offsets, np.random.default_rng([piece.seed, piece.n, kind])
-    )
-    events = Sequences(np.zeros((piece.n, 1)), codes, pohmm.event_types_, offsets)
-    generators = [
-        np.random.default_rng([piece.seed, piece.n, kind, 1 + piece.first_sample + k])
-        for k in range(piece.n_samples)
-    ]
-    return surrogates.draw_many(source._parameters, events, generators)
+    X, events, _ = pohmm.sample(piece.n, random_state=np.random.default_rng([piece.seed, piece.n, kind]))
+    shared = Sequences.from_arrays(X, events)
+    samples = []
+    for k in range(piece.first_sample, piece.first_sample + piece.n_samples):
+        generator = np.random.default_rng([piece.seed, piece.n, kind, 1 + k])
+        X, _, states = source.sample(events=events, random_state=generator)
+        samples.append(Sample(replace(shared, X=X), states))
+    return samples
 
 
-def _posterior(parameters: Parameters, sample: surrogates.Surrogate, n: int) -> Floats:
-    """γ of the first n events."""
-    index = _index(parameters, sample, n)
-    return lattices.posterior(lattices.build(parameters, sample.sequences.X[:n], index, None)).states
+def _matched(fitted: POHMM, sample: Sample, n: int) -> tuple[Integers, float]:
+    """Which fitted state is which true one, type by type, and the share of true states that are found.
 
-
-def _index(parameters: Parameters, sample: surrogates.Surrogate, n: int) -> EventIndex:
-    events = sample.sequences
-    part = Sequences(events.X[:n], events.codes[:n], events.event_types, np.array([0, n], dtype=np.int64))
-    return surrogates.index_of(parameters, part)
-
-
-def _matched(fitted: Parameters, sample: surrogates.Surrogate, n: int) -> tuple[Parameters, float]:
-    """The fitted parameters with the true states' numbers, and the share of these states it finds."""
-    posterior, codes = _posterior(fitted, sample, n), _index(fitted, sample, n).codes
-    order = alignment.match_states(codes, fitted.n_types, sample.states[:n], posterior)
+    The order (m, M) has the fitted state that is the true state i of type ω at [ω, i].
+    """
+    part = sample.first(n)
+    posterior, codes = fitted.predict_proba(part), _codes(fitted, part)
+    order = alignment.match_states(codes, len(fitted.event_types_), sample.states[:n], posterior)
     number: Integers = np.argsort(order, axis=1)[codes, posterior.argmax(axis=1)]
-    return alignment.relabelled(fitted, order), float(np.mean(number == sample.states[:n]))
+    return order, float(np.mean(number == sample.states[:n]))
 
 
-def _values(parameters: Parameters, marginal: bool) -> Floats:
+def _codes(fitted: POHMM, sequences: Sequences) -> Integers:
+    """Each event's place among the types of the model; an HMM has one type, whatever the event."""
+    if len(fitted.event_types_) == 1:
+        return np.zeros(sequences.n_events, dtype=np.int64)
+    place = {label: number for number, label in enumerate(fitted.event_types_)}
+    return np.array([place[label] for label in sequences.event_types])[sequences.codes]
+
+
+def _true_values(scenario: Scenario, source: POHMM) -> Floats:
+    """What the estimates should be: the parameters that drew the data, or their marginals."""
+    if scenario.marginal:
+        marginal = source.marginal_
+        return _values(marginal.emission[0].loc, marginal.emission[0].scale, marginal.transmat)
+    return _values(source.emission_[0].loc, source.emission_[0].scale, source.transmat_)
+
+
+def _estimated_values(fitted: POHMM, order: Integers, marginal: bool) -> Floats:
+    """The fitted parameters, or their marginals, with the numbers of the true states."""
+    types = np.arange(len(order))[:, None]
+    loc, scale = fitted.emission_[0].loc[types, order], fitted.emission_[0].scale[types, order]
+    before, after = types[:, :, None, None], types[None, :, :, None]
+    transmat = fitted.transmat_[before, after, order[:, None, :, None], order[None, :, None, :]]
+    if not marginal:
+        return _values(loc, scale, transmat)
+    # States were renumbered type by type, which changes the marginals: they are taken anew (Eqs. 26–31).
+    share = fitted.event_prob_[:, None]
+    mean = np.sum(share * loc, axis=0)
+    deviation = np.sqrt(np.sum(share * (scale**2 + (loc - mean) ** 2), axis=0))
+    steps = np.einsum("pw,pwij->ij", fitted.event_transmat_, transmat)
+    return _values(mean, deviation, steps / steps.sum(axis=1, keepdims=True))
+
+
+def _values(loc: Floats, scale: Floats, transmat: Floats) -> Floats:
     """Emission parameters, then probabilities of stepping to the passive state, as `_names` names them."""
-    if marginal:
-        of_all = parameters.known_marginal()
-        emission, to_passive = of_all.emission[0], of_all.transmat[:, 1]
-    else:
-        emission, to_passive = parameters.emission[0], parameters.dense_transmat()[..., 1]
-    return np.concatenate([emission.loc.ravel(), emission.scale.ravel(), to_passive.ravel()])
+    return np.concatenate([loc.ravel(), scale.ravel(), transmat[..., 1].ravel()])
 
 
 def _names(marginal: bool) -> pd.DataFrame:

@@ -1,0 +1,52 @@
+"""keydyn report: tables, figures and report of a finished study once more."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from keydyn.commands.run_study import STUDIES, show_results
+from keydyn.commands.study import Facts
+from keydyn.commands.terminal import fail_clearly
+
+if TYPE_CHECKING:
+    from keydyn.evaluation.tables import Table
+
+
+@fail_clearly
+def report(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder that study or evaluate wrote.")],
+) -> None:
+    """Build tables, figures and report of a finished study again, from its scores, without fitting.
+
+    Example: `keydyn report out/recognition`
+    """
+    began = time.perf_counter()
+    facts = _read_facts(folder)
+    show_results(_rebuilt(folder, facts), folder, began)
+
+
+def _read_facts(folder: Path) -> Facts:
+    path = folder / "run.json"
+    if not path.exists():
+        raise ValueError(f"{folder} holds no finished study: there is no run.json in it")
+    try:
+        facts = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} cannot be read: {error}") from None
+    if not isinstance(facts, dict) or "study" not in facts:
+        raise ValueError(f"{path} does not say which study it is of")
+    return facts
+
+
+def _rebuilt(folder: Path, facts: Facts) -> list[Table]:
+    from keydyn.studies.outputs import Outputs
+
+    study = STUDIES.get(facts["study"])
+    if study is None or study.rebuild is None:
+        raise ValueError(f"the study {facts['study']!r} has no scores to build its report from; run it again")
+    return study.rebuild(Outputs(folder, study.files()), facts, int(facts.get("seed", 0)))

@@ -1,0 +1,238 @@
+"""keydyn study recognition, recommended, continuous and relatives: how well are people recognised?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from keydyn.commands.study import Facts, Plan, ResultsSection, study
+from keydyn.commands.study_options import DataOption, DatasetOption, DetectorOption, JobsOption, SeedOption
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pyarrow as pa
+
+    from keydyn.evaluation.tables import Table
+    from keydyn.studies.dataset_rows import Row
+    from keydyn.studies.outputs import Outputs
+
+RECOGNITION_TABLES = (
+    *("identification", "verification", "recognition", "ranks"),
+    *("open_set", "error_rates", "recommended"),
+)
+RECOGNITION_FIGURES = ("roc", "det", "cmc", "open_set", "marginal_density")
+CONTINUOUS_TABLES = ("continuous", "watching")
+CONTINUOUS_FIGURES = ("rejection", "penalty")
+
+
+def known_detectors(names: Sequence[str] | None) -> list[str]:
+    """Detectors by name; a `ValueError` reports an unknown one before any work is done."""
+    from keydyn.detectors import make_detector
+
+    return [make_detector(name).name for name in dict.fromkeys(names or ())]
+
+
+def recognition_facts(
+    study_name: str,
+    rows: Sequence[Row],
+    detectors: Sequence[str],
+    seed: int,
+    table: pa.Table | None = None,
+) -> Facts:
+    """What run.json says of a study that enrols people; `table` has its scores or ranks."""
+    from keydyn.studies.outputs import environment
+    from keydyn.studies.recommended_settings import detector_for
+    from keydyn.studies.saved_parts import detector_settings
+    from keydyn.studies.score_datasets import limited_fits
+
+    return {
+        "study": study_name,
+        **environment(),
+        "seed": seed,
+        "data": {row.name: row.checksums for row in rows},
+        "vectors": {row.name: row.vectors for row in rows},
+        "protocols": {row.name: row.protocol.describe() for row in rows},
+        "detectors": {
+            row.name: {name: detector_settings(detector_for(row.name, name)) for name in detectors}
+            for row in rows
+        },
+        "fits that reached the limit of iterations": {} if table is None else limited_fits(table),
+    }
+
+
+def _rebuild_recognition(outputs: Outputs, facts: Facts, seed: int) -> list[Table]:
+    from keydyn.studies.outputs import read_scores
+    from keydyn.studies.recognition_report import write_recognition
+
+    return write_recognition(outputs, read_scores(outputs.folder), facts, seed)
+
+
+@study(
+    "recognition",
+    tables=RECOGNITION_TABLES,
+    figures=RECOGNITION_FIGURES,
+    in_the_paper=True,
+    rebuild=_rebuild_recognition,
+    results=(
+        ResultsSection(
+            "Identification and verification",
+            ("identification", "verification", "recommended", "open_set"),
+            {
+                "roc": "ROC curves, mean over users with 95 % bands",
+                "open_set": "Equal error rates, closed and open set",
+                "marginal_density": "Densities of the hidden states",
+            },
+        ),
+    ),
+)
+def recognition(
+    dataset: DatasetOption = None,
+    detector: DetectorOption = None,
+    data: DataOption = None,
+    jobs: JobsOption = -1,
+    seed: SeedOption = 0,
+) -> Plan[Any]:
+    """Who is it, and is it who they say? Identification and verification (Section 5.2).
+
+    Examples:
+    `keydyn study recognition --data recordings/`
+
+    `keydyn study recognition --dataset fable --detector pohmm --detector hmm`
+    """
+    from keydyn.studies.dataset_rows import available_rows
+    from keydyn.studies.recognition_report import DETECTORS, draw_densities, write_recognition
+    from keydyn.studies.score_datasets import score_rows
+
+    detectors = known_detectors(detector) or list(DETECTORS)
+    rows, warnings = available_rows(dataset or (), data)
+
+    def write(outputs: Outputs, scores: pa.Table, facts: Facts) -> list[Table]:
+        draw_densities(outputs, rows)
+        return write_recognition(outputs, scores, facts, seed)
+
+    return Plan(
+        lambda parts, show_progress: score_rows(rows, detectors, parts, jobs or -1, show_progress),
+        lambda scores: recognition_facts("recognition", rows, detectors, seed, scores),
+        write,
+        warnings,
+    )
+
+
+@study(
+    "recommended",
+    tables=("choices", "candidates"),
+    results=(ResultsSection("What is recommended, and how it was chosen", ("choices", "candidates")),),
+)
+def recommended(
+    dataset: DatasetOption = None,
+    data: DataOption = None,
+    jobs: JobsOption = -1,
+) -> Plan[Any]:
+    """Choose the recommended settings: for each dataset by the others alone. Takes some minutes.
+
+    Example: `keydyn study recommended --data recordings/`
+    """
+    from keydyn.studies.dataset_rows import available_rows
+    from keydyn.studies.recommended_choice import check_rows, try_candidates, write_recommended
+
+    rows, warnings = available_rows(dataset or (), data)
+    check_rows(rows)
+    return Plan(
+        lambda parts, show_progress: try_candidates(rows, parts, jobs or -1, show_progress),
+        lambda _: recognition_facts("recommended", rows, [], 0),
+        write_recommended,
+        warnings,
+    )
+
+
+def _rebuild_continuous(outputs: Outputs, facts: Facts, seed: int) -> list[Table]:
+    from keydyn.studies.continuous_report import write_continuous
+    from keydyn.studies.outputs import read_ranks
+
+    return write_continuous(outputs, read_ranks(outputs.folder), facts, seed)
+
+
+@study(
+    "continuous",
+    tables=CONTINUOUS_TABLES,
+    figures=CONTINUOUS_FIGURES,
+    in_the_paper=True,
+    rebuild=_rebuild_continuous,
+    results=(
+        ResultsSection(
+            "Continuous verification",
+            ("continuous", "watching"),
+            {"penalty": "The rank penalty, key by key", "rejection": "Rejection times"},
+        ),
+    ),
+)
+def continuous(
+    dataset: DatasetOption = None,
+    detector: DetectorOption = None,
+    data: DataOption = None,
+    jobs: JobsOption = -1,
+    seed: SeedOption = 0,
+) -> Plan[Any]:
+    """Is it still them, keystroke by keystroke? Continuous verification (Section 5.3).
+
+    Example: `keydyn study continuous --dataset fable --data recordings/`
+    """
+    from keydyn.studies.continuous_report import DETECTORS, write_continuous
+    from keydyn.studies.dataset_rows import available_rows
+    from keydyn.studies.score_datasets import rank_rows
+
+    detectors = known_detectors(detector) or list(DETECTORS)
+    rows, warnings = available_rows(dataset or (), data)
+    return Plan(
+        lambda parts, show_progress: rank_rows(rows, detectors, parts, jobs or -1, show_progress),
+        lambda ranks: recognition_facts("continuous", rows, detectors, seed, ranks),
+        lambda outputs, ranks, facts: write_continuous(outputs, ranks, facts, seed),
+        warnings,
+    )
+
+
+def _rebuild_relatives(outputs: Outputs, facts: Facts, seed: int) -> list[Table]:
+    from keydyn.studies.outputs import read_ranks, read_scores
+    from keydyn.studies.relatives_report import read_losses, write_relatives
+
+    folder = outputs.folder
+    scores, ranks, losses = read_scores(folder), read_ranks(folder), read_losses(folder)
+    return write_relatives(outputs, scores, ranks, losses, facts, seed)
+
+
+@study(
+    "relatives",
+    tables=("relatives", "relatives_lost_context"),
+    figures=("lost_context",),
+    frames=("lost_context",),
+    rebuild=_rebuild_relatives,
+    results=(
+        ResultsSection(
+            "The relatives", ("relatives",), {"lost_context": "What lost contexts cost each model"}
+        ),
+    ),
+)
+def relatives(
+    dataset: DatasetOption = None,
+    data: DataOption = None,
+    jobs: JobsOption = -1,
+    seed: SeedOption = 0,
+) -> Plan[Any]:
+    """The POHMM beside context-, partly- and partially-HMM, and what lost contexts cost (Section 6).
+
+    Examples:
+    `keydyn study relatives --data recordings/`
+
+    `keydyn study relatives --dataset fable`
+    """
+    from keydyn.studies.dataset_rows import available_rows
+    from keydyn.studies.relatives_measurements import DETECTORS, run_relatives
+    from keydyn.studies.relatives_report import write_relatives
+
+    rows, warnings = available_rows(dataset or (), data)
+    return Plan(
+        lambda parts, show_progress: run_relatives(rows, seed, parts, jobs or -1, show_progress),
+        lambda measured: recognition_facts("relatives", rows, DETECTORS, seed, measured[0]),
+        lambda outputs, measured, facts: write_relatives(outputs, *measured, facts, seed),
+        warnings,
+    )

@@ -1,0 +1,68 @@
+"""Continuous verification: the penalty of the genuine user beside those of impostors, and the threshold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from keydyn.arrays import Floats
+from keydyn.atomic import replacing
+from keydyn.evaluation.penalty import WINDOW, first_above
+from keydyn.figures.style import COLOURS, GREY, blank, house_style, text_of
+
+TITLE = "Is it still them? Rank penalty over the last {window} keys"
+
+
+def penalty_figure(
+    genuine: Floats, impostors: Floats, threshold: float, title: str | None = None, window: int = WINDOW
+) -> Figure:
+    """`genuine` (N,) and `impostors` (N, I) are penalties key by key in the same session.
+
+    Impostors are shown by their mean and a band that holds 95 % of them. The triangle is their mean
+    rejection time: keys before the first penalty above the threshold, the whole session if there is none.
+    """
+    if impostors.ndim != 2 or len(impostors) != len(genuine) or impostors.size == 0:
+        raise ValueError(
+            f"{len(genuine)} penalties of the genuine user, but those of impostors have the shape "
+            f"{impostors.shape}"
+        )
+    with house_style():
+        figure = blank(6.4, 3.6)
+        axes = figure.subplots()
+        keys = np.arange(1, len(genuine) + 1)
+        low, high = np.quantile(impostors, [0.025, 0.975], axis=1)
+        rejected = np.mean([first_above(column, threshold) for column in impostors.T])
+        axes.fill_between(
+            keys, low, high, color=COLOURS[1], alpha=0.18, linewidth=0, label="95 % of impostors"
+        )
+        axes.plot(keys, impostors.mean(axis=1), "--", color=COLOURS[1], label="impostors, mean")
+        axes.plot(keys, genuine, color=COLOURS[0], linewidth=1.8, label="genuine user")
+        axes.axhline(
+            threshold, color=GREY, linewidth=0.9, linestyle=(0, (1, 1.5)), label=f"threshold, {threshold:g}"
+        )
+        axes.plot(
+            rejected,
+            threshold,
+            "v",
+            color="black",
+            markersize=6,
+            clip_on=False,
+            zorder=5,
+            label=f"impostors rejected after {rejected:.0f} keys on average",
+        )
+        axes.set_title(text_of(title) if title else TITLE.format(window=window), pad=10)
+        axes.set(xlabel="key", ylabel="penalty", ylim=(0.0, None))
+        axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+        axes.margins(x=0.01)
+        figure.legend(loc="outside lower center", ncols=3)
+        return figure
+
+
+def draw_penalty(genuine: Floats, impostors: Floats, threshold: float, path: Path) -> None:
+    """Write the figure to one file."""
+    figure = penalty_figure(genuine, impostors, threshold)
+    with house_style(), replacing(path) as temporary:
+        figure.savefig(temporary, dpi=150)
