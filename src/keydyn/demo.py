@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from keydyn.commands.shown import progress_bar
+from keydyn.commands.terminal import progress_bar
 from keydyn.datasets import save_recordings
 from keydyn.datasets.typists import make_typists
 from keydyn.detectors import Markov, Population
@@ -22,7 +22,7 @@ from keydyn.evaluation.recognition import recognition
 from keydyn.evaluation.running import enrolments, scores_of
 from keydyn.evaluation.scores import Scores
 from keydyn.figures.hidden_states import draw_hidden_states
-from keydyn.figures.penalty import draw_penalty
+from keydyn.figures.penalty_over_time import draw_penalty
 from keydyn.keystrokes.samples import Samples
 from keydyn.keystrokes.timing import sequences_of
 from keydyn.model import POHMM

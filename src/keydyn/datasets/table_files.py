@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
+from keydyn.arrays import Floats, Integers
 from keydyn.datasets.published_files import GZIP_MAGIC
 from keydyn.keystrokes.schema import check_keystrokes
 

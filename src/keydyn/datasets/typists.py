@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from keydyn.arrays import Floats, Integers
 from keydyn.datasets import typed_keys, typist_population
 from keydyn.datasets.keyboard import KEYS
 from keydyn.datasets.random_streams import Streams

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from keydyn.arrays import Floats, Integers, compiled
 from keydyn.keystrokes.quality import LONG_HOLD, PAUSE, QualityReport, quality_of
 from keydyn.keystrokes.raw_events import (
     BLUR,

@@ -347,4 +347,4 @@ def mass_of(kind: int, n_parameters: int, moments: Floats, row: int, k: int, j: 
     if kind == CATEGORICAL:
         for c in range(1, n_parameters):
             mass += moments[row, k, c, j, lane]
-    return mass
+    return float(mass)

@@ -131,10 +131,11 @@ def forward(
 @inner
 def reachable(before: Floats, transitions: Floats, j: int) -> bool:
     """Whether some step leads to a state; if none does, its probability is zero and not an underflow."""
+    possible = 0.0
     for i in range(len(before)):
-        if before[i, 0] > 0.0 and transitions[i, j, 0] > 0.0:
-            return True
-    return False
+        if before[i, 0] > 0.0:
+            possible = max(possible, transitions[i, j, 0])
+    return possible > 0.0
 
 
 @inner
