@@ -74,7 +74,7 @@ def test_a_folder_without_a_study_is_reported(tmp_path):
     [
         (["--detector", "manhatan"], "there is no detector 'manhatan'"),
         (["--dataset", "fabel"], "there is no dataset 'fabel'"),
-        (["--dataset", "fable", "--data", "nowhere"], "data names nowhere, which is no folder"),
+        (["--dataset", "fable", "--data", "nowhere"], "data names nowhere, which is not a folder"),
     ],
 )
 def test_a_wrong_name_is_reported_before_any_work(options, message, tmp_path, monkeypatch):

@@ -9,7 +9,7 @@ import pytest
 from scipy import integrate, special
 
 from keydyn import HMM, POHMM
-from keydyn.model.ask import lattice as lattices
+from keydyn.model.theta import lattice as lattices
 from tests.model.enumeration import FAMILIES, Truth, random_values
 
 # Sums of a few hundred terms in double precision.

@@ -10,7 +10,7 @@ from hmmlearn.hmm import GaussianHMM
 
 from keydyn import HMM, POHMM
 from keydyn.model import Student
-from keydyn.model.ask import lattice
+from keydyn.model.theta import lattice
 from keydyn.model.fit.statistics import Data, expectation
 from tests.model.enumeration import FAMILIES, Truth, random_values
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import logsumexp
 
 from keydyn import HMM
-from keydyn.model.ask.lattice import Lattice, filtered, posterior
+from keydyn.model.theta.lattice import Lattice, filtered, posterior
 from keydyn.model.engine import kernels
 
 CLOSE = 1e-8

@@ -6,25 +6,13 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from keydyn.arrays import Floats, compiled
-
-
-@compiled
-def mixture_of_state(mean: Floats, variance: Floats, weights: Floats, j: int) -> tuple[float, float]:
-    """Mean and variance of a mixture over event types (Eqs. 29 and 31) in one state; arrays (m, M)."""
-    together, spread = 0.0, 0.0
-    for row in range(len(weights)):
-        together += weights[row, j] * mean[row, j]
-    for row in range(len(weights)):
-        spread += weights[row, j] * ((mean[row, j] - together) ** 2 + variance[row, j])
-    return together, spread
+from keydyn.arrays import Floats
 
 
 def mixture_moments(mean: Floats, variance: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """The same for all states, (M,) each."""
-    of_states = [mixture_of_state(mean, variance, weights, j) for j in range(weights.shape[1])]
-    together, spread = np.array(of_states).T
-    return together, spread
+    """Mean and variance of a mixture over event types (Eqs. 29 and 31), (M,) each; arrays (m, M)."""
+    together = np.sum(weights * mean, axis=0)
+    return together, np.sum(weights * ((mean - together) ** 2 + variance), axis=0)
 
 
 def add_stats(a: Mapping[str, Floats], b: Mapping[str, Floats]) -> dict[str, Floats]:

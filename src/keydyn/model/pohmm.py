@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from os import PathLike
 from typing import Any, Self
 
@@ -20,15 +19,13 @@ from keydyn.model.ask.generative import Generative
 from keydyn.model.ask.scoring import Scoring
 from keydyn.model.check.diagnostics import Diagnostics
 from keydyn.model.data.sequences import Sequences
-from keydyn.model.data.settings import Settings
 from keydyn.model.data.vocabulary import SINGLE_TYPE
 from keydyn.model.families.family import Family, families_of
 from keydyn.model.files import storage
-from keydyn.model.fit import fitting, training
+from keydyn.model.fit import training
 from keydyn.model.fit.incremental import Incremental
-from keydyn.model.fit.result import Estimates, FitResult, n_parameters
+from keydyn.model.fit.result import FitResult
 from keydyn.model.theta import given
-from keydyn.model.theta.parameters import Parameters
 from keydyn.model.watch.online import OnlineFilter, OnlineFilters
 
 
@@ -222,55 +219,23 @@ class POHMM(Diagnostics, Incremental, Generative, Scoring, DensityMixin, BaseEst
         current = self._parameters if begun else None
         sequences, families = self._take(X, events, lengths, new=current is None)
         settings = self._settings(sequences.n_features)
-        if current is not None:
-            training.check_unchanged(current, settings, families_of(self.emission, sequences.n_features))
+        if current is None:
+            batch = training.training_data(sequences, families, sample_weight)
+            generator = sampling.generator_of(self.random_state)
+            results = training.fit_from_starts(batch, settings, generator)
         else:
-            (found,) = training.fit_at_once([sequences], families, [sample_weight], settings)
-            if found is not None:
-                return self._finish(sequences, [found], found)
-        results, best, source = self._fit_in_steps(sequences, families, sample_weight, settings, current)
-        return self._finish(sequences, results, best, source)
+            training.check_unchanged(current, settings, families_of(self.emission, sequences.n_features))
+            batch = training.training_data(sequences, families, sample_weight, current.event_types)
+            results = training.fit_further(batch, settings, current)
+        return self._finish(sequences, results, max(results, key=lambda result: result.log_likelihood))
 
-    def _finish(
-        self,
-        sequences: Sequences,
-        results: list[FitResult],
-        best: FitResult,
-        source: Estimates | None = None,
-    ) -> Self:
+    def _finish(self, sequences: Sequences, results: list[FitResult], best: FitResult) -> Self:
         """Become the model of a finished fit."""
         if not (self.warm_start and self.__sklearn_is_fitted__()):
             self._compare_features(sequences, reset=True)
-        self._take_result(best, source or best)
+        self._take_result(best)
         self.init_results_ = results
         return self
-
-    def _fit_in_steps(
-        self,
-        sequences: Sequences,
-        families: list[Family],
-        sample_weight: ArrayLike | None,
-        settings: Settings,
-        current: Parameters | None,
-    ) -> tuple[list[FitResult], FitResult, Estimates]:
-        """The results of all starts, or of going on from the current parameters; the best, in full."""
-        known = None if current is None else current.event_types
-        data = training.training_data(sequences, families, sample_weight, known)
-        if current is None:
-            generator = sampling.generator_of(self.random_state)
-            results = list(fitting.fit_from_starts(data, settings, generator))
-        else:
-            start = current.extended(data.event_types, data.counts.pairs)
-            results = [fitting.fit(data, settings, start)]
-        for result in results:
-            result.order_states(settings)
-        best = max(results, key=lambda result: result.log_likelihood)
-        full = replace(
-            best.estimates,
-            stationary=training.stationary(best.parameters, data),
-            n_parameters=n_parameters(best.parameters, best.statistics.counts, settings.fixed),
-        )
-        return results, best, full
 
     def aic(self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None) -> Criterion:
         """Akaike's information criterion, lower is better."""

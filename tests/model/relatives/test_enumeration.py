@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from keydyn.model.ask import lattice as lattices
+from keydyn.model.theta import lattice as lattices
 from keydyn.model.relatives.labels import labelled
 from tests.model.relatives import cases
 

@@ -10,14 +10,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from keydyn.arrays import Floats, Integers
 from keydyn.model.ask import joint, predictive, sampling
-from keydyn.model.ask import lattice as lattices
-from keydyn.model.ask.lattice import EventIndex, Lattice
 from keydyn.model.ask.predictive import NextEmission
 from keydyn.model.data import vocabulary
 from keydyn.model.data.sequences import Sequences
 from keydyn.model.data.settings import is_whole
 from keydyn.model.data.vocabulary import Types
 from keydyn.model.fit.fitted import Fitted
+from keydyn.model.theta import lattice as lattices
+from keydyn.model.theta.lattice import EventIndex, Lattice
 
 
 class Generative(Fitted):
@@ -44,7 +44,7 @@ class Generative(Fitted):
         """
         lattice = self._joint_lattice(X, events, lengths)
         posterior = lattices.posterior(lattice)
-        lattices.check_possible(posterior.increments, lattice.offsets)
+        lattices.check_posterior(posterior, lattice)
         by_type = posterior.states.reshape(len(posterior.states), -1, self._parameters.n_states)
         probabilities: Floats = by_type.sum(axis=2)
         return self.event_types_[np.argmax(probabilities, axis=1)], probabilities

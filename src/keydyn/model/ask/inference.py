@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from keydyn.arrays import Floats, Integers
-from keydyn.model.ask import lattice as lattices
-from keydyn.model.ask.lattice import Lattice
 from keydyn.model.data.sequences import check_weights
+from keydyn.model.theta import lattice as lattices
+from keydyn.model.theta.lattice import Lattice
 
 
 class Inference(ABC):
@@ -54,7 +54,7 @@ class Inference(ABC):
         """γ (Eq. 10): probability of each state at each event, given the whole sequence; (N, M)."""
         lattice = self._lattice(X, events, lengths)
         posterior = lattices.posterior(lattice)
-        lattices.check_possible(posterior.increments, lattice.offsets)
+        lattices.check_posterior(posterior, lattice)
         return posterior.states
 
     def filter_proba(self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None) -> Floats:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from keydyn.arrays import Floats, Integers
-from keydyn.model.ask.lattice import Lattice, per_sequence
+from keydyn.model.theta.lattice import Lattice, per_sequence
 from keydyn.model.theta.marginals import joint_transmat
 from keydyn.model.theta.parameters import Parameters
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from keydyn.arrays import Floats, Integers
-from keydyn.model.ask.lattice import EventIndex
 from keydyn.model.engine import walks
+from keydyn.model.theta.lattice import EventIndex
 from keydyn.model.theta.parameters import Parameters
 
 
@@ -52,9 +52,9 @@ def draw_states(parameters: Parameters, index: EventIndex, generator: np.random.
     states = np.empty(len(index.codes), dtype=np.int64)
     walks.walk_states(
         index.offsets,
-        index.start_index,
+        index.start_rows,
         parameters.start_table,
-        index.trans_index,
+        index.steps,
         parameters.transmat_of(index.before, index.after),
         generator.random(len(states)),
         states,

@@ -1,4 +1,4 @@
-"""Log-likelihoods by compiled scoring where the model allows it."""
+"""Log-likelihoods, straight from values and event types: the question that is asked most."""
 
 from __future__ import annotations
 
@@ -9,40 +9,100 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from keydyn.arrays import Floats, Integers, plain
+from keydyn.arrays import Floats, Integers
 from keydyn.model.ask.inference import Inference
 from keydyn.model.data import vocabulary
-from keydyn.model.estimation.scoring import score
+from keydyn.model.data.sequences import Sequences
+from keydyn.model.engine.inference import score
+from keydyn.model.engine.variants import variant_of
+from keydyn.model.families.compiled import custom_features, features_of
 from keydyn.model.fit.fitted import Fitted
+from keydyn.model.theta import lattice as lattices
+from keydyn.model.theta.parameters import SMALL_TABLE, Parameters
+
+NONE = np.empty(0)
+NO_STEPS = np.empty(0, dtype=np.int64)
 
 
 class Scoring(Fitted, Inference):
     """The two scores that are asked for most, without laying out a lattice."""
 
     def score_sequences(self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None) -> Floats:
-        """ln P(x | Ω), one a sequence; −inf for one that the model cannot produce."""
-        scores = self._scores(X, events, lengths, of_events=False)
-        return super().score_sequences(X, events=events, lengths=lengths) if scores is None else scores
+        """ln P(x | Ω), one per sequence; −inf for one that the model cannot produce."""
+        return self._scores(X, events, lengths, of_events=False)
 
     def score_samples(self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None) -> Floats:
-        """ln P(x_n | x_1..n−1, Ω), one an event (Eq. 43, corrected). They add up to `score`."""
-        scores = self._scores(X, events, lengths, of_events=True)
-        return super().score_samples(X, events=events, lengths=lengths) if scores is None else scores
+        """ln P(x_n | x_1..n−1, Ω), one per event (Eq. 43, corrected). They add up to `score`."""
+        return self._scores(X, events, lengths, of_events=True)
 
-    def _scores(self, X: Any, events: Any, lengths: ArrayLike | None, of_events: bool) -> Floats | None:
-        """The scores; None where the lattice is needed, for other families or to refuse an unknown type."""
+    def _scores(self, X: Any, events: Any, lengths: ArrayLike | None, of_events: bool) -> Floats:
         check_is_fitted(self)
-        model = self._scorable.finished
-        if model is None or self.handle_unknown == "error":
-            return None
         sequences, _ = self._take(X, events, lengths, new=False)
-        arrays = (plain(sequences.X), plain(sequences.codes), plain(sequences.offsets))
-        log_floor = -math.inf if self.density_floor is None else math.log(self.density_floor)
-        return score(*arrays, self._places(sequences.event_types), model, log_floor, of_events)
+        theta = self._parameters
+        places = places_of(theta, sequences.event_types)
+        if self.handle_unknown == "error" or not theta.has_marginal:
+            self._check_known(sequences, places)
+        scores = np.empty(len(sequences))
+        increments = np.empty(sequences.n_events) if of_events else NONE
+        small = len(theta.start) ** 2 <= 4 * sequences.n_events + SMALL_TABLE
+        codes = NO_STEPS if small and not custom_features(theta.families) else places[sequences.codes]
+        step_rows, transitions = theta.all_steps if small else (NO_STEPS, NONE)
+        given_steps = NO_STEPS
+        if not small:
+            given_steps, transitions = theta.steps_of(codes)
+        score(
+            variant_of(theta.n_states),
+            np.ascontiguousarray(sequences.X),
+            np.array(sequences.codes),
+            np.array(sequences.offsets),
+            places,
+            step_rows,
+            given_steps,
+            features_of(theta.families),
+            theta.cells,
+            -math.inf if self.density_floor is None else math.log(self.density_floor),
+            self._custom_densities(theta, sequences, codes),
+            np.ascontiguousarray(theta.start)[..., None],
+            transitions,
+            scores,
+            increments,
+        )
+        lost = np.flatnonzero(~(scores > -math.inf))
+        if len(lost):
+            self._score_lost(sequences[lost], lost, sequences.offsets, scores, increments)
+        return increments if of_events else scores
 
-    def _places(self, source: vocabulary.Types) -> Integers:
-        """The model's code of each event type of the source, and of no type, last."""
-        types = self._scorable.event_types
-        if vocabulary.is_single(types):
-            return np.zeros(len(source) + 1, dtype=np.int64)
-        return vocabulary.translation(source, types, self._scorable.type_places)
+    def _score_lost(
+        self, sequences: Sequences, lost: Integers, offsets: Integers, scores: Floats, increments: Floats
+    ) -> None:
+        """Scores of sequences for which underflow threatens, by the lattice, which has a log domain."""
+        of_events = lattices.filtered(self._lattice(sequences, None, None))[1]
+        scores[lost] = lattices.per_sequence(of_events, sequences.offsets)
+        if len(increments):
+            places = np.repeat(offsets[lost] - sequences.offsets[:-1], sequences.lengths)
+            increments[places + np.arange(len(places))] = of_events
+
+    def _custom_densities(self, theta: Parameters, sequences: Sequences, codes: Integers) -> Floats:
+        """What families that the engine does not know contribute, (N, M, 1), or no rows."""
+        custom = custom_features(theta.families)
+        total = np.zeros((len(codes) if custom else 0, theta.n_states, 1))
+        for k in custom:
+            emission = theta.emission_tables[k]
+            total[..., 0] += emission.log_densities(sequences.X[:, k], codes, self.density_floor)
+        return total
+
+    def _check_known(self, sequences: Sequences, places: Integers) -> None:
+        """`ValueError` if an event type is unknown to a model that takes none, or can take none."""
+        unknown = places[sequences.codes] == self._parameters.n_types
+        unseen = unknown & (sequences.codes != vocabulary.MISSING)
+        if self.handle_unknown == "error" and unseen.any():
+            self._refuse_unseen(sequences, int(np.argmax(unseen)))
+        if unknown.any():
+            self._parameters.known_marginal()
+
+
+def places_of(theta: Parameters, source: vocabulary.Types) -> Integers:
+    """The model's code of each event type of the source, and of no type, last."""
+    if vocabulary.is_single(theta.event_types):
+        return np.zeros(len(source) + 1, dtype=np.int64)
+    return vocabulary.translation(source, theta.event_types, theta.type_places)

@@ -8,8 +8,6 @@ that the data were drawn with.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
@@ -45,11 +43,20 @@ def relabelled(parameters: Parameters, order: Integers) -> Parameters:
     startprob = parameters.startprob[rows, order]
     transmat = parameters.transmat[pair, before[:, :, None], after[:, None, :]]
     emission = [e.replace(e.at((rows, order))) for e in parameters.emission]
-    marginal = parameters.marginal
-    if marginal is not None:
+    marginal = None
+    if parameters.has_marginal:
         # π[j] is of all sequences' first events; their types' shares are the chain's.
         start_shares, _ = parameters.chain.known()
         marginal = printed_marginal(
             start_shares @ startprob, parameters.pairs, transmat, emission, parameters.chain
         )
-    return replace(parameters, startprob=startprob, transmat=transmat, emission=emission, marginal=marginal)
+    return Parameters.of(
+        parameters.event_types,
+        startprob,
+        parameters.pairs,
+        transmat,
+        emission,
+        parameters.chain,
+        marginal,
+        parameters.smoothing,
+    )

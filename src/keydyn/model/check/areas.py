@@ -12,11 +12,11 @@ from typing import NamedTuple
 import numpy as np
 
 from keydyn.arrays import Floats, Integers
-from keydyn.model.ask.lattice import EventIndex
 from keydyn.model.check.cdf_integrals import Mixture
 from keydyn.model.engine import walks
 from keydyn.model.engine.sums import weighted_sums
 from keydyn.model.families.family import Emission
+from keydyn.model.theta.lattice import EventIndex
 from keydyn.model.theta.parameters import Parameters
 
 SCALES = ("auto", "linear", "log")
@@ -151,9 +151,9 @@ def feature_mixture(
     occupancy = np.empty((len(index.codes), parameters.n_states))
     walks.propagate(
         index.offsets,
-        index.start_index,
+        index.start_rows,
         parameters.start_table,
-        index.trans_index,
+        index.steps,
         parameters.transmat_of(index.before, index.after),
         occupancy,
     )

@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 
 from keydyn.arrays import Floats, Integers
-from keydyn.model.ask import lattice as lattices
-from keydyn.model.ask.lattice import EventIndex
 from keydyn.model.check import alignment, surrogates
 from keydyn.model.data import vocabulary
 from keydyn.model.data.sequences import Sequences
 from keydyn.model.families.family import Family
+from keydyn.model.theta import lattice as lattices
+from keydyn.model.theta.lattice import EventIndex
 from keydyn.model.theta.parameters import Parameters
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ class Layout:
         """What is not `fixed` and occurs in the events."""
         held = set(fixed) if isinstance(fixed, (list, tuple, set, frozenset)) else set()
         m, nothing = parameters.n_types, np.empty(0, dtype=np.int64)
-        starts = np.unique(index.start_index)
+        starts = np.unique(index.start_rows)
         pairs = np.stack([index.before, index.after], axis=1)
         types = np.unique(index.codes)
         families = [emission.distribution for emission in parameters.emission]

@@ -8,11 +8,11 @@ from numpy.typing import ArrayLike
 
 from keydyn.arrays import Floats
 from keydyn.model.ask import sampling
-from keydyn.model.ask.lattice import EventIndex
 from keydyn.model.check import areas, bootstrap, goodness, residuals, surrogates
 from keydyn.model.check.bootstrap import Bootstrap
 from keydyn.model.check.goodness import GoodnessOfFit
 from keydyn.model.fit.fitted import Fitted
+from keydyn.model.theta.lattice import EventIndex
 
 if TYPE_CHECKING:
     from keydyn.model.pohmm import POHMM

@@ -15,10 +15,9 @@ from numpy.typing import ArrayLike
 from scipy import special, stats
 
 from keydyn.arrays import Floats, Integers
-from keydyn.model.ask import lattice as lattices
-from keydyn.model.ask.lattice import EventIndex
-from keydyn.model.check import forecasts
 from keydyn.model.data.sequences import as_numbers
+from keydyn.model.theta import lattice as lattices
+from keydyn.model.theta.lattice import EventIndex
 from keydyn.model.theta.parameters import Parameters
 
 # 1 − F can be no smaller than this: a residual is at most 8.2 in size, and an outlier stays a number.
@@ -35,18 +34,7 @@ def pseudo_residuals(
     With `rosenblatt` the features of an event are taken one given those before it.
     """
     lattice = lattices.build(parameters, X, index, None)
-    log_weights, increments = np.empty_like(lattice.log_density), np.empty(len(X))
-    forecasts.state_forecasts(
-        lattice.log_density,
-        lattice.offsets,
-        lattice.start_index,
-        lattice.startprob,
-        lattice.trans_index,
-        lattice.transmat,
-        from_later,
-        log_weights,
-        increments,
-    )
+    log_weights, increments = lattices.forecasts(lattice, from_later)
     lattices.check_possible(increments, lattice.offsets)
     residuals = np.full(X.shape, np.nan)
     for k in range(X.shape[1]):

@@ -12,10 +12,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from keydyn.arrays import Floats, Integers
 from keydyn.model.ask import sampling
-from keydyn.model.ask.lattice import EventIndex
 from keydyn.model.data import vocabulary
 from keydyn.model.data.sequences import Sequences
 from keydyn.model.data.settings import is_whole
+from keydyn.model.theta.lattice import EventIndex
 from keydyn.model.theta.parameters import Parameters
 
 if TYPE_CHECKING:

@@ -8,9 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from keydyn.arrays import Floats
-from keydyn.model.estimation.smoothing import FREQUENCY, NO_RULE
-
 Rule = str | float | None
 PARTS = ("start", "transitions", "emission")
 
@@ -61,18 +58,3 @@ def _rule(value: Any) -> Rule:
             f"smoothing must be 'frequency', None, a share from 0 to 1, or a dict of these, not {value!r}"
         )
     return float(value) or None
-
-
-def as_number(rule: Rule) -> float:
-    """A rule as the compiled formulas know it."""
-    if rule is None:
-        return NO_RULE
-    return FREQUENCY if isinstance(rule, str) else float(rule)
-
-
-def normalised(rows: Floats) -> Floats:
-    """Rows along the last axis scaled to sum to one; a row of zeros becomes uniform."""
-    total = rows.sum(axis=-1, keepdims=True)
-    uniform = np.full_like(rows, 1.0 / rows.shape[-1])
-    np.divide(rows, total, out=uniform, where=total > 0)
-    return uniform

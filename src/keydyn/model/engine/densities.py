@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from keydyn.arrays import Floats, Integers, inner
+from keydyn.arrays import Floats, Integers, compiled, inner
 from keydyn.model.engine.elementary import logarithm
 from keydyn.model.engine.variants import Variant, fits, lanes_of, states_of
 
@@ -65,12 +65,17 @@ def log_density(kind: int, value: float, loc: float, inverse: float, height: flo
 
 
 @inner
-def prepare_cells(variant: Variant, features: Features, emission: Floats, cells: Floats) -> None:
-    """The coefficients of all types and states from the parameters (m + 1, F, M, L)."""
-    for row in range(len(emission)):
+def prepare_cells(
+    variant: Variant, first_row: int, last_row: int, features: Features, emission: Floats, cells: Floats
+) -> None:
+    """The coefficients of some rows from the parameters (R, F, M, L)."""
+    n_states = states_of(variant, emission.shape[2])
+    if not (fits(variant, n_states, emission.shape[2:]) and fits(variant, n_states, cells.shape[3:])):
+        return
+    for row in range(first_row, last_row):
         for k in range(len(features.kind)):
             kind, first = features.kind[k], features.first[k]
-            for j in range(states_of(variant, emission.shape[2])):
+            for j in range(n_states):
                 for lane in range(lanes_of(variant)):
                     if kind == CATEGORICAL:
                         for c in range(features.first[k + 1] - first):
@@ -168,3 +173,9 @@ def _log_densities(
 
 # A product and a sum may be rounded once instead of twice; no NaN or infinity depends on that.
 log_densities = inner(_log_densities, fastmath={"contract"})
+
+
+@compiled
+def cells_of(variant: Variant, features: Features, emission: Floats, cells: Floats) -> None:
+    """The coefficients of one model."""
+    prepare_cells(variant, len(emission) * 0, len(emission), features, emission, cells)

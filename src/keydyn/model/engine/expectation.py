@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 
-from keydyn.arrays import Floats, Integers, compiled, inner
+from keydyn.arrays import Floats, Integers, inner
 from keydyn.model.engine.densities import (
     CATEGORICAL,
     CUSTOM,
@@ -22,28 +21,31 @@ from keydyn.model.engine.densities import (
     prepare_cells,
 )
 from keydyn.model.engine.elementary import logarithm
-from keydyn.model.engine.log_domain import posterior_in_logs
-from keydyn.model.engine.recursions import FAINT, backward, forward, scale_densities
+from keydyn.model.engine.recursions import backward, forward, scale_densities
 from keydyn.model.engine.variants import Variant, fits, lanes_of, states_of
 
 # Below this a sum of weights is nothing to divide by.
 NOTHING = 1e-280
-NONE = np.empty(0)
-# What stands in the moments of a normal or t feature: Σγ, the mean, Σγ(x − mean)², and of the t families the
-# sum of the weights that the mean was taken with.
+# What stands in the moments of a feature: Σγ; then of the normal and t families the mean, Σγ(x − mean)², and
+# of the t families the sum of the weights that the mean was taken with; of a gamma Σγx and Σγ ln x; of an
+# exponential Σγx; of a categorical Σγ of each category.
 MASS, MEAN, SQUARE, PRECISION = range(4)
-# Of a gamma: Σγ, Σγx, Σγ ln x; of an exponential: the first two; of a categorical: Σγ of each category.
 SUM, LOG_SUM = 1, 2
+FIRST_CATEGORY = 1
+
+# Columns of a span, the part of the arrays that belongs to one model: sequences, rows of the tables (the last
+# is that of unknown types), pairs of types, places in `first_seen`, the first row of the transition table.
+SEQUENCE, ROW, PAIR, SEEN, STEP = 0, 2, 4, 6, 8
 
 
 class Events(NamedTuple):
-    """The training events of a model, or of models side by side.
+    """The training events of all models, one model after the other.
 
     Attributes
     ----------
-    codes : (N,) event types, m where unknown
+    codes : (N,) the row of each event's type in the tables
     steps : (N,) the row of the transition table that leads to each event; any at the start of a sequence
-    offsets : (S + 1,) sequences; weights : (S,); start_rows : (S,) the type of the first event
+    offsets : (S + 1,) sequences; weights : (S,); start_rows : (S,) the row of the first event's type
     first_seen : events that are the first of their type in their sequence
     """
 
@@ -56,14 +58,14 @@ class Events(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """θ in lanes: the row after the last is the marginal, for types that are unknown.
+    """θ in lanes, R rows and T steps of all models together; the last row of a model is the marginal.
 
     Attributes
     ----------
-    start : (m + 1, M, L)
-    transitions : (P + 2m + 1, M, M, L) of the observed pairs; then a[i, j | ψ] of each earlier type,
-        a[i, j | ω] of each later one, and a[i, j]
-    emission : (m + 1, F, M, L) the parameters of all features
+    start : (R, M, L)
+    transitions : (T, M, M, L) of the observed pairs; then a[i, j | ψ] of each earlier type, a[i, j | ω] of
+        each later one, and a[i, j]
+    emission : (R, F, M, L) the parameters of all features
     """
 
     start: Floats
@@ -76,19 +78,16 @@ class Sums(NamedTuple):
 
     Attributes
     ----------
-    start : (m + 1, M, L) Σγ at the first events of sequences, by type; the last row of all types
-    first_seen : (m + 1, M, L) Σγ at the first event of each type in each sequence
-    transitions : (P + 2m + 1, M, M, L) Σξ
-    moments : (m + 1, K, W, M, L) of each feature, see above
-    log_likelihood, worst : (L,)
+    start : (R, M, L) Σγ at the first events of sequences, by type; the last row of all types
+    first_seen : (R, M, L) Σγ at the first event of each type in each sequence
+    transitions : (T, M, M, L) Σξ
+    moments : (R, K, W, M, L) of each feature, see above
     """
 
     start: Floats
     first_seen: Floats
     transitions: Floats
     moments: Floats
-    log_likelihood: Floats
-    worst: Floats
 
 
 class Scratch(NamedTuple):
@@ -96,9 +95,9 @@ class Scratch(NamedTuple):
 
     Attributes
     ----------
-    cells : (m + 1, K, W, M, L) coefficients of the densities
+    cells : (R, K, W, M, L) coefficients of the densities
     density : (n, M, L), largest : (n, L) of some sequences; states : (N, M, L) α, then γ
-    inverse : (M, L); scores : (S, L) ln P(x | Ω)
+    inverse : (M, L); scores : (S, L) ln P(x | Ω); worst : (L,) the smallest probability, in lanes
     """
 
     cells: Floats
@@ -107,11 +106,13 @@ class Scratch(NamedTuple):
     states: Floats
     inverse: Floats
     scores: Floats
+    worst: Floats
 
 
-@compiled
-def expectation(
+@inner
+def posteriors(
     variant: Variant,
+    span: Integers,
     events: Events,
     x: Floats,
     given: Floats,
@@ -121,30 +122,28 @@ def expectation(
     sums: Sums,
     scratch: Scratch,
 ) -> None:
-    """γ of every event into `scratch.states`, and all sums; see the classes above.
+    """γ of every event and the score of every sequence into `scratch`; sums of ξ, and of features.
 
-    A sequence is dealt with as a whole while it is in the nearest cache. A single model is helped out in the
-    log domain where underflow threatens; its log-likelihood is −inf, and the sums undefined, if it cannot
-    produce some sequence.
+    Some sequences at a time are dealt with while they are in the nearest cache. Those for which underflow
+    threatens have a score of NaN or −inf. They are left to the log domain, and the sums are no good then.
     """
-    cells, states, scores = scratch.cells, scratch.states, scratch.scores
-    prepare_cells(variant, features, tables.emission, cells)
-    sums.start[:] = 0.0
-    sums.first_seen[:] = 0.0
-    sums.transitions[:] = 0.0
-    sums.moments[:] = 0.0
-    sums.worst[:] = 1.0
-    n_sequences, s = len(events.weights), 0
-    while s < n_sequences:
-        end = end_of_block(events.offsets, s, len(scratch.density))
-        begin, stop = events.offsets[s], events.offsets[end]
+    row, end_row, first, last = span[ROW], span[ROW + 1], span[SEQUENCE], span[SEQUENCE + 1]
+    step, end_step = span[STEP], span[STEP] + span[PAIR + 1] - span[PAIR] + 2 * (end_row - row) - 1
+    prepare_cells(variant, row, end_row, features, tables.emission, scratch.cells)
+    sums.transitions[step:end_step] = 0.0
+    sums.moments[row:end_row] = 0.0
+    scratch.worst[:] = 1.0
+    no_increments = np.empty(0)
+    while first < last:
+        end = end_of_block(events.offsets, first, last, len(scratch.density))
+        begin, stop = events.offsets[first], events.offsets[end]
         log_densities(
-            variant, begin, stop, events.codes, x, features, cells, log_floor, given, scratch.density
+            variant, begin, stop, events.codes, x, features, scratch.cells, log_floor, given, scratch.density
         )
         scale_densities(variant, stop - begin, scratch.density, scratch.largest)
         forward(
             variant,
-            s,
+            first,
             end,
             events.offsets,
             events.start_rows,
@@ -153,100 +152,74 @@ def expectation(
             tables.transitions,
             scratch.density,
             scratch.largest,
-            states,
-            scores,
-            sums.worst,
-            NONE,
+            scratch.states,
+            scratch.scores,
+            scratch.worst,
+            no_increments,
         )
         backward(
             variant,
-            s,
+            first,
             end,
             events.offsets,
             events.weights,
             events.steps,
             tables.transitions,
-            states,
-            scores,
+            scratch.states,
+            scratch.scores,
             scratch.inverse,
             sums.transitions,
         )
-        if lanes_of(variant) == 1:
-            for lost in range(s, end):
-                if not scores[lost, 0] > -math.inf:
-                    first, last = events.offsets[lost], events.offsets[lost + 1]
-                    log_densities(
-                        variant,
-                        first,
-                        last,
-                        events.codes,
-                        x,
-                        features,
-                        cells,
-                        log_floor,
-                        given,
-                        scratch.density,
-                    )
-                    scores[lost, 0] = posterior_in_logs(
-                        first,
-                        last,
-                        events.start_rows[lost],
-                        events.weights[lost],
-                        events.steps,
-                        tables.start,
-                        tables.transitions,
-                        scratch.density,
-                        states,
-                        sums.transitions,
-                    )
-        first_moments(variant, begin, stop, events.codes, x, features, cells, states, sums.moments)
-        s = end
-    second_moments(variant, events.codes, x, features, cells, states, sums.moments)
-    add_states(variant, events.offsets[:n_sequences], events.codes, states, sums.start)
-    add_states(variant, events.first_seen, events.codes, states, sums.first_seen)
-    add_scores(variant, events.weights, scores, sums)
+        sum_moments(
+            variant, begin, stop, events.codes, x, features, scratch.cells, scratch.states, sums.moments
+        )
+        first = end
 
 
 @inner
-def end_of_block(offsets: Integers, s: int, room: int) -> int:
-    """The sequence up to which there is room for all events from sequence `s` on; one at least."""
-    end = s + 1
-    while end < len(offsets) - 1 and offsets[end + 1] - offsets[s] <= room:
+def finish_sums(
+    variant: Variant, span: Integers, events: Events, features: Features, sums: Sums, scratch: Scratch
+) -> None:
+    """The sums of γ at first events, and means and squared deviations from the sums of features."""
+    row, end_row, states = span[ROW], span[ROW + 1], scratch.states
+    sums.start[row:end_row] = 0.0
+    sums.first_seen[row:end_row] = 0.0
+    finish_moments(variant, span, features, scratch.cells, sums.moments)
+    for s in range(span[SEQUENCE], span[SEQUENCE + 1]):
+        n = events.offsets[s]
+        add_states(variant, n, events.start_rows[s], states, sums.start)
+        if events.start_rows[s] < end_row - 1:
+            add_states(variant, n, end_row - 1, states, sums.start)
+    for place in range(span[SEEN], span[SEEN + 1]):
+        n = events.first_seen[place]
+        add_states(variant, n, events.codes[n], states, sums.first_seen)
+
+
+@inner
+def end_of_block(offsets: Integers, first: int, last: int, room: int) -> int:
+    """The sequence up to which there is room for all events from the first sequence on; one at least."""
+    end = first + 1
+    while end < last and offsets[end + 1] - offsets[first] <= room:
         end += 1
     return end
 
 
 @inner
-def add_scores(variant: Variant, weights: Floats, scores: Floats, sums: Sums) -> None:
-    """The weighted log-likelihood; NaN in lanes where something could have been lost."""
-    for lane in range(lanes_of(variant)):
-        sums.log_likelihood[lane] = 0.0 if sums.worst[lane] >= FAINT else math.nan
-    for s in range(len(weights)):
+def add_states(variant: Variant, n: int, row: int, states: Floats, sums: Floats) -> None:
+    """γ of an event added to a row."""
+    for j in range(states_of(variant, states.shape[1])):
         for lane in range(lanes_of(variant)):
-            sums.log_likelihood[lane] += weights[s] * scores[s, lane]
+            sums[row, j, lane] += states[n, j, lane]
 
 
 @inner
-def add_states(variant: Variant, which: Integers, codes: Integers, states: Floats, sums: Floats) -> None:
-    """γ of some events by event type, and of all of them in the last row."""
-    last = len(sums) - 1
-    for n in which:
-        for j in range(states_of(variant, states.shape[1])):
-            for lane in range(lanes_of(variant)):
-                if codes[n] < last:
-                    sums[codes[n], j, lane] += states[n, j, lane]
-                sums[last, j, lane] += states[n, j, lane]
-
-
-@inner
-def precision_of(value: float, loc: float, inverse: float, power: float) -> float:
-    """What an event weighs under Student's t (Liu and Rubin): (ν + 1) / (ν + z²)."""
-    standard = (value - loc) * inverse
+def precision_of(standard: float, power: float) -> float:
+    """What an event weighs under Student's t (Liu and Rubin): (ν + 1) / (ν + z²) for z²/ν = `standard`²."""
     return 2.0 * power / ((2.0 * power - 1.0) * (1.0 + standard * standard))
 
 
 @inner
-def first_moments(
+def sum_moments(
     variant: Variant,
     first: int,
     last: int,
@@ -257,7 +230,11 @@ def first_moments(
     states: Floats,
     moments: Floats,
 ) -> None:
-    """Weights and sums of each feature by event type and state; a missing value weighs nothing."""
+    """Weights and sums of each feature by event type and state; a missing value weighs nothing.
+
+    Of the normal and t families the sums are of deviations from the current location, which the mean comes
+    ever nearer to: in one pass, and next to nothing cancels.
+    """
     n_states, n_lanes = states_of(variant, states.shape[1]), lanes_of(variant)
     if not (
         fits(variant, n_states, states.shape[1:])
@@ -275,70 +252,51 @@ def first_moments(
                     for lane in range(n_lanes):
                         value = x[n, k, lane]
                         weight = states[n, j, lane] if value == value else 0.0
+                        apart = value - cells[code, k, LOC, j, lane] if value == value else 0.0
                         moments[code, k, MASS, j, lane] += weight
-                        moments[code, k, MEAN, j, lane] += weight * (value if value == value else 0.0)
-        elif kind == CATEGORICAL:
-            for n in range(first, last):
-                for j in range(n_states):
-                    for lane in range(n_lanes):
-                        if x[n, k, lane] == x[n, k, lane]:
-                            moments[codes[n], k, int(x[n, k, lane]), j, lane] += states[n, j, lane]
+                        moments[code, k, MEAN, j, lane] += weight * apart
+                        moments[code, k, SQUARE, j, lane] += weight * apart * apart
         elif kind != CUSTOM:
             for n in range(first, last):
                 code = codes[n]
                 for j in range(n_states):
                     for lane in range(n_lanes):
-                        value = x[n, k, lane] if x[n, k, lane] == x[n, k, lane] else 1.0
-                        weight = states[n, j, lane] if x[n, k, lane] == x[n, k, lane] else 0.0
+                        there = x[n, k, lane] == x[n, k, lane]
+                        value = x[n, k, lane] if there else 1.0
+                        weight = states[n, j, lane] if there else 0.0
                         moments[code, k, MASS, j, lane] += weight
+                        if kind == CATEGORICAL:
+                            moments[code, k, FIRST_CATEGORY + int(value) * there, j, lane] += weight
+                            continue
                         if kind == STUDENT:
-                            loc, inverse = cells[code, k, LOC, j, lane], cells[code, k, INVERSE, j, lane]
-                            weight *= precision_of(value, loc, inverse, cells[code, k, POWER, j, lane])
+                            inverse, power = cells[code, k, INVERSE, j, lane], cells[code, k, POWER, j, lane]
+                            value -= cells[code, k, LOC, j, lane]
+                            weight *= precision_of(value * inverse, power)
                             moments[code, k, PRECISION, j, lane] += weight
+                            moments[code, k, SQUARE, j, lane] += weight * value * value
                         elif kind == GAMMA:
                             moments[code, k, LOG_SUM, j, lane] += weight * logarithm(value)
                         moments[code, k, MEAN, j, lane] += weight * value
 
 
 @inner
-def second_moments(
-    variant: Variant,
-    codes: Integers,
-    x: Floats,
-    features: Features,
-    cells: Floats,
-    states: Floats,
-    moments: Floats,
+def finish_moments(
+    variant: Variant, span: Integers, features: Features, cells: Floats, moments: Floats
 ) -> None:
-    """Means from sums, then squared deviations from the means: a second pass, so that nothing cancels."""
-    n_states, n_lanes = states_of(variant, states.shape[1]), lanes_of(variant)
-    if not (
-        fits(variant, n_states, states.shape[1:])
-        and fits(variant, n_states, cells.shape[3:])
-        and fits(variant, n_states, moments.shape[3:])
-        and x.shape[2] == n_lanes
-    ):
+    """Means, and squared deviations from them, of the normal and t families."""
+    n_states, n_lanes = states_of(variant, moments.shape[3]), lanes_of(variant)
+    if not (fits(variant, n_states, cells.shape[3:]) and fits(variant, n_states, moments.shape[3:])):
         return
     for k in range(len(features.kind)):
         kind = features.kind[k]
-        if kind not in (NORMAL, STUDENT):
+        if kind != NORMAL and kind != STUDENT:
             continue
         divisor = PRECISION if kind == STUDENT else MASS
-        for row in range(len(moments)):
+        for row in range(span[ROW], span[ROW + 1]):
             for j in range(n_states):
                 for lane in range(n_lanes):
-                    weight = moments[row, k, divisor, j, lane]
-                    mean = moments[row, k, MEAN, j, lane] / weight
-                    moments[row, k, MEAN, j, lane] = mean if weight > NOTHING else 0.0
-        for n in range(len(codes)):
-            code = codes[n]
-            for j in range(n_states):
-                for lane in range(n_lanes):
-                    value = x[n, k, lane]
-                    weight = states[n, j, lane] if value == value else 0.0
-                    apart = value - moments[code, k, MEAN, j, lane] if value == value else 0.0
-                    if kind == STUDENT:
-                        loc, inverse = cells[code, k, LOC, j, lane], cells[code, k, INVERSE, j, lane]
-                        standing = value if value == value else loc
-                        weight *= precision_of(standing, loc, inverse, cells[code, k, POWER, j, lane])
-                    moments[code, k, SQUARE, j, lane] += weight * apart * apart
+                    weight, total = moments[row, k, divisor, j, lane], moments[row, k, MEAN, j, lane]
+                    apart = total / weight if weight > NOTHING else 0.0
+                    square = moments[row, k, SQUARE, j, lane] - apart * total
+                    moments[row, k, MEAN, j, lane] = cells[row, k, LOC, j, lane] + apart
+                    moments[row, k, SQUARE, j, lane] = max(square, 0.0)

@@ -9,7 +9,7 @@ import numpy as np
 from keydyn.arrays import Floats, Integers, compiled, inner
 from keydyn.model.engine.densities import Features, log_densities
 from keydyn.model.engine.elementary import logarithm
-from keydyn.model.engine.expectation import NONE, end_of_block
+from keydyn.model.engine.expectation import end_of_block
 from keydyn.model.engine.log_domain import (
     filtered_in_logs,
     log_backward,
@@ -46,6 +46,8 @@ def score(
 ) -> None:
     """ln P(x | Ω) of each sequence, and of each event given those before it if `increments` has rows.
 
+    NaN or −inf where underflow threatens: that is for the log domain.
+
     `places` is the model's code of each type in the source, and of no type, last. `step_rows` (m + 1)² is the
     row of the transition table for each pair of codes; where that would be too large, `given_steps` (N,) is
     the row of each event.
@@ -57,10 +59,12 @@ def score(
     codes, steps = np.empty(longest, dtype=np.int64), np.empty(longest, dtype=np.int64)
     x, states = np.empty((longest, X.shape[1], 1)), np.empty((longest, start.shape[1], 1))
     density, largest = np.empty((longest, start.shape[1], 1)), np.empty((longest, 1))
-    of_events, worst = NONE if len(increments) == 0 else np.empty(longest), np.empty(1)
-    first = 0
+    of_events, worst = np.empty(longest if len(increments) else 0), np.empty(1)
+    # Numbers that the compiler does not know: a constant would be a variant of its own.
+    none = len(offsets) * 0
+    first = none
     while first < len(offsets) - 1:
-        end = end_of_block(offsets, first, longest)
+        end = end_of_block(offsets, first, len(offsets) - 1, longest)
         begin, stop = offsets[first], offsets[end]
         own, of_sequences = offsets[first : end + 1] - begin, np.empty((end - first, 1))
         scaled_values(X[begin:stop], features.on_log_scale, x)
@@ -70,12 +74,14 @@ def score(
             steps[n] = given_steps[begin + n] if len(given_steps) else step_rows[before * n_codes + codes[n]]
             before = codes[n]
         others = given[begin:stop]
-        log_densities(variant, 0, stop - begin, codes, x, features, cells, log_floor, others, density)
+        log_densities(variant, none, stop - begin, codes, x, features, cells, log_floor, others, density)
         scale_densities(variant, stop - begin, density, largest)
-        rows = codes[own[:-1]]
+        rows = np.empty(end - first, dtype=np.int64)
+        for s in range(end - first):
+            rows[s] = codes[own[s]]
         forward(
             variant,
-            0,
+            none,
             end - first,
             own,
             rows,
@@ -90,14 +96,6 @@ def score(
             of_events,
         )
         for s in range(end - first):
-            if not of_sequences[s, 0] > -math.inf:
-                low, high = own[s], own[s + 1]
-                log_densities(variant, low, high, codes, x, features, cells, log_floor, others, density)
-                found = np.empty(stop - begin)
-                filtered_in_logs(low, high, rows[s], steps, start, transitions, density, states, found)
-                of_sequences[s, 0] = found[low:high].sum()
-                for n in range(low, high if len(increments) else low):
-                    of_events[n] = found[n]
             scores[first + s] = of_sequences[s, 0]
         for n in range(stop - begin if len(increments) else 0):
             increments[begin + n] = of_events[n]
@@ -107,9 +105,11 @@ def score(
 @inner
 def scaled_values(X: Floats, on_log_scale: Floats, x: Floats) -> None:
     """Values (N, K, 1) on the scale that densities are taken on; a missing one stays NaN."""
-    n_features = X.shape[1]
-    flat, taken = X.ravel(), x.ravel()
-    if on_log_scale.min() > 0.0:
+    n_features, every = X.shape[1], True
+    flat, taken = X.reshape(-1), x.reshape(-1)
+    for k in range(n_features):
+        every = every and on_log_scale[k] > 0.0
+    if every:
         # All in one loop, in vector instructions.
         for n in range(len(flat)):
             taken[n] = logarithm(flat[n]) if flat[n] == flat[n] else flat[n]
@@ -131,14 +131,17 @@ def filter_states(
     states: Floats,
     increments: Floats,
 ) -> None:
-    """P(z_n | x_1..n, Ω) into `states` (N, M, 1), not normalised, and ln P(x_n | x_1..n−1, Ω)."""
-    n_sequences, n_events = len(offsets) - 1, len(log_density)
+    """P(z_n | x_1..n, Ω) into `states` (N, M, 1), not normalised, and ln P(x_n | x_1..n−1, Ω).
+
+    Where underflow threatens, the increments of a sequence are NaN.
+    """
+    n_sequences, n_events, none = len(offsets) - 1, len(log_density), len(offsets) * 0
     density, largest = log_density.copy(), np.empty((n_events, 1))
     scores, worst = np.empty((n_sequences, 1)), np.empty(1)
     scale_densities(variant, n_events, density, largest)
     forward(
         variant,
-        0,
+        none,
         n_sequences,
         offsets,
         start_rows,
@@ -154,26 +157,15 @@ def filter_states(
     )
     for s in range(n_sequences):
         if not scores[s, 0] > -math.inf:
-            first, last = offsets[s], offsets[s + 1]
-            filtered_in_logs(
-                first,
-                last,
-                start_rows[s],
-                steps,
-                start,
-                transitions,
-                log_density[first:last],
-                states,
-                increments,
-            )
+            increments[offsets[s] : offsets[s + 1]] = math.nan
 
 
 @compiled
 def smooth_states(
     variant: Variant,
+    weights: Floats,
     log_density: Floats,
     offsets: Integers,
-    weights: Floats,
     start_rows: Integers,
     steps: Integers,
     start: Floats,
@@ -184,15 +176,15 @@ def smooth_states(
 ) -> None:
     """γ (Eq. 10), times the weight, into `states` (N, M, 1), ln P(x | Ω) (S, 1), and Σ ξ by row (T, M, M, 1).
 
-    A sequence that the model cannot produce has a score of −inf, γ = 0 and adds nothing to the sums.
+    Where underflow threatens, the score of a sequence is NaN or −inf, and the sequence adds nothing.
     """
-    n_sequences, n_events = len(offsets) - 1, len(log_density)
+    n_sequences, n_events, none = len(offsets) - 1, len(log_density), len(offsets) * 0
     density, largest = log_density.copy(), np.empty((n_events, 1))
     worst, inverse = np.empty(1), np.empty((log_density.shape[1], 1))
     scale_densities(variant, n_events, density, largest)
     forward(
         variant,
-        0,
+        none,
         n_sequences,
         offsets,
         start_rows,
@@ -204,26 +196,56 @@ def smooth_states(
         states,
         scores,
         worst,
-        NONE,
+        np.empty(0),
     )
     backward(
-        variant, 0, n_sequences, offsets, weights, steps, transitions, states, scores, inverse, step_sums
+        variant, none, n_sequences, offsets, weights, steps, transitions, states, scores, inverse, step_sums
     )
-    for s in range(n_sequences):
-        if not scores[s, 0] > -math.inf:
-            first, last = offsets[s], offsets[s + 1]
-            scores[s, 0] = posterior_in_logs(
-                first,
-                last,
-                start_rows[s],
-                weights[s],
-                steps,
-                start,
-                transitions,
-                log_density[first:last],
-                states,
-                step_sums,
-            )
+
+
+@compiled
+def filter_in_logs(
+    which: Integers,
+    log_density: Floats,
+    offsets: Integers,
+    start_rows: Integers,
+    steps: Integers,
+    start: Floats,
+    transitions: Floats,
+    states: Floats,
+    increments: Floats,
+) -> None:
+    """`filter_states` for some sequences, in the log domain."""
+    for s in which:
+        first, last = offsets[s], offsets[s + 1]
+        density, row = log_density[first:last], start_rows[s]
+        filtered_in_logs(first, last, row, steps, start, transitions, density, states, increments)
+
+
+@compiled
+def smooth_in_logs(
+    which: Integers,
+    weights: Floats,
+    log_density: Floats,
+    offsets: Integers,
+    start_rows: Integers,
+    steps: Integers,
+    start: Floats,
+    transitions: Floats,
+    states: Floats,
+    scores: Floats,
+    step_sums: Floats,
+) -> None:
+    """`smooth_states` for some sequences, in the log domain.
+
+    A sequence that the model cannot produce has a score of −inf, γ = 0 and adds nothing to the sums.
+    """
+    for s in which:
+        first, last = offsets[s], offsets[s + 1]
+        density, row = log_density[first:last], start_rows[s]
+        scores[s, 0] = posterior_in_logs(
+            first, last, row, weights[s], steps, start, transitions, density, states, step_sums
+        )
 
 
 @compiled

@@ -11,13 +11,31 @@ from typing import NamedTuple
 from keydyn.arrays import Floats, Integers, Truths, compiled, inner
 from keydyn.model.engine.densities import CATEGORICAL, CUSTOM, EXPONENTIAL, GAMMA, STUDENT, Features
 from keydyn.model.engine.elementary import log_minus_digamma, trigamma
-from keydyn.model.engine.expectation import LOG_SUM, MASS, MEAN, PRECISION, SQUARE, SUM, Sums, Tables
+from keydyn.model.engine.expectation import (
+    FIRST_CATEGORY,
+    LOG_SUM,
+    MASS,
+    MEAN,
+    PAIR,
+    PRECISION,
+    ROW,
+    SQUARE,
+    STEP,
+    SUM,
+    Sums,
+    Tables,
+)
 from keydyn.model.engine.variants import Variant, fits, lanes_of, states_of
 
 # Below this a sum of posterior probabilities is no evidence, and the parameter stays as it was: it is not for
 # underflow to decide.
 NO_MASS = 1e-250
 SMALLEST = 5e-324
+
+# Columns of `of_types`: Π[ω], f(ψ,·), and what a type's own start and emission estimates weigh in smoothing.
+PROB, LEAVING, KEEP_START, KEEP_EMISSION = range(4)
+# Columns of `of_pairs`: a[ψ, ω], and what a[i, j | ψ] and a[i, j | ω] weigh in smoothing.
+PAIR_PROB, WEIGHT_BEFORE, WEIGHT_AFTER = range(3)
 
 
 class Rules(NamedTuple):
@@ -51,26 +69,19 @@ class Chain(NamedTuple):
 
     Attributes
     ----------
-    before, after : (P,) the types of each pair; pair_prob : (P,) a[ψ, ω]
-    leaving : (m,) f(ψ,·); prob : (m,) Π[ω]
-    keep_start, keep_emission : (m,) what a type's own estimates weigh in smoothing
-    weight_before, weight_after : (P,) what a[i, j | ψ] and a[i, j | ω] weigh
+    pairs : (P, 2) the rows of the earlier and the later type
+    of_pairs : (P, 3) and of_types : (R, 4), see above
     """
 
-    before: Integers
-    after: Integers
-    pair_prob: Floats
-    leaving: Floats
-    prob: Floats
-    keep_start: Floats
-    keep_emission: Floats
-    weight_before: Floats
-    weight_after: Floats
+    pairs: Integers
+    of_pairs: Floats
+    of_types: Floats
 
 
-@compiled
+@inner
 def maximisation(
     variant: Variant,
+    span: Integers,
     chain: Chain,
     rules: Rules,
     features: Features,
@@ -80,78 +91,72 @@ def maximisation(
     floored: Truths,
 ) -> None:
     """New parameters, nothing smoothed yet. `min_scale` (K, L) is the least scale of each feature."""
-    m, floor = len(chain.prob), rules.count_floor
-    normalise_rows(variant, m, m + 1, floor, sums.start, tables.start)
-    if not rules.fixed_start:
-        expected = sums.first_seen if rules.first_occurrence else sums.start
-        update_start(variant, m, floor, expected, tables.start)
+    floor, start_sums = rules.count_floor, sums.first_seen if rules.first_occurrence else sums.start
+    update_start(variant, span, floor, rules.fixed_start, start_sums, sums.start, tables.start)
     if not rules.fixed_transitions:
-        update_transitions(variant, len(chain.before), floor, sums.transitions, tables.transitions)
+        update_transitions(variant, span, floor, sums.transitions, tables.transitions)
     if not rules.fixed_emission:
-        update_emission(variant, features, sums.moments, min_scale, floor, tables.emission, floored)
-    marginal_transitions(variant, chain, rules.exact, sums.transitions, tables.transitions)
-    marginal_emission(variant, chain.prob, rules.exact, features, sums.moments, tables.emission)
+        update_emission(variant, span, features, sums.moments, min_scale, floor, tables.emission, floored)
+    marginal_transitions(variant, span, chain, rules.exact, sums.transitions, tables.transitions)
+    marginal_emission(variant, span, chain.of_types, rules.exact, features, sums.moments, tables.emission)
 
 
 @inner
-def normalise_rows(
-    variant: Variant, first: int, last: int, floor: float, expected: Floats, rows: Floats
+def update_start(
+    variant: Variant,
+    span: Integers,
+    floor: float,
+    fixed: bool,
+    expected: Floats,
+    expected_of_all: Floats,
+    start: Floats,
 ) -> None:
-    """Rows of expected counts (m + 1, M, L) scaled to add up to one; a row of zeros becomes uniform."""
-    n_states = states_of(variant, rows.shape[1])
-    if not (fits(variant, n_states, rows.shape[1:]) and fits(variant, n_states, expected.shape[1:])):
+    """π[j] into the last row, and π[j | ω] (Eq. 12); a type that starts no sequence has the marginal."""
+    n_states, m = states_of(variant, start.shape[1]), span[ROW + 1] - 1
+    if not (
+        fits(variant, n_states, start.shape[1:])
+        and fits(variant, n_states, expected.shape[1:])
+        and fits(variant, n_states, expected_of_all.shape[1:])
+    ):
         return
-    for row in range(first, last):
+    for row in range(m, span[ROW] - 1 if not fixed else m - 1, -1):
         for lane in range(lanes_of(variant)):
             total = 0.0
             for j in range(n_states):
-                total += max(expected[row, j, lane], floor)
+                count = expected[row, j, lane] if row < m else expected_of_all[row, j, lane]
+                total += max(count, floor)
             for j in range(n_states):
-                share = max(expected[row, j, lane], floor) / total
-                rows[row, j, lane] = share if total > 0.0 else 1.0 / n_states
-
-
-@inner
-def update_start(variant: Variant, m: int, floor: float, expected: Floats, start: Floats) -> None:
-    """π[j | ω] (Eq. 12); a type that starts no sequence has the marginal, row m."""
-    n_states = states_of(variant, start.shape[1])
-    if not (fits(variant, n_states, start.shape[1:]) and fits(variant, n_states, expected.shape[1:])):
-        return
-    for row in range(m):
-        for lane in range(lanes_of(variant)):
-            total = 0.0
-            for j in range(n_states):
-                total += max(expected[row, j, lane], floor)
-            for j in range(n_states):
-                share = max(expected[row, j, lane], floor) / total
-                start[row, j, lane] = share if total > NO_MASS else start[m, j, lane]
+                count = expected[row, j, lane] if row < m else expected_of_all[row, j, lane]
+                without = start[m, j, lane] if row < m else 1.0 / n_states
+                start[row, j, lane] = max(count, floor) / total if total > NO_MASS else without
 
 
 @inner
 def update_transitions(
-    variant: Variant, n_pairs: int, floor: float, expected: Floats, transitions: Floats
+    variant: Variant, span: Integers, floor: float, expected: Floats, transitions: Floats
 ) -> None:
     """a[i, j | ψ, ω] (Eq. 14) of the pairs."""
     n_states = states_of(variant, transitions.shape[1])
     if not (fits(variant, n_states, transitions.shape[1:]) and fits(variant, n_states, expected.shape[1:])):
         return
-    for pair in range(n_pairs):
+    for step in range(span[STEP], span[STEP] + span[PAIR + 1] - span[PAIR]):
         for lane in range(lanes_of(variant)):
             for i in range(n_states):
                 total = 0.0
                 for j in range(n_states):
-                    total += max(expected[pair, i, j, lane], floor)
+                    total += max(expected[step, i, j, lane], floor)
                 scale = 1.0 / total
                 for j in range(n_states):
-                    share = max(expected[pair, i, j, lane], floor) * scale
-                    transitions[pair, i, j, lane] = (
-                        share if total > NO_MASS else transitions[pair, i, j, lane]
+                    share = max(expected[step, i, j, lane], floor) * scale
+                    transitions[step, i, j, lane] = (
+                        share if total > NO_MASS else transitions[step, i, j, lane]
                     )
 
 
 @inner
 def update_emission(
     variant: Variant,
+    span: Integers,
     features: Features,
     moments: Floats,
     min_scale: Floats,
@@ -159,7 +164,7 @@ def update_emission(
     emission: Floats,
     floored: Truths,
 ) -> None:
-    """b[j | ω] (Eq. 15) of all types, feature by feature; `floored` (m, K, M, L): where the floor acted."""
+    """b[j | ω] (Eq. 15) of all types, feature by feature; `floored` (R, K, M, L): where the floor acted."""
     n_states = states_of(variant, emission.shape[2])
     if not (
         fits(variant, n_states, emission.shape[2:])
@@ -167,31 +172,28 @@ def update_emission(
         and fits(variant, n_states, floored.shape[2:])
     ):
         return
-    for row in range(len(floored)):
+    enough = max(NO_MASS, count_floor)
+    for row in range(span[ROW], span[ROW + 1] - 1):
         for k in range(len(features.kind)):
             kind, at = features.kind[k], features.first[k]
             if kind == CUSTOM:
                 continue
             for j in range(n_states):
                 for lane in range(lanes_of(variant)):
-                    if kind == CATEGORICAL:
-                        n_categories, total = features.first[k + 1] - at, 0.0
-                        for c in range(n_categories):
-                            total += moments[row, k, c, j, lane]
-                        if total > max(NO_MASS, count_floor):
-                            total += n_categories * features.pseudocount[k]
-                            for c in range(n_categories):
-                                count = moments[row, k, c, j, lane] + features.pseudocount[k]
-                                emission[row, at + c, j, lane] = count / total
-                        continue
                     mass, least = moments[row, k, MASS, j, lane], min_scale[k, lane]
-                    found, deviation = emission[row, at, j, lane], math.inf
-                    if kind == EXPONENTIAL:
-                        if mass > max(NO_MASS, count_floor):
-                            found = deviation = moments[row, k, SUM, j, lane] / mass
-                            emission[row, at, j, lane] = max(found, least)
+                    mean, deviation = moments[row, k, MEAN, j, lane], math.inf
+                    if kind == CATEGORICAL:
+                        n_categories = features.first[k + 1] - at
+                        total = mass + n_categories * features.pseudocount[k]
+                        for c in range(n_categories if mass > enough else 0):
+                            count = moments[row, k, FIRST_CATEGORY + c, j, lane] + features.pseudocount[k]
+                            emission[row, at + c, j, lane] = count / total
+                    elif kind == EXPONENTIAL:
+                        if mass > enough:
+                            deviation = moments[row, k, SUM, j, lane] / mass
+                            emission[row, at, j, lane] = max(deviation, least)
                     elif kind == GAMMA:
-                        if mass > max(NO_MASS, count_floor):
+                        if mass > enough:
                             mean = moments[row, k, SUM, j, lane] / mass
                             excess = math.log(mean) - moments[row, k, LOG_SUM, j, lane] / mass
                             # ln a − ψ(a) = excess; 1 / √a is the deviation of ln x that the floor is for.
@@ -206,17 +208,16 @@ def update_emission(
                         if moments[row, k, PRECISION, j, lane] > NO_MASS and mass > count_floor:
                             # ν fixed (Liu and Rubin)
                             deviation = math.sqrt(moments[row, k, SQUARE, j, lane] / mass)
-                            emission[row, at, j, lane] = moments[row, k, MEAN, j, lane]
+                            emission[row, at, j, lane] = mean
                             emission[row, at + 1, j, lane] = max(deviation, least)
                     elif mass > NO_MASS or count_floor > 0.0:
                         # Mean and deviation; for the log-normal Eqs. 17–18, corrected.
                         divisor = max(mass, max(count_floor, SMALLEST))
-                        mean = moments[row, k, MEAN, j, lane]
-                        found = mass * mean / divisor if count_floor > 0.0 else mean
+                        loc = mass * mean / divisor if count_floor > 0.0 else mean
                         # Σγ(x − loc)², for a loc that is not the mean where the divisor was raised
-                        around = moments[row, k, SQUARE, j, lane] + mass * (mean - found) ** 2
+                        around = moments[row, k, SQUARE, j, lane] + mass * (mean - loc) ** 2
                         deviation = math.sqrt(around / divisor)
-                        emission[row, at, j, lane] = found
+                        emission[row, at, j, lane] = loc
                         emission[row, at + 1, j, lane] = max(deviation, least)
                     floored[row, k, j, lane] = deviation < least
 
@@ -237,44 +238,46 @@ def gamma_shape(excess: float) -> float:
 
 @inner
 def marginal_transitions(
-    variant: Variant, chain: Chain, exact: bool, joint: Floats, transitions: Floats
+    variant: Variant, span: Integers, chain: Chain, exact: bool, joint: Floats, transitions: Floats
 ) -> None:
     """a[i, j | ψ], a[i, j | ω] and a[i, j] (Eqs. 26–28) into the rows after the pairs.
 
     As printed, every earlier type counts alike, whatever its share of the events; a type that none follows is
     followed by any, each step uniform. Exact marginals sum what occurred together, Σξ.
     """
-    n_states, n_pairs, m = states_of(variant, transitions.shape[1]), len(chain.before), len(chain.prob)
-    everywhere = n_pairs + 2 * m
+    n_states, m = states_of(variant, transitions.shape[1]), span[ROW + 1] - span[ROW] - 1
     if not (fits(variant, n_states, transitions.shape[1:]) and fits(variant, n_states, joint.shape[1:])):
         return
-    uniform = 1.0 / n_states
-    transitions[n_pairs:] = 0.0
-    for pair in range(n_pairs):
-        earlier, later = n_pairs + chain.before[pair], n_pairs + m + chain.after[pair]
+    n_lanes, uniform, dead_ends = lanes_of(variant), 1.0 / n_states, 0
+    # The first rows of the three kinds, less the first row of the types.
+    first = span[STEP] + span[PAIR + 1] - span[PAIR]
+    of_earlier, of_later, everywhere = first - span[ROW], first + m - span[ROW], first + 2 * m
+    transitions[first : everywhere + 1] = 0.0
+    for pair in range(span[PAIR], span[PAIR + 1]):
+        step = span[STEP] + pair - span[PAIR]
+        earlier, later = of_earlier + chain.pairs[pair, 0], of_later + chain.pairs[pair, 1]
         for i in range(n_states):
             for j in range(n_states):
-                for lane in range(lanes_of(variant)):
-                    value = joint[pair, i, j, lane]
-                    if not exact:
-                        value = transitions[pair, i, j, lane] * chain.pair_prob[pair]
+                for lane in range(n_lanes):
+                    printed = transitions[step, i, j, lane] * chain.of_pairs[pair, PAIR_PROB]
+                    value = joint[step, i, j, lane] if exact else printed
                     transitions[earlier, i, j, lane] += value
                     transitions[later, i, j, lane] += value
-    dead_ends = 0
-    for row in range(m):
-        dead_ends += chain.leaving[row] == 0.0 and not exact
-    for row in range(m):
+    for row in range(span[ROW], span[ROW + 1] - 1):
+        dead_ends += chain.of_types[row, LEAVING] == 0.0 and not exact
+    for row in range(span[ROW], span[ROW + 1] - 1):
+        dead_end = chain.of_types[row, LEAVING] == 0.0 and not exact
         for i in range(n_states):
             for j in range(n_states):
-                for lane in range(lanes_of(variant)):
-                    if chain.leaving[row] == 0.0 and not exact:
-                        transitions[n_pairs + row, i, j, lane] = uniform
+                for lane in range(n_lanes):
+                    if dead_end:
+                        transitions[of_earlier + row, i, j, lane] = uniform
                     if dead_ends > 0:
-                        transitions[n_pairs + m + row, i, j, lane] += dead_ends / m * uniform
-                    transitions[everywhere, i, j, lane] += transitions[n_pairs + row, i, j, lane]
-    for row in range(n_pairs, everywhere + 1):
+                        transitions[of_later + row, i, j, lane] += dead_ends / m * uniform
+                    transitions[everywhere, i, j, lane] += transitions[of_earlier + row, i, j, lane]
+    for row in range(first, everywhere + 1):
         for i in range(n_states):
-            for lane in range(lanes_of(variant)):
+            for lane in range(n_lanes):
                 total = 0.0
                 for j in range(n_states):
                     total += transitions[row, i, j, lane]
@@ -283,68 +286,62 @@ def marginal_transitions(
                     transitions[row, i, j, lane] = share if total > 0.0 else uniform
 
 
+@compiled
+def marginals_of_transitions(
+    variant: Variant, span: Integers, chain: Chain, exact: bool, joint: Floats, transitions: Floats
+) -> None:
+    """`marginal_transitions` for Python."""
+    marginal_transitions(variant, span, chain, exact, joint, transitions)
+
+
 @inner
 def marginal_emission(
-    variant: Variant, prob: Floats, exact: bool, features: Features, moments: Floats, emission: Floats
+    variant: Variant,
+    span: Integers,
+    of_types: Floats,
+    exact: bool,
+    features: Features,
+    moments: Floats,
+    emission: Floats,
 ) -> None:
     """b[j] (Eqs. 29–31) into the last row: one distribution with the mixture's mean and variance.
 
     Types weigh Π[ω], or, exact, as often as they occur in the state.
     """
-    n_states, m = states_of(variant, emission.shape[2]), len(prob)
+    n_states, m = states_of(variant, emission.shape[2]), span[ROW + 1] - 1
     if not (fits(variant, n_states, emission.shape[2:]) and fits(variant, n_states, moments.shape[3:])):
         return
     for k in range(len(features.kind)):
-        kind, at, n_parameters = (
-            features.kind[k],
-            features.first[k],
-            features.first[k + 1] - features.first[k],
-        )
+        kind, at, end = features.kind[k], features.first[k], features.first[k + 1]
         if kind == CUSTOM:
             continue
+        by_moments = kind != EXPONENTIAL and kind != CATEGORICAL
         for j in range(n_states):
             for lane in range(lanes_of(variant)):
-                total = 0.0
-                for row in range(m):
-                    total += mass_of(kind, n_parameters, moments, row, k, j, lane) if exact else prob[row]
-                if kind in (EXPONENTIAL, CATEGORICAL):
-                    for c in range(n_parameters):
-                        mean = 0.0
-                        for row in range(m):
-                            mass = (
-                                mass_of(kind, n_parameters, moments, row, k, j, lane) if exact else prob[row]
-                            )
-                            weight = mass / total if total > 0.0 else 1.0 / m
-                            mean += weight * emission[row, at + c, j, lane]
-                        emission[m, at + c, j, lane] = mean
-                    continue
-                together, square = 0.0, 0.0
-                for around in range(2):
-                    for row in range(m):
-                        mass = mass_of(kind, n_parameters, moments, row, k, j, lane) if exact else prob[row]
-                        weight = mass / total if total > 0.0 else 1.0 / m
-                        first, second = emission[row, at, j, lane], emission[row, at + 1, j, lane]
-                        mean = first * second if kind == GAMMA else first
-                        variance = mean * second if kind == GAMMA else second * second
-                        if around == 0:
-                            together += weight * mean
-                        else:
-                            square += weight * ((mean - together) ** 2 + variance)
+                total, mean, square = 0.0, 0.0, 0.0
+                for p in range(at, end):
+                    emission[m, p, j, lane] = emission[span[ROW], p, j, lane] if by_moments else 0.0
+                for row in range(span[ROW], m):
+                    total += moments[row, k, MASS, j, lane] if exact else of_types[row, PROB]
+                # The mean first, then the squares around it: the first time round there is no mean yet.
+                for second in range(2):
+                    for row in range(span[ROW], m):
+                        weight = moments[row, k, MASS, j, lane] if exact else of_types[row, PROB]
+                        weight = weight / total if total > 0.0 else 1.0 / (m - span[ROW])
+                        if by_moments:
+                            loc, scale = emission[row, at, j, lane], emission[row, at + 1, j, lane]
+                            of_row = loc * scale if kind == GAMMA else loc
+                            variance = of_row * scale if kind == GAMMA else scale * scale
+                            if second:
+                                square += weight * ((of_row - mean) ** 2 + variance)
+                            else:
+                                mean += weight * of_row
+                        elif second:
+                            for p in range(at, end):
+                                emission[m, p, j, lane] += weight * emission[row, p, j, lane]
                 if kind == GAMMA:
-                    emission[m, at, j, lane] = together * together / square
-                    emission[m, at + 1, j, lane] = square / together
-                else:
-                    emission[m, at, j, lane] = together
+                    emission[m, at, j, lane] = mean * mean / square
+                    emission[m, at + 1, j, lane] = square / mean
+                elif by_moments:
+                    emission[m, at, j, lane] = mean
                     emission[m, at + 1, j, lane] = math.sqrt(square)
-                if kind == STUDENT:
-                    emission[m, at + 2, j, lane] = emission[0, at + 2, j, lane]
-
-
-@inner
-def mass_of(kind: int, n_parameters: int, moments: Floats, row: int, k: int, j: int, lane: int) -> float:
-    """Σγ of events with a value."""
-    mass = moments[row, k, MASS, j, lane]
-    if kind == CATEGORICAL:
-        for c in range(1, n_parameters):
-            mass += moments[row, k, c, j, lane]
-    return float(mass)

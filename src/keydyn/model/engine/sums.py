@@ -54,21 +54,6 @@ def weighted_moments(
 
 
 @compiled
-def first_occurrences(codes: Integers, offsets: Integers, n_types: int) -> Integers:
-    """Events that are the first of their type in their sequence."""
-    seen_in = np.full(n_types + 1, -1)
-    events = np.empty(len(codes), dtype=np.int64)
-    count = 0
-    for s in range(len(offsets) - 1):
-        for n in range(offsets[s], offsets[s + 1]):
-            if seen_in[codes[n]] != s:
-                seen_in[codes[n]] = s
-                events[count] = n
-                count += 1
-    return events[:count].copy()
-
-
-@compiled
 def first_outside(values: Floats, lowest: Floats, highest: Floats) -> tuple[int, int]:
     """Row and column of the first value, by columns, that is outside its column's bounds; −1 if none."""
     for k in range(values.shape[1]):

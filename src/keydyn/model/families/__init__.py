@@ -6,7 +6,4 @@ from keydyn.model.families.gamma import Gamma
 from keydyn.model.families.normal import LogNormal, Normal
 from keydyn.model.families.student import LogStudent, Student
 
-# Those that are compiled as they are; one derived from them may differ in anything.
-COMPILED = (Normal, LogNormal, Student, LogStudent)
-
-__all__ = ["COMPILED", "Categorical", "Exponential", "Gamma", "LogNormal", "LogStudent", "Normal", "Student"]
+__all__ = ["Categorical", "Exponential", "Gamma", "LogNormal", "LogStudent", "Normal", "Student"]

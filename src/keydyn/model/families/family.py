@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keydyn.arrays import Floats, Integers
-from keydyn.model.estimation.formulas import NO_MASS as NO_MASS
+from keydyn.model.engine.maximisation import NO_MASS as NO_MASS
 
 Params = dict[str, Floats]
 Stats = dict[str, Floats]
@@ -166,6 +166,23 @@ class Emission:
         """The parameters of some rows."""
         return {name: values[index] for name, values in self.params.items()}
 
+    def log_densities(self, x: Floats, rows: Integers, floor: float | None) -> Floats:
+        """ln f of values (N,) under the parameters in their rows, (N, M); 0 where a value is missing.
+
+        `floor` is the least density, or None.
+        """
+        present = ~np.isnan(x)
+        everywhere = bool(present.all())
+        values, used = (x, rows) if everywhere else (x[present], rows[present])
+        density = self.distribution.log_density(values[:, None], self.at(used))
+        if floor is not None:
+            density = np.maximum(density, np.log(floor))
+        if everywhere:
+            return density
+        total = np.zeros((len(x), density.shape[1]))
+        total[present] = density
+        return total
+
     def replace(self, params: Params) -> Emission:
         return Emission(self.distribution, params)
 
@@ -195,15 +212,15 @@ def family(name: str | Family, **settings: Any) -> Family:
     return _FAMILIES[name](**settings)
 
 
-def families_of(emission: str | Family | Sequence[str | Family], n_features: int) -> list[Family]:
+def families_of(emission: str | Family | Sequence[str | Family], n_features: int) -> tuple[Family, ...]:
     """The family of each feature, from one name for all or one a feature."""
     if isinstance(emission, (str, Family)):
-        return [family(emission)] * n_features
+        return (family(emission),) * n_features
     if not isinstance(emission, (list, tuple)):
         raise ValueError(f"emission must be a family's name or a list of them, not {emission!r}")
     if len(emission) != n_features:
         raise ValueError(f"emission names {len(emission)} families, but there are {n_features} features")
-    return [family(name) for name in emission]
+    return tuple(family(name) for name in emission)
 
 
 def at_least(values: Floats, floor: float) -> tuple[Floats, NDArray[np.bool_]]:

@@ -12,8 +12,7 @@ from scipy import special
 
 from keydyn.arrays import Floats, Integers
 from keydyn.model.engine.sums import weighted_moments
-from keydyn.model.estimation.formulas import update_normal
-from keydyn.model.families.family import Family, Params, Stats, check_positive, register
+from keydyn.model.families.family import NO_MASS, Family, Params, Stats, at_least, check_positive, register
 from keydyn.model.families.log_scale import LogScale, exp_or_inf
 from keydyn.model.moments import merge_moments, mixture_moments
 
@@ -62,11 +61,17 @@ class Normal(Family):
     def update(
         self, stats: Stats, current: Params, min_scale: float, count_floor: float
     ) -> tuple[Params, NDArray[np.bool_]]:
-        loc, scale = current["loc"].copy(), current["scale"].copy()
-        floored = np.empty(loc.shape, dtype=bool)
-        moments = (stats["count"], stats["mean"], stats["square"])
-        update_normal(*moments, min_scale, count_floor, loc, scale, floored)
-        return {"loc": loc, "scale": scale}, floored
+        count, mean = stats["count"], stats["mean"]
+        some = (count > NO_MASS) | (count_floor > 0.0)
+        divisor = np.where(some, np.maximum(count, max(count_floor, 5e-324)), 1.0)
+        loc = count * mean / divisor if count_floor > 0.0 else mean
+        # Σγ(x − loc)², for a loc that is not the mean where the divisor was raised
+        scale, floored = at_least(np.sqrt((stats["square"] + count * (mean - loc) ** 2) / divisor), min_scale)
+        params = {
+            "loc": np.where(some, loc, current["loc"]),
+            "scale": np.where(some, scale, current["scale"]),
+        }
+        return params, floored & some
 
     def marginal(self, params: Params, weights: Floats) -> Params:
         loc, variance = mixture_moments(params["loc"], params["scale"] ** 2, weights)

@@ -12,8 +12,7 @@ from scipy import optimize, special
 
 from keydyn.arrays import Floats, Integers
 from keydyn.model.engine.sums import weighted_moments, weighted_sums
-from keydyn.model.estimation.formulas import update_student
-from keydyn.model.families.family import NO_MASS, Family, Params, Stats, check_positive, register
+from keydyn.model.families.family import NO_MASS, Family, Params, Stats, at_least, check_positive, register
 from keydyn.model.families.log_scale import LogScale
 from keydyn.model.moments import merge_moments, mixture_moments
 
@@ -125,11 +124,15 @@ class Student(Family):
     def update(
         self, stats: Stats, current: Params, min_scale: float, count_floor: float
     ) -> tuple[Params, NDArray[np.bool_]]:
-        loc, scale = current["loc"].copy(), current["scale"].copy()
-        floored = np.empty(loc.shape, dtype=bool)
-        moments = (stats["count"], stats["precision"], stats["mean"], stats["square"])
-        update_student(*moments, min_scale, count_floor, loc, scale, floored)
-        params = {"loc": loc, "scale": scale, "df": current["df"]}
+        some = (stats["precision"] > NO_MASS) & (stats["count"] > count_floor)
+        deviation = np.sqrt(stats["square"] / np.where(some, stats["count"], 1.0))
+        scale, floored = at_least(deviation, min_scale)
+        params = {
+            "loc": np.where(some, stats["mean"], current["loc"]),
+            "scale": np.where(some, scale, current["scale"]),
+            "df": current["df"],
+        }
+        floored &= some
         if self.estimate_df and stats["count"].sum() > NO_MASS:
             params["df"] = np.full_like(current["df"], self._best_df(stats))
         return params, floored

@@ -39,7 +39,7 @@ def restored(header: dict[str, Any], tensors: Tensors) -> POHMM:
     if strange:
         raise ValueError(f"the header has fields that belong to no model: {', '.join(sorted(strange))}")
     check_types(tensors)
-    families = [family_of(spec) for spec in header["families"]]
+    families = tuple(family_of(spec) for spec in header["families"])
     model = _unfitted(header, families)
     parameters = _parameters(header, tensors, families)
     if parameters.n_states != model.n_states:
@@ -83,7 +83,7 @@ def _of_a_fit(
     return floored, stationary
 
 
-def _unfitted(header: dict[str, Any], families: list[Family]) -> POHMM:
+def _unfitted(header: dict[str, Any], families: tuple[Family, ...]) -> POHMM:
     settings = dict(header["settings"])
     emission = settings["emission"]
     several = isinstance(emission, list)
@@ -130,7 +130,7 @@ def fit_attribute(name: str, value: Any) -> str:
     return name
 
 
-def _parameters(header: dict[str, Any], tensors: Tensors, families: list[Family]) -> Parameters:
+def _parameters(header: dict[str, Any], tensors: Tensors, families: tuple[Family, ...]) -> Parameters:
     labels = header["event_types"]
     if not isinstance(labels, list) or any(isinstance(label, float) for label in labels):
         raise ValueError("event_types is no list of text or whole numbers")
@@ -152,7 +152,7 @@ def _parameters(header: dict[str, Any], tensors: Tensors, families: list[Family]
             distribution("marginal.transmat_to", tensors["marginal.transmat_to"], (m, *square)),
             emissions("marginal.emission", tensors, families, (n_states,)),
         )
-    return Parameters(
+    return Parameters.of(
         types,
         startprob,
         pairs,
@@ -185,7 +185,7 @@ def _chain(tensors: Tensors, m: int, pairs: Integers, has_prob: bool) -> EventCh
 
 
 def emissions(
-    prefix: str, tensors: Tensors, families: list[Family], shape: tuple[int, ...]
+    prefix: str, tensors: Tensors, families: tuple[Family, ...], shape: tuple[int, ...]
 ) -> list[Emission]:
     emissions = []
     for k, kind in enumerate(families):

@@ -100,7 +100,7 @@ def _check_saveable(model: POHMM) -> None:
     if type(model) not in restoring.classes().values():
         raise ValueError(f"a {type(model).__name__} cannot be saved; {' and '.join(restoring.classes())} can")
     check_settings(model.get_params(deep=False), len(parameters.emission))
-    families = [emission.distribution for emission in parameters.emission]
+    families = parameters.families
     if model.n_states != parameters.n_states or families_of(model.emission, len(families)) != families:
         raise ValueError("n_states or emission was changed after fitting: fit again before saving")
 

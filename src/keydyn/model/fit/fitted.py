@@ -13,18 +13,17 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from keydyn.arrays import Floats, Integers
-from keydyn.model.ask import lattice as lattices
-from keydyn.model.ask.lattice import EventIndex, Lattice
 from keydyn.model.data import vocabulary
 from keydyn.model.data.sequences import Sequences, as_sequences
 from keydyn.model.data.settings import Settings, check_settings
-from keydyn.model.data.smoothing_rules import normalised
 from keydyn.model.data.vocabulary import Types
 from keydyn.model.families.family import Emission, Family, families_of
 from keydyn.model.fit import training
-from keydyn.model.fit.result import Estimates, FitResult, Scorable, n_parameters
+from keydyn.model.fit.result import Estimates, FitResult, n_parameters
 from keydyn.model.fit.statistics import Statistics
-from keydyn.model.theta.marginals import joint_transmat, stationary_distribution
+from keydyn.model.theta import lattice as lattices
+from keydyn.model.theta.lattice import EventIndex, Lattice
+from keydyn.model.theta.marginals import joint_transmat, normalised, stationary_distribution
 from keydyn.model.theta.parameters import Marginal, Parameters
 
 
@@ -131,11 +130,6 @@ class Fitted:
         return self._source.estimates if isinstance(self._source, FitResult) else self._source
 
     @property
-    def _scorable(self) -> Scorable:
-        """As much of what was learnt as scoring needs."""
-        return self._source.scorable if isinstance(self._source, FitResult) else self._source
-
-    @property
     def _parameters(self) -> Parameters:
         return self._learnt.parameters
 
@@ -163,14 +157,14 @@ class Fitted:
 
     def _take(
         self, X: Any, events: Any, lengths: ArrayLike | None, *, new: bool
-    ) -> tuple[Sequences, list[Family]]:
+    ) -> tuple[Sequences, tuple[Family, ...]]:
         """Checked sequences and each feature's family, for a `new` fit or for the model as it is."""
         sequences = self._as_sequences(X, events, lengths)
         if new:
             families = families_of(self.emission, sequences.n_features)
         else:
             self._compare_features(sequences, reset=False)
-            families = self._scorable.families
+            families = self._parameters.families
         training.check_domain(sequences, families)
         return sequences, families
 
@@ -204,10 +198,12 @@ class Fitted:
         codes, unseen = vocabulary.find(sequences.codes, sequences.event_types, self.event_types_)
         reject = self.handle_unknown == "error" if reject_unknown is None else reject_unknown
         if reject and unseen.any():
-            row = int(np.argmax(unseen))
-            label = sequences.event_types[sequences.codes[row]].item()
-            raise ValueError(f"{sequences.place(row)}: event type {label!r} was not seen in fitting")
+            self._refuse_unseen(sequences, int(np.argmax(unseen)))
         return sequences, codes
+
+    def _refuse_unseen(self, sequences: Sequences, row: int) -> None:
+        label = sequences.event_types[sequences.codes[row]].item()
+        raise ValueError(f"{sequences.place(row)}: event type {label!r} was not seen in fitting")
 
     def _lattice(self, X: Any, events: Any, lengths: ArrayLike | None) -> Lattice:
         sequences, codes = self._encode(X, events, lengths)
@@ -219,9 +215,9 @@ class Fitted:
         self._source, self._closed = Estimates(parameters), False
         self.n_features_in_ = len(parameters.emission)
 
-    def _take_result(self, result: FitResult, source: Estimates | FitResult) -> None:
-        """Become the model of a finished fit, of which `source` has the estimates."""
-        self._source, self._totals_from_fit, self._closed = source, True, False
+    def _take_result(self, result: FitResult) -> None:
+        """Become the model of a finished fit."""
+        self._source, self._totals_from_fit, self._closed = result, True, False
         self.log_likelihood_ = result.log_likelihood
         self.history_ = result.history
         self.n_iter_ = len(result.history)

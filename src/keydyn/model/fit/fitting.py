@@ -1,32 +1,59 @@
-"""Estimation: the modified Baum–Welch of Algorithm 1."""
+"""Fits of a batch of models: from data and settings to Algorithm 1, and to what it found."""
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cache, partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from keydyn.model.ask import lattice
+from keydyn.arrays import Floats, Integers, Truths
 from keydyn.model.data.settings import Settings
-from keydyn.model.data.smoothing_rules import as_number, normalised
-from keydyn.model.estimation import exchange
-from keydyn.model.estimation.algorithm import ROUNDING
-from keydyn.model.estimation.formulas import update_start, update_transitions
-from keydyn.model.estimation.smoothing import blend_transitions, kept_shares, transition_weights
-from keydyn.model.families.family import Emission
-from keydyn.model.fit.result import Estimates, FitResult
-from keydyn.model.fit.statistics import Counts, Data, Statistics, expectation
-from keydyn.model.theta import start_values as initialize
-from keydyn.model.theta.marginals import event_chain, exact_marginal, printed_marginal
+from keydyn.model.engine.expectation import ROW, SEQUENCE, STEP, Scratch, Sums, Tables
+from keydyn.model.engine.inference import BLOCK
+from keydyn.model.engine.maximisation import KEEP_EMISSION, PROB, Chain, Rules
+from keydyn.model.engine.variants import LANES, variant_of
+from keydyn.model.families.compiled import custom_features, features_of, width_of
+from keydyn.model.families.family import Emission, Family, Stats
+from keydyn.model.fit.algorithm import (
+    ALONE,
+    CALLBACK,
+    GOES_ON,
+    IMPOSSIBLE,
+    IN_LOGS,
+    MAX_ITER,
+    REASONS,
+    Outcome,
+    climb,
+    climb_in_logs,
+    maximise,
+    share_states,
+    smooth_emissions,
+)
+from keydyn.model.fit.batch import Batch
+from keydyn.model.fit.lanes import FREE, Lanes, climb_in_lanes
+from keydyn.model.fit.result import Estimates, FitResult, n_parameters
+from keydyn.model.fit.statistics import Statistics
+from keydyn.model.theta.counts import Counts
+from keydyn.model.theta.lattice import Lattice, check_possible, filtered, log_densities
+from keydyn.model.theta.marginals import normalised
 from keydyn.model.theta.parameters import Parameters
+from keydyn.model.theta.smoothing_weights import kept_shares, transition_weights
+from keydyn.model.theta.start_values import Moments, least_scale, start_emission
+
+# Events times expectation steps in one call of compiled code: a second at the most.
+PIECE = 20_000_000
+# Iterations for which there is room at first.
+HISTORY = 256
 
 
 @dataclass(frozen=True)
 class Iteration:
-    """What a callback is told: the number of the E-step, its log-likelihood and the gain over the last."""
+    """What a callback gets: the number of the E-step, its log-likelihood and the gain over the last."""
 
     number: int
     log_likelihood: float
@@ -34,134 +61,517 @@ class Iteration:
     start: int
 
 
-def fit(data: Data, settings: Settings, start: Parameters, number: int = 0) -> FitResult:
-    """A fit from these parameters: compiled where all of it can be, else by the loop below."""
-    if start.marginal is not None and exchange.is_covered(settings, data.families):
-        result = exchange.fit(data, settings, start)
-        if result is not None:
-            return result
-    return open_loop(data, settings, start, number)
-
-
-def open_loop(data: Data, settings: Settings, start: Parameters, number: int = 0) -> FitResult:
-    """Algorithm 1: expectation → maximisation → smoothing, until the log-likelihood gains less than `tol`."""
-    parameters = start
-    history: list[float] = []
-    floored = [np.zeros(start.startprob.shape, dtype=bool) for _ in start.emission]
-    for _ in range(settings.max_iter):
-        statistics = expectation(parameters, data, settings.density_floor)
-        history.append(statistics.log_likelihood)
-        stop_reason = _why_stop(history, settings, number)
-        if stop_reason is not None:
-            found = Estimates(parameters, statistics, floored)
-            return FitResult(found, history[-1], np.array(history), stop_reason)
-        parameters, floored = maximisation(statistics, parameters, settings)
-        parameters = smooth(parameters, statistics.counts, settings)
-    final = lattice.filtered(lattice.build(parameters, data.X, data.index, settings.density_floor))[1]
-    log_likelihood = float(data.weights @ lattice.per_sequence(final, data.index.offsets))
-    found = Estimates(parameters, statistics, floored)
-    return FitResult(found, log_likelihood, np.array(history), "max_iter")
-
-
-def fit_from_starts(data: Data, settings: Settings, generator: np.random.Generator) -> Iterator[FitResult]:
-    """Runs from the observed start, then from jittered ones."""
-    for number in range(settings.n_init):
-        start = initialize.start_parameters(data, settings, generator if number else None)
-        yield fit(data, settings, smooth(start, data.counts, settings), number)
-
-
-def maximisation(
-    statistics: Statistics, current: Parameters, settings: Settings
-) -> tuple[Parameters, list[NDArray[np.bool_]]]:
-    """The M-step (Eqs. 12, 14, 15) and the marginals of what it finds, nothing smoothed yet.
-
-    What has no evidence stays as it is. Returns also where the scale floor acted.
-    """
-    counts, floor = statistics.counts, settings.count_floor
-    start_all = normalised(np.maximum(statistics.start_all, floor))
-    startprob = current.startprob
-    if "start" not in settings.fixed:
-        startprob = startprob.copy()
-        first_occurrence = settings.start_estimate == "first_occurrence"
-        expected = statistics.first_occurrence if first_occurrence else statistics.start
-        update_start(expected, start_all, floor, startprob)
-    transmat = current.transmat
-    if "transitions" not in settings.fixed:
-        transmat = transmat.copy()
-        update_transitions(statistics.transitions, floor, transmat)
-    emission, floored = current.emission, [np.zeros(startprob.shape, dtype=bool) for _ in current.emission]
-    if "emission" not in settings.fixed:
-        emission, floored = _emission_update(statistics, current, settings)
-    chain = event_chain(counts)
-    if settings.marginals == "exact":
-        masses = [e.distribution.mass(stats) for e, stats in zip(emission, statistics.emission, strict=True)]
-        marginal = exact_marginal(start_all, counts.pairs, statistics.transitions, emission, masses)
-    else:
-        marginal = printed_marginal(start_all, counts.pairs, transmat, emission, chain)
-    parameters = Parameters(
-        current.event_types, startprob, counts.pairs, transmat, emission, chain, marginal, settings.smoothing
+def rules_of(settings: Settings) -> Rules:
+    """The settings as numbers."""
+    smoothing = settings.smoothing
+    return Rules(
+        -math.inf if settings.density_floor is None else math.log(settings.density_floor),
+        settings.count_floor,
+        "start" in settings.fixed,
+        "transitions" in settings.fixed,
+        "emission" in settings.fixed,
+        settings.marginals == "exact",
+        settings.start_estimate == "first_occurrence",
+        smoothing.start is not None,
+        smoothing.transitions is not None,
+        smoothing.emission is not None,
+        settings.tol,
+        settings.max_iter,
     )
-    return parameters, floored
 
 
-def smooth(parameters: Parameters, counts: Counts, settings: Settings) -> Parameters:
-    """Regularisation (Eqs. 32–36): all parameters towards the same, unsmoothed marginals, in one pass."""
-    smoothing, marginal = parameters.smoothing, parameters.known_marginal()
-    if not smoothing.acts or parameters.n_types == 1:
-        return parameters
-    startprob, transmat, emission = parameters.startprob, parameters.transmat, parameters.emission
-    if "start" not in settings.fixed:
-        keep = kept_shares(as_number(smoothing.start), counts.behind_start(settings.start_estimate))[:, None]
-        startprob = keep * startprob + (1.0 - keep) * marginal.startprob
-    if "transitions" not in settings.fixed and smoothing.transitions is not None:
-        before, after = np.ascontiguousarray(counts.pairs.T)
-        weights = transition_weights(
-            as_number(smoothing.transitions),
-            smoothing.published,
-            before,
-            after,
-            counts.pair,
-            counts.leaving,
-            counts.entering,
+class Fits:
+    """The models of a batch while they are fitted, and after.
+
+    `start` has the parameters that a single model starts from; without it all start from their data, after
+    the first start with `jitter`. `number` is that of the start, for messages.
+    """
+
+    def __init__(
+        self,
+        batch: Batch,
+        settings: Settings,
+        start: Parameters | None = None,
+        jitter: np.random.Generator | None = None,
+        number: int = 0,
+    ) -> None:
+        self.batch, self.settings, self.number = batch, settings, number
+        self.rules, self.features = rules_of(settings), features_of(batch.families)
+        self.custom = custom_features(batch.families)
+        self.chain, self.min_scale = batch.chain(settings), batch.least_scales(settings)
+        copies = len(batch) if batch.is_shared else 1
+        self.n_rows, self.n_steps = int(batch.rows_of[-1]) * copies, int(batch.steps_of[-1]) * copies
+        self.tables = self._tables(self.n_rows, self.n_steps, 1)
+        self.sums = self._sums(self.n_rows, self.n_steps, 1)
+        self.floored = self._floored(self.n_rows, 1)
+        self.stationary = np.zeros((self.n_rows, settings.n_states))
+        self.custom_stats: dict[int, Stats] = {}
+        self.outcome = Outcome(
+            np.full(len(batch), GOES_ON),
+            np.zeros(len(batch), dtype=np.int64),
+            np.full(len(batch), math.nan),
+            np.empty((len(batch), min(settings.max_iter, HISTORY))),
         )
-        transmat = transmat.copy()
-        blend_transitions(*weights, before, after, marginal.transmat_from, marginal.transmat_to, transmat)
+        if start is None:
+            self._start_from_data(jitter)
+        else:
+            self.tables.start[..., 0] = start.start
+            self.tables.transitions[..., 0] = start.transitions
+            self.tables.emission[..., 0] = start.emissions
+
+    def run(self) -> Fits:
+        """Algorithm 1 for all models; those that share their events go side by side."""
+        if self.batch.is_shared:
+            self._climb_in_lanes()
+        else:
+            self._climb()
+        return self
+
+    def results(self) -> list[FitResult]:
+        """What was found, model by model; a `ValueError` names a sequence that a model cannot produce."""
+        batch = self.batch
+        if (self.outcome.reason == IMPOSSIBLE).any():
+            self._check_possible()
+        alone = np.flatnonzero(self.outcome.reason == ALONE).tolist()
+        share_states(batch.is_shared, self._spans(), batch.events, self.tables, self.stationary)
+        found = _Found(self)
+        results = [found.result(b) for b in range(len(self.batch))]
+        for b in alone:
+            (results[b],) = Fits(self.batch.alone(b), self.settings).run().results()
+        return results
+
+    def parameters(self) -> Parameters:
+        """The current parameters of a single model."""
+        return _Found(self).parameters(0)
+
+    def expectation(self) -> Statistics:
+        """One expectation step of a single model, nothing changed."""
+        scratch = self._scratch()
+        # A limit of one step, and nothing but that step.
+        self.rules = self.rules._replace(max_iter=1)
+        self._turn(0, self._given(), scratch, budget=1)
+        log_likelihood = float(self.outcome.log_likelihood[0])
+        if not log_likelihood > -math.inf:
+            self._check_possible()
+        self._take_custom(scratch)
+        return _Found(self).statistics(0, log_likelihood)
+
+    def _climb(self) -> None:
+        """One model after the other, in pieces of a second at most."""
+        settings, scratch = self.settings, self._scratch()
+        stepwise = bool(settings.verbose or settings.callback is not None or self.custom)
+        given = self._given()
+        while (self.outcome.reason == GOES_ON).any():
+            self._grow_history()
+            first = int(np.argmax(self.outcome.reason == GOES_ON))
+            self._turn(first, given, scratch, 1 if stepwise else PIECE)
+            if stepwise:
+                self._between(scratch)
+                given = self._given()
+
+    def _turn(self, first: int, given: Floats, scratch: Scratch, budget: int) -> None:
+        """A piece of Algorithm 1, from the first model on that goes on."""
+        batch, variant = self.batch, variant_of(self.settings.n_states)
+        climb(
+            variant,
+            first,
+            len(batch),
+            self.rules,
+            self.features,
+            batch.spans,
+            batch.events,
+            self.chain,
+            batch.engine_values,
+            given,
+            self.min_scale,
+            self.tables,
+            self.sums,
+            self.floored,
+            scratch,
+            self.outcome,
+            budget,
+        )
+        for b in np.flatnonzero(self.outcome.reason == IN_LOGS).tolist():
+            climb_in_logs(
+                variant,
+                b,
+                self.rules,
+                self.features,
+                batch.spans[b],
+                batch.events,
+                batch.engine_values,
+                given,
+                self.tables,
+                self.sums,
+                scratch,
+                self.outcome,
+            )
+
+    def _climb_in_lanes(self) -> None:
+        """Models over the same events, side by side, in pieces of a second at most."""
+        batch, n_features = self.batch, len(self.batch.families)
+        n_rows, n_steps = int(batch.rows_of[-1]), int(batch.steps_of[-1])
+        lanes = Lanes(
+            np.full(LANES, FREE),
+            np.ones((len(batch.codes), n_features, LANES)),
+            np.ones((n_features, LANES)),
+        )
+        tables, sums = self._tables(n_rows, n_steps, LANES), self._sums(n_rows, n_steps, LANES)
+        floored, scratch = self._floored(n_rows, LANES), self._scratch(LANES)
+        cursor = np.zeros(2, dtype=np.int64)
+        while (self.outcome.reason == GOES_ON).any():
+            self._grow_history()
+            climb_in_lanes(
+                variant_of(self.settings.n_states, in_lanes=True),
+                self.rules,
+                self.features,
+                batch.spans[0],
+                batch.events,
+                self.chain,
+                batch.engine_values,
+                np.empty((0, self.settings.n_states, LANES)),
+                self.min_scale,
+                self.tables,
+                self.sums,
+                self.floored,
+                lanes,
+                tables,
+                sums,
+                floored,
+                scratch,
+                self.outcome,
+                cursor,
+                PIECE,
+            )
+
+    def _between(self, scratch: Scratch) -> None:
+        """What Python has to do with a single model after each expectation step."""
+        goes_on = self.outcome.reason[0] == GOES_ON
+        self._take_custom(scratch)
+        if self._reported_to_stop() and goes_on:
+            self.outcome.reason[0] = CALLBACK
+        elif self.custom and goes_on:
+            self._maximise_custom()
+
+    def _reported_to_stop(self) -> bool:
+        """Report an iteration to the terminal and to the callback, whose true answer stops the fit."""
+        settings, history, n_iter = self.settings, self.outcome.history[0], int(self.outcome.n_iter[0])
+        if self.outcome.reason[0] == MAX_ITER:
+            return False
+        gain = float(history[n_iter - 1] - history[n_iter - 2]) if n_iter > 1 else math.inf
+        if settings.verbose:
+            start = f"start {self.number}, " if settings.n_init > 1 else ""
+            reached = f"log-likelihood {history[n_iter - 1]:.6f}, gain {gain:.3g}"
+            print(f"{start}iteration {n_iter}: {reached}", file=sys.stderr)
+        if settings.callback is None:
+            return False
+        return bool(settings.callback(Iteration(n_iter, float(history[n_iter - 1]), gain, self.number)))
+
+    def _grow_history(self) -> None:
+        history, n_iter = self.outcome.history, self.outcome.n_iter
+        goes_on = self.outcome.reason == GOES_ON
+        if (goes_on & (n_iter == history.shape[1])).any() and history.shape[1] < self.settings.max_iter:
+            self.outcome = self.outcome._replace(history=np.concatenate([history, history], axis=1))
+
+    def _spans(self) -> Integers:
+        """The part of the tables that belongs to each model."""
+        spans, n = self.batch.spans, len(self.batch)
+        if not self.batch.is_shared:
+            return spans
+        spans = np.repeat(spans, n, axis=0)
+        spans[:, ROW] += np.arange(n) * int(self.batch.rows_of[-1])
+        spans[:, ROW + 1] += np.arange(n) * int(self.batch.rows_of[-1])
+        spans[:, STEP] += np.arange(n) * int(self.batch.steps_of[-1])
+        return spans
+
+    def _start_from_data(self, jitter: np.random.Generator | None) -> None:
+        """Starting parameters, smoothed (Section 3.5)."""
+        batch, settings = self.batch, self.settings
+        self.tables.start[:] = self.tables.transitions[:] = 1.0 / settings.n_states
+        model = np.repeat(np.arange(len(batch)), np.diff(batch.rows_of)[batch.group])
+        for k, family in enumerate(batch.families):
+            of_all = Moments(*(values[model] for values in batch.overall[k][0]))
+            floor = self.min_scale[model, k, 0]
+            params = start_emission(family, k, batch.moments_by_type(k), of_all, floor, settings, jitter)
+            for p, name in enumerate(family.parameters, int(self.features.first[k])):
+                self.tables.emission[:, p, :, 0] = params[name]
+        chain = self.chain
+        if batch.is_shared:
+            chain = chain._replace(of_types=np.tile(chain.of_types, (len(batch), 1)))
+        smooth_emissions(
+            variant_of(settings.n_states),
+            False,
+            self.rules,
+            self.features,
+            self._spans(),
+            chain,
+            self.sums.moments,
+            self.tables.emission,
+        )
+        for k in self.custom:
+            prob, keep = chain.of_types[:-1, PROB], chain.of_types[:-1, KEEP_EMISSION]
+            shares = np.repeat(prob[:, None], settings.n_states, axis=1)
+            smooth_custom(batch.families[k], settings, shares, keep, self._columns(k))
+
+    def _columns(self, k: int) -> Floats:
+        """The parameters of one feature of a single model, (m + 1, p, M)."""
+        columns = slice(self.features.first[k], self.features.first[k + 1])
+        table: Floats = self.tables.emission[:, columns, :, 0]
+        return table
+
+    def _take_custom(self, scratch: Scratch) -> None:
+        """The statistics of custom families under γ of the last expectation step."""
+        batch, m = self.batch, int(self.batch.n_types[0])
+        for k in self.custom:
+            family, table = batch.families[k], self._columns(k)
+            params = {name: table[:, p].copy() for p, name in enumerate(family.parameters)}
+            states = scratch.states[..., 0]
+            self.custom_stats[k] = family.statistics(batch.values[:, k], states, batch.codes, m, params)
+
+    def _maximise_custom(self) -> None:
+        """The maximisation step of custom families."""
+        for k in self.custom:
+            least, floored = float(self.min_scale[0, k, 0]), self.floored[:-1, k, :, 0]
+            family, stats = self.batch.families[k], self.custom_stats[k]
+            maximise_custom(family, stats, least, self.settings, self.chain, self._columns(k), floored)
+
+    def _given(self) -> Floats:
+        """The log-densities of custom families, (N, M, 1), or no rows."""
+        batch = self.batch
+        total = np.zeros((len(batch.codes) if self.custom else 0, self.settings.n_states, 1))
+        for k in self.custom:
+            table = self._columns(k)
+            params = {name: table[:, p] for p, name in enumerate(batch.families[k].parameters)}
+            emission = Emission(batch.families[k], params)
+            floor = self.settings.density_floor
+            total[..., 0] += emission.log_densities(batch.values[:, k], batch.codes, floor)
+        return total
+
+    def _check_possible(self) -> None:
+        """`ValueError` naming the sequence that a model cannot produce under the parameters that it has."""
+        for b in np.flatnonzero(~(self.outcome.log_likelihood > -math.inf)).tolist():
+            batch, span = self.batch, self.batch.spans[b]
+            offsets = batch.offsets[span[SEQUENCE] : span[SEQUENCE + 1] + 1]
+            own = slice(offsets[0], offsets[-1])
+            lattice = Lattice(
+                log_densities(
+                    _Found(self).parameters(b), batch.values[own], batch.codes[own] - span[ROW], None
+                ),
+                offsets - offsets[0],
+                batch.codes[offsets[:-1]],
+                self.tables.start[..., 0],
+                batch.steps[own],
+                self.tables.transitions[..., 0],
+            )
+            check_possible(filtered(lattice)[1], lattice.offsets)
+
+    def _tables(self, n_rows: int, n_steps: int, n_lanes: int) -> Tables:
+        """Room for parameters; a lane without a model computes on ones."""
+        n_states, n_parameters = self.settings.n_states, int(self.features.first[-1])
+        return Tables(
+            np.ones((n_rows, n_states, n_lanes)),
+            np.ones((n_steps, n_states, n_states, n_lanes)),
+            np.ones((n_rows, n_parameters, n_states, n_lanes)),
+        )
+
+    def _sums(self, n_rows: int, n_steps: int, n_lanes: int) -> Sums:
+        n_states, width = self.settings.n_states, width_of(self.batch.families)
+        return Sums(
+            np.zeros((n_rows, n_states, n_lanes)),
+            np.zeros((n_rows, n_states, n_lanes)),
+            np.zeros((n_steps, n_states, n_states, n_lanes)),
+            np.zeros((n_rows, len(self.batch.families), width, n_states, n_lanes)),
+        )
+
+    def _floored(self, n_rows: int, n_lanes: int) -> Truths:
+        return np.zeros((n_rows, len(self.batch.families), self.settings.n_states, n_lanes), dtype=bool)
+
+    def _scratch(self, n_lanes: int = 1) -> Scratch:
+        batch, n_states = self.batch, self.settings.n_states
+        longest = int(np.diff(batch.offsets).max())
+        block = longest if n_lanes > 1 else min(max(longest, BLOCK), int(batch.n_events.max()))
+        shape = (int(batch.rows_of[-1]), len(batch.families), width_of(batch.families), n_states, n_lanes)
+        return Scratch(
+            np.zeros(shape),
+            np.empty((block, n_states, n_lanes)),
+            np.empty((block, n_lanes)),
+            np.empty((len(batch.codes), n_states, n_lanes)),
+            np.empty((n_states, n_lanes)),
+            np.empty((len(batch.weights), n_lanes)),
+            np.empty(n_lanes),
+        )
+
+
+class _Found:
+    """What fits leave behind, without the data: unpacked when first looked at, for some models never."""
+
+    def __init__(self, fits: Fits) -> None:
+        batch = fits.batch
+        self.settings, self.families = fits.settings, batch.families
+        self.tables, self.sums, self.floored = fits.tables, fits.sums, fits.floored
+        self.stationary, self.custom_stats, self.outcome = fits.stationary, fits.custom_stats, fits.outcome
+        self.spans, self.group = fits._spans(), batch.group
+        self.overall, self.in_order = batch.overall, batch.in_order
+        self.counts = cache(batch.without_data().counts)
+
+    def result(self, b: int) -> FitResult:
+        """The result of one model."""
+        return FitResult(
+            partial(self.estimates, b),
+            float(self.outcome.log_likelihood[b]),
+            self.outcome.history[b, : self.outcome.n_iter[b]],
+            REASONS[self.outcome.reason[b]],
+        )
+
+    def estimates(self, b: int) -> Estimates:
+        """Parameters and statistics, states numbered."""
+        types = slice(self.spans[b, ROW], self.spans[b, ROW + 1] - 1)
+        parameters = self.parameters(b)
+        return Estimates(
+            parameters,
+            self.statistics(b, float(self.outcome.log_likelihood[b])),
+            [self.floored[types, k, :, 0] for k in range(len(self.families))],
+            self.stationary[types],
+            n_parameters(parameters, self.counts(int(self.group[b])), self.settings.fixed),
+        ).ordered(self.settings)
+
+    def parameters(self, b: int) -> Parameters:
+        """θ of one model: its part of the tables."""
+        counts, rows, steps, order = self._part(b)
+        return Parameters(
+            counts.event_types,
+            self.families,
+            counts.pairs,
+            self.tables.start[rows, :, 0],
+            self.tables.transitions[steps, :, :, 0][order],
+            self.tables.emission[rows, :, :, 0],
+            counts.chain(),
+            self.settings.smoothing,
+        )
+
+    def statistics(self, b: int, log_likelihood: float) -> Statistics:
+        """The sums of the last expectation step."""
+        counts, rows, steps, order = self._part(b)
+        m, n_pairs = len(counts.types), len(counts.pairs)
+        start, transitions = self.sums.start[rows, :, 0], self.sums.transitions[steps, :, :, 0][order]
+        # Σ γ by type: at first events, and at the later events of all steps.
+        occupancy, into = start[:-1].copy(), transitions.sum(axis=1)
+        np.add.at(occupancy, counts.pairs[:, 1], into[:n_pairs])
+        occupancy += into[n_pairs + m : n_pairs + 2 * m]
+        return Statistics(
+            counts,
+            log_likelihood,
+            start,
+            self.sums.first_seen[rows, :, 0],
+            occupancy,
+            transitions[:n_pairs],
+            self.sums.moments[rows, ..., 0],
+            self.custom_stats,
+            [
+                (Moments(*(values[b : b + 1] for values in moments)), largest[b : b + 1])
+                for moments, largest in self.overall
+            ],
+        )
+
+    def _part(self, b: int) -> tuple[Counts, slice, slice, Any]:
+        """The counts with pairs in order, the rows and steps of a model, and the order of its steps."""
+        counts, span = self.counts(int(self.group[b])), self.spans[b]
+        n_pairs, n_steps = len(counts.pairs), len(counts.pairs) + 2 * len(counts.types) + 1
+        rows, steps = slice(span[ROW], span[ROW + 1]), slice(span[STEP], span[STEP] + n_steps)
+        if self.in_order:
+            return counts, rows, steps, slice(None)
+        order = np.argsort(counts.pairs[:, 0] * len(counts.types) + counts.pairs[:, 1])
+        ordered = replace(counts, pairs=counts.pairs[order], pair=counts.pair[order])
+        return ordered, rows, steps, np.concatenate([order, np.arange(n_pairs, n_steps)])
+
+
+def maximised(
+    totals: Statistics, current: Parameters, settings: Settings
+) -> tuple[Parameters, list[NDArray[np.bool_]]]:
+    """The maximisation step and smoothing of a single model from sums; also where the scale floor acted."""
+    m, n_pairs, families = current.n_types, len(current.pairs), current.families
+    rules, features, variant = rules_of(settings), features_of(families), variant_of(current.n_states)
+    counts, smoothing = totals.counts, settings.smoothing
+    chain = counts.chain()
+    _, pair_prob = chain.known()
+    before, after = counts.pairs.T
+    weights = transition_weights(
+        smoothing.transitions, smoothing.published, counts.pair, chain.leaving[before], chain.entering[after]
+    )
+    starts = counts.behind_start(settings.start_estimate)
+    types = (
+        chain.prob,
+        chain.leaving,
+        kept_shares(smoothing.start, starts),
+        kept_shares(smoothing.emission, counts.types),
+    )
+    of_types = np.vstack([np.stack(types, axis=1), np.zeros((1, 4))])
+    basis = Chain(np.ascontiguousarray(counts.pairs), np.stack([pair_prob, *weights], axis=1), of_types)
+    least = [
+        least_scale(family, *overall, settings.min_scale)
+        for family, overall in zip(families, totals.overall, strict=True)
+    ]
+    transitions = np.zeros_like(current.transitions)
+    transitions[:n_pairs] = totals.transitions
+    sums = Sums(
+        np.array(totals.start)[..., None],
+        np.array(totals.first_seen)[..., None],
+        transitions[..., None],
+        np.array(totals.moments)[..., None],
+    )
+    arrays = (current.start, current.transitions, current.emissions)
+    tables = Tables(*(np.array(values, order="C")[..., None] for values in arrays))
+    floored = np.zeros((m + 1, len(families), current.n_states, 1), dtype=bool)
+    span = np.array([0, 0, 0, m + 1, 0, n_pairs, 0, 0, 0])
+    maximise(variant, span, basis, rules, features, sums, np.array(least), tables, floored)
+    for k in custom_features(families):
+        columns = slice(features.first[k], features.first[k + 1])
+        maximise_custom(
+            families[k],
+            totals.custom[k],
+            float(least[k][0]),
+            settings,
+            basis,
+            tables.emission[:, columns, :, 0],
+            floored[:-1, k, :, 0],
+        )
+    parameters = replace(
+        current,
+        start=tables.start[..., 0],
+        transitions=tables.transitions[..., 0],
+        emissions=tables.emission[..., 0],
+        chain=chain,
+        smoothing=smoothing,
+    )
+    return parameters, [floored[:-1, k, :, 0] for k in range(len(families))]
+
+
+def maximise_custom(
+    family: Family,
+    stats: Stats,
+    least: float,
+    settings: Settings,
+    chain: Chain,
+    table: Floats,
+    floored: Truths,
+) -> None:
+    """The maximisation step of a custom family, its marginal, and smoothing, in `table` (m + 1, p, M)."""
     if "emission" not in settings.fixed:
-        keep = kept_shares(as_number(smoothing.emission), counts.types)[:, None]
-        emission = [
-            e.replace(e.distribution.interpolate(e.params, of_all.params, keep))
-            for e, of_all in zip(emission, marginal.emission, strict=True)
-        ]
-    return replace(parameters, startprob=startprob, transmat=transmat, emission=emission)
+        params = {name: table[:-1, p].copy() for p, name in enumerate(family.parameters)}
+        params, floored[:] = family.update(stats, params, least, settings.count_floor)
+        for p, name in enumerate(family.parameters):
+            table[:-1, p] = params[name]
+    shares = np.repeat(chain.of_types[:-1, PROB, None], table.shape[2], axis=1)
+    if settings.marginals == "exact":
+        shares = normalised(family.mass(stats).T).T
+    smooth_custom(family, settings, shares, chain.of_types[:-1, KEEP_EMISSION], table)
 
 
-def _emission_update(
-    statistics: Statistics, current: Parameters, settings: Settings
-) -> tuple[list[Emission], list[NDArray[np.bool_]]]:
-    """b[j | ω] (Eq. 15; for the log-normal Eqs. 17–18, corrected), feature by feature."""
-    emission, floored = [], []
-    for e, stats, overall in zip(current.emission, statistics.emission, statistics.overall, strict=True):
-        floor = initialize.least_scale(e.distribution, overall, settings.min_scale)
-        params, acted = e.distribution.update(stats, e.params, floor, settings.count_floor)
-        emission.append(e.replace(params))
-        floored.append(acted)
-    return emission, floored
-
-
-def _why_stop(history: list[float], settings: Settings, number: int) -> str | None:
-    gain = history[-1] - history[-2] if len(history) > 1 else np.inf
-    if settings.verbose:
-        start = f"start {number}, " if settings.n_init > 1 else ""
-        print(
-            f"{start}iteration {len(history)}: log-likelihood {history[-1]:.6f}, gain {gain:.3g}",
-            file=sys.stderr,
-        )
-    if settings.callback is not None:
-        told = Iteration(len(history), history[-1], gain, number)
-        if settings.callback(told):
-            return "callback"
-    if gain < -ROUNDING * (1.0 + abs(history[-1])):
-        return "decrease"
-    if gain < settings.tol or gain == 0.0:
-        return "tol"
-    return None
+def smooth_custom(family: Family, settings: Settings, shares: Floats, keep: Floats, table: Floats) -> None:
+    """The marginal of a custom family's parameters into the last row, and these smoothed towards it."""
+    params = {name: table[:-1, p] for p, name in enumerate(family.parameters)}
+    marginal = family.marginal(params, shares)
+    if settings.smoothing.emission is not None and "emission" not in settings.fixed and len(keep) > 1:
+        params = family.interpolate(params, marginal, keep[:, None])
+    for p, name in enumerate(family.parameters):
+        table[:-1, p], table[-1, p] = params[name], marginal[name]

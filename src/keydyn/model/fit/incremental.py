@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from keydyn.model.data import vocabulary
-from keydyn.model.data.smoothing_rules import normalised
 from keydyn.model.families.family import families_of
-from keydyn.model.fit import fitting, training
+from keydyn.model.fit import training
 from keydyn.model.fit.fitted import Fitted
+from keydyn.model.fit.fitting import Fits, maximised
 from keydyn.model.fit.result import Estimates, n_parameters
-from keydyn.model.fit.statistics import expectation
-from keydyn.model.theta import start_values as initialize
+from keydyn.model.theta.marginals import normalised
 
 
 class Incremental(Fitted):
@@ -61,18 +60,18 @@ class Incremental(Fitted):
         """Maximisation step and smoothing from the running totals; `forget` then empties them.
 
         `log_likelihood_` is then that of the data gathered, under the parameters they were gathered with, and
-        `stationary_` the posterior share of each state. What told of an earlier `fit` is gone.
+        `stationary_` the posterior share of each state. What an earlier `fit` reported is gone.
         """
         totals = self._totals
         if totals is None:
             raise ValueError("there is nothing to update from: call accumulate or partial_fit first")
         settings = self._settings(self.n_features_in_)
-        parameters, floored = fitting.maximisation(totals, self._parameters, settings)
+        parameters, floored = maximised(totals, self._parameters, settings)
         self._source = Estimates(
-            fitting.smooth(parameters, totals.counts, settings),
+            parameters,
             None if forget else totals,
             floored,
-            normalised(totals.occupancy),
+            totals.shares(),
             n_parameters(parameters, totals.counts, settings.fixed),
         )
         self.log_likelihood_ = totals.log_likelihood
@@ -104,17 +103,18 @@ class Incremental(Fitted):
             if known is not None and given.tolist() != known.tolist():
                 raise ValueError("event_types differs from the model's; give it on the first call only")
             known, closed = given, True
-        data = training.training_data(sequences, families, sample_weight, known, closed)
+        batch = training.training_data(sequences, families, sample_weight, known, closed)
         if begun:
-            parameters = self._parameters.extended(data.event_types, data.counts.pairs)
+            parameters = self._parameters.extended(batch.event_types[0], batch.counts(0).pairs)
+            fits = Fits(batch.with_pairs(parameters.pairs), settings, parameters)
         else:
-            start = initialize.start_parameters(data, settings)
-            parameters = fitting.smooth(start, data.counts, settings)
-        totals = expectation(parameters, data, settings.density_floor)
+            fits = Fits(batch, settings)
+            parameters = fits.parameters()
+        totals = fits.expectation()
         if begun:
             if self._totals is not None and (after_fit or not self._totals_from_fit):
                 totals = self._totals.merged(totals, families)
-            learnt = _with_room(self._learnt, len(data.event_types) - len(self.event_types_))
+            learnt = _with_room(self._learnt, len(batch.event_types[0]) - len(self.event_types_))
         else:
             self._compare_features(sequences, reset=True)
             counted = n_parameters(parameters, totals.counts, settings.fixed)
@@ -125,7 +125,7 @@ class Incremental(Fitted):
 
 
 def _with_room(learnt: Estimates, new: int) -> Estimates:
-    """Rows for new event types in what is told of the old ones: no state is likelier, no floor acted."""
+    """Rows for new event types in what is known of the old ones: no state is likelier, no floor acted."""
     shape = (new, learnt.parameters.n_states)
     stationary, floored = learnt.stationary, learnt.floored
     if stationary is not None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
 
@@ -13,21 +12,21 @@ from joblib import effective_n_jobs
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from keydyn.arrays import Floats, plain
+from keydyn.arrays import Floats
 from keydyn.model.data.sequences import Sequences, as_sequences
 from keydyn.model.data.settings import Settings
-from keydyn.model.estimation import exchange
-from keydyn.model.estimation.shared_events import is_whole
+from keydyn.model.families.compiled import custom_features
 from keydyn.model.families.family import Family, families_of
 from keydyn.model.fit import training
-from keydyn.model.fit.result import FitResult
+from keydyn.model.fit.batch import Batch
+from keydyn.model.fit.fitting import Fits
 from keydyn.model.fit.threads import done_in_threads
 from keydyn.model.pohmm import POHMM
 
 Model = TypeVar("Model", bound=POHMM)
 
 # Fewer models than this over the same events are as quick one by one; so many go to a thread at a time.
-FEW = 24
+FEW = 96
 TOGETHER = 256
 
 
@@ -41,7 +40,7 @@ def fit_many(
     """A clone of `model` fitted to each item of `data`, in the same order.
 
     `n_jobs` threads work at once (None for one, −1 for all cores); the result does not depend on it. An
-    error names the item it came from. `sample_weight`, if given, has one array of weights an item.
+    error names the item it came from. `sample_weight`, if given, has one array of weights per item.
     """
     weights = [None] * len(data) if sample_weight is None else list(sample_weight)
     if len(weights) != len(data):
@@ -52,9 +51,9 @@ def fit_many(
     alone = sorted(set(range(len(data))).difference(*groups))
     shared = [group[first : first + TOGETHER] for group in groups for first in range(0, len(group), TOGETHER)]
     work = [
-        *(partial(_fit_shared, pattern, data, some) for some in shared),
+        *(partial(_fit_some, pattern, data, weights, some, True) for some in shared),
         *(
-            partial(_fit_some, pattern, data, weights, [alone[k] for k in some])
+            partial(_fit_some, pattern, data, weights, [alone[k] for k in some], False)
             for some in parts(len(alone), n_jobs)
         ),
     ]
@@ -80,12 +79,17 @@ def score_many(models: Sequence[POHMM], data: Sequences | Any, n_jobs: int | Non
 def same_events(pattern: POHMM, data: Sequence[Any]) -> list[list[int]]:
     """Numbers of items that can be fitted in lanes: the same event sequences, and all values there."""
     groups: dict[Any, list[int]] = {}
-    if pattern.n_states != 2 or pattern.n_init != 1 or pattern.verbose or pattern.callback is not None:
+    if pattern.n_states != 2 or not isinstance(pattern, POHMM) or len(data) < FEW:
         return []
+    alike: dict[Any, list[int]] = {}
     for number, item in enumerate(data):
         if isinstance(item, Sequences):
-            sequences = pattern._as_sequences(item, None, None)
-            if is_whole(plain(sequences.X), plain(sequences.codes)):
+            # A first look that is soon done: most data differ at the beginning.
+            alike.setdefault((item.X.shape, item.codes[:8].tobytes()), []).append(number)
+    for numbers in alike.values():
+        for number in numbers if len(numbers) >= FEW else ():
+            sequences = pattern._as_sequences(data[number], None, None)
+            if not np.isnan(sequences.X).any():
                 types = tuple(sequences.event_types.tolist())
                 key = (sequences.codes.tobytes(), sequences.offsets.tobytes(), types, sequences.n_features)
                 groups.setdefault(key, []).append(number)
@@ -93,8 +97,9 @@ def same_events(pattern: POHMM, data: Sequence[Any]) -> list[list[int]]:
 
 
 def parts(n_items: int, n_jobs: int | None) -> list[range]:
-    """Runs of item numbers, eight for each thread so that none waits long for another."""
-    size = min(max(1, n_items // (8 * effective_n_jobs(n_jobs))), TOGETHER)
+    """Runs of item numbers, eight for each of several threads so that none waits long for another."""
+    n_threads = effective_n_jobs(n_jobs)
+    size = min(max(1, n_items // (8 * n_threads if n_threads > 1 else 1)), TOGETHER)
     return [range(first, min(first + size, n_items)) for first in range(0, n_items, size)]
 
 
@@ -114,36 +119,44 @@ def _is_plain(value: Any) -> bool:
     return value is None or isinstance(value, (bool, int, float, str, Family))
 
 
-def _fit_shared(pattern: Model, data: Sequence[Any], numbers: list[int]) -> tuple[list[int], list[Model]]:
-    """Models over the same event sequences; whatever is wrong with one is said where it is fitted alone."""
-    taken = _take_all(pattern, [data[k] for k in numbers])
-    if taken is not None:
-        sequences, families, settings = taken
-        if exchange.is_covered(settings, families):
-            values = np.stack([item.X for item in sequences])
-            found = exchange.fit_shared_events(values, sequences[0], families, settings)
-            return numbers, _finished(pattern, data, [None] * len(data), numbers, sequences, found)
-    return _fit_some(pattern, data, [None] * len(data), numbers)
-
-
 def _fit_some(
-    pattern: Model, data: Sequence[Any], weights: list[Any], numbers: list[int]
+    pattern: Model, data: Sequence[Any], weights: list[Any], numbers: list[int], shared: bool
 ) -> tuple[list[int], list[Model]]:
-    """Models of data of their own, together in compiled code where that is possible."""
+    """Models fitted in one batch where that is possible, otherwise one by one."""
+    models = unfitted(pattern, len(numbers))
     taken = _take_all(pattern, [data[k] for k in numbers])
-    sequences: list[Sequences | None] = [None] * len(numbers)
-    found: list[FitResult | None] = [None] * len(numbers)
     if taken is not None:
-        sequences, families, settings = [*taken[0]], taken[1], taken[2]
-        # What is wrong with a weight is said where that model is fitted alone.
-        with suppress(ValueError):
-            found = training.fit_at_once(taken[0], families, [weights[k] for k in numbers], settings)
-    return numbers, _finished(pattern, data, weights, numbers, sequences, found)
+        try:
+            sequences, families, settings = taken
+            if shared:
+                batch = Batch.shared(sequences, families)
+            else:
+                together = [
+                    training.weighted(item, weights[k]) for item, k in zip(sequences, numbers, strict=True)
+                ]
+                batch = Batch.of([item for item, _ in together], [own for _, own in together], families)
+            training.check_values(batch)
+            results = Fits(batch, settings).run().results()
+        except ValueError:
+            # What is wrong is reported where that model is fitted alone.
+            pass
+        else:
+            for one, item, result in zip(models, sequences, results, strict=True):
+                one._finish(item, [result], result)
+            return numbers, models
+    return numbers, [_fit_one(one, data[k], weights[k], k) for one, k in zip(models, numbers, strict=True)]
 
 
-def _take_all(pattern: POHMM, items: list[Any]) -> tuple[list[Sequences], list[Family], Settings] | None:
-    """All items as sequences of the same features, and what they are fitted with; None if one is amiss."""
+def _take_all(
+    pattern: POHMM, items: list[Any]
+) -> tuple[list[Sequences], tuple[Family, ...], Settings] | None:
+    """All items as sequences of the same features, and what they are fitted with.
+
+    None if something is wrong with one of them, or if Python has to look at every iteration.
+    """
     if not isinstance(pattern, POHMM) or not all(isinstance(item, Sequences) for item in items):
+        return None
+    if pattern.n_init != 1 or pattern.verbose or pattern.callback is not None:
         return None
     sequences = [pattern._as_sequences(item, None, None) for item in items]
     if len({item.n_features for item in sequences}) != 1:
@@ -151,31 +164,9 @@ def _take_all(pattern: POHMM, items: list[Any]) -> tuple[list[Sequences], list[F
     try:
         families = families_of(pattern.emission, sequences[0].n_features)
         settings = pattern._settings(sequences[0].n_features)
-        for item in sequences:
-            training.check_domain(item, families)
     except ValueError:
         return None
-    return sequences, families, settings
-
-
-def _finished(
-    pattern: Model,
-    data: Sequence[Any],
-    weights: list[Any],
-    numbers: list[int],
-    sequences: Sequence[Sequences | None],
-    found: Sequence[FitResult | None],
-) -> list[Model]:
-    """Models of what was found; where nothing was, the model is fitted alone."""
-    models = []
-    for fresh, k, item, result in zip(
-        unfitted(pattern, len(numbers)), numbers, sequences, found, strict=True
-    ):
-        if result is None or item is None:
-            models.append(_fit_one(fresh, data[k], weights[k], k))
-        else:
-            models.append(fresh._finish(item, [result], result))
-    return models
+    return None if custom_features(families) else (sequences, families, settings)
 
 
 def _fit_one(fresh: Model, item: Any, weights: Any, number: int) -> Model:

@@ -2,38 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keydyn.arrays import Floats, Integers
 from keydyn.model.data.settings import Settings
-from keydyn.model.data.vocabulary import Types
-from keydyn.model.estimation.scoring import Finished
-from keydyn.model.families.family import Family
-from keydyn.model.fit.statistics import Counts, Statistics
+from keydyn.model.fit.statistics import Statistics
+from keydyn.model.theta.counts import Counts
 from keydyn.model.theta.parameters import Parameters
-
-
-class Scorable(Protocol):
-    """As much of a model as scoring needs."""
-
-    @property
-    def event_types(self) -> Types: ...
-    @property
-    def type_places(self) -> dict[Any, int]: ...
-    @property
-    def families(self) -> list[Family]: ...
-    @property
-    def finished(self) -> Finished | None: ...
-
-
-class Unopened(Scorable, Protocol):
-    """Estimates as a compiled fit left them."""
-
-    def unpacked(self) -> Estimates: ...
 
 
 @dataclass(frozen=True)
@@ -55,22 +36,6 @@ class Estimates:
     stationary: Floats | None = None
     n_parameters: tuple[int, int] | None = None
 
-    @property
-    def event_types(self) -> Types:
-        return self.parameters.event_types
-
-    @property
-    def type_places(self) -> dict[Any, int]:
-        return self.parameters.type_places
-
-    @property
-    def families(self) -> list[Family]:
-        return [emission.distribution for emission in self.parameters.emission]
-
-    @property
-    def finished(self) -> Finished | None:
-        return self.parameters.finished
-
     def reordered(self, order: Integers) -> Estimates:
         """The same with states renumbered."""
         return replace(
@@ -80,6 +45,15 @@ class Estimates:
             floored=None if self.floored is None else [acted[:, order] for acted in self.floored],
             stationary=None if self.stationary is None else self.stationary[:, order],
         )
+
+    def ordered(self, settings: Settings) -> Estimates:
+        """States numbered by the marginal location of the leading feature, smallest first."""
+        marginal = self.parameters.marginal
+        if not settings.order_states or marginal is None:
+            return self
+        leading = marginal.emission[settings.leading_feature]
+        order = np.argsort(leading.distribution.location(leading.params), kind="stable")
+        return self if (order[1:] > order[:-1]).all() else self.reordered(order)
 
 
 class FitResult:
@@ -95,32 +69,17 @@ class FitResult:
     """
 
     def __init__(
-        self,
-        estimates: Estimates | Unopened,
-        log_likelihood: float,
-        history: Floats,
-        stop_reason: str,
+        self, unpack: Callable[[], Estimates], log_likelihood: float, history: Floats, stop_reason: str
     ) -> None:
-        self._estimates = estimates
+        self._unpack = unpack
         self.log_likelihood = log_likelihood
         self.history = history
         self.stop_reason = stop_reason
 
-    @property
+    @cached_property
     def estimates(self) -> Estimates:
-        """What was found; made when first asked for, which of a million models may be never."""
-        if not isinstance(self._estimates, Estimates):
-            self._estimates = self._estimates.unpacked()
-        return self._estimates
-
-    @property
-    def scorable(self) -> Scorable:
-        """What scoring needs of them, without making all of them."""
-        return self._estimates
-
-    def order_states(self, settings: Settings) -> None:
-        """Number the states."""
-        self._estimates = ordered(self.estimates, settings)
+        """What was found; unpacked when first asked for, which of a million models may be never."""
+        return self._unpack()
 
     @property
     def parameters(self) -> Parameters:
@@ -136,15 +95,20 @@ class FitResult:
     def floored(self) -> list[NDArray[np.bool_]]:
         return self.estimates.floored or []
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the fit that it was unpacked from: for another process."""
+        estimates = self.estimates
+        return {
+            "_unpack": partial(_given, estimates),
+            "estimates": estimates,
+            "log_likelihood": self.log_likelihood,
+            "history": self.history,
+            "stop_reason": self.stop_reason,
+        }
 
-def ordered(estimates: Estimates, settings: Settings) -> Estimates:
-    """States numbered by the marginal location of the leading feature, smallest first."""
-    marginal = estimates.parameters.marginal
-    if not settings.order_states or marginal is None:
-        return estimates
-    leading = marginal.emission[settings.leading_feature]
-    order = np.argsort(leading.distribution.location(leading.params), kind="stable")
-    return estimates if (order[1:] > order[:-1]).all() else estimates.reordered(order)
+
+def _given(estimates: Estimates) -> Estimates:
+    return estimates
 
 
 def n_parameters(parameters: Parameters, counts: Counts | None, fixed: tuple[str, ...]) -> tuple[int, int]:
@@ -153,7 +117,7 @@ def n_parameters(parameters: Parameters, counts: Counts | None, fixed: tuple[str
     `counts` tells which types and pairs occurred; None means all.
     """
     m, n_states = parameters.n_types, parameters.n_states
-    families = [emission.distribution for emission in parameters.emission]
+    families = parameters.families
     each = sum(family.free_parameters() for family in families)
     shared = sum(family.shared_parameters() for family in families)
     full = m * (n_states - 1) + m * m * n_states * (n_states - 1) + m * n_states * each + shared

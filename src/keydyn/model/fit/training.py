@@ -1,55 +1,62 @@
-"""Around a fit: training data before it, and what is told of the result after it."""
+"""Around a fit: training data before it, and the fits of one model from all its starts."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from keydyn.arrays import Floats
-from keydyn.model.ask.lattice import EventIndex
 from keydyn.model.data import vocabulary
 from keydyn.model.data.sequences import Sequences, check_weights
 from keydyn.model.data.settings import Settings
-from keydyn.model.data.smoothing_rules import normalised
-from keydyn.model.data.vocabulary import SINGLE_TYPE, Types
-from keydyn.model.engine import walks
-from keydyn.model.engine.sums import first_outside, weighted_sums
-from keydyn.model.estimation import exchange
+from keydyn.model.data.vocabulary import Types
+from keydyn.model.engine.sums import first_outside
 from keydyn.model.families.family import Family
+from keydyn.model.fit.batch import Batch
+from keydyn.model.fit.fitting import Fits
 from keydyn.model.fit.result import FitResult
-from keydyn.model.fit.statistics import Data
 from keydyn.model.theta.parameters import Parameters
+
+
+def fit_from_starts(batch: Batch, settings: Settings, generator: np.random.Generator) -> list[FitResult]:
+    """Fits of one model from the observed start, then from jittered ones."""
+    results = []
+    for number in range(settings.n_init):
+        fits = Fits(batch, settings, jitter=generator if number else None, number=number)
+        results += fits.run().results()
+    return results
+
+
+def fit_further(batch: Batch, settings: Settings, current: Parameters) -> list[FitResult]:
+    """The fit of one model that goes on from its current parameters."""
+    start = current.extended(batch.event_types[0], batch.counts(0).pairs)
+    return Fits(batch.with_pairs(start.pairs), settings, start).run().results()
 
 
 def training_data(
     sequences: Sequences,
-    families: list[Family],
+    families: tuple[Family, ...],
     sample_weight: ArrayLike | None,
     known: Types | None = None,
     closed: bool = False,
-) -> Data:
+) -> Batch:
     """Sequences with weights and codes into a vocabulary: the known types, then new ones unless it is closed.
 
     Sequences of weight zero are left out: they count as if they were not there. Data without any event
     type have a single one.
     """
     sequences, weights = weighted(sequences, sample_weight)
-    seen = sequences.event_types[np.unique(sequences.codes[sequences.codes >= 0])]
-    if known is not None and vocabulary.is_single(known) and len(seen):
-        raise ValueError("the model was fitted without event types and cannot learn them now: fit it anew")
-    if closed and known is not None:
-        types = known
-    elif known is not None:
-        types = vocabulary.union(known, seen)
-    else:
-        types = seen if len(seen) else np.array([SINGLE_TYPE])
-    codes, _ = vocabulary.find(sequences.codes, sequences.event_types, types)
+    if known is not None:
+        seen = sequences.event_types[np.unique(sequences.codes[sequences.codes >= 0])]
+        if vocabulary.is_single(known) and len(seen):
+            raise ValueError(
+                "the model was fitted without event types and cannot learn them now: fit it anew"
+            )
+        known = known if closed else vocabulary.union(known, seen)
     check_values_present(sequences)
-    index = EventIndex.of(codes, sequences.offsets, len(types))
-    return Data(sequences.X, index, weights, types, families)
+    return Batch.of([sequences], [weights], families, known)
 
 
 def weighted(sequences: Sequences, sample_weight: ArrayLike | None) -> tuple[Sequences, Floats]:
@@ -62,38 +69,20 @@ def weighted(sequences: Sequences, sample_weight: ArrayLike | None) -> tuple[Seq
     return sequences, weights
 
 
-def fit_at_once(
-    items: Sequence[Sequences],
-    families: list[Family],
-    sample_weight: Sequence[ArrayLike | None],
-    settings: Settings,
-) -> list[FitResult | None]:
-    """Fits from data alone in compiled code, states numbered.
-
-    None where that is not possible, or where something is wrong that the other way names.
-    """
-    if settings.n_init > 1 or not exchange.is_covered(settings, families):
-        return [None] * len(items)
-    together = [weighted(item, weights) for item, weights in zip(items, sample_weight, strict=True)]
-    return exchange.fit_each([item for item, _ in together], [own for _, own in together], families, settings)
-
-
-def check_unchanged(current: Parameters, settings: Settings, families: list[Family]) -> None:
-    """`ValueError` if a model is to go on learning with other states or families than it began with."""
+def check_unchanged(current: Parameters, settings: Settings, families: tuple[Family, ...]) -> None:
+    """`ValueError` if a model is to learn further with other states or families than it began with."""
     if settings.n_states != current.n_states:
         raise ValueError(
             f"the model goes on with {current.n_states} states, but n_states is {settings.n_states}"
         )
-    for k, (emission, wanted) in enumerate(zip(current.emission, families, strict=True)):
-        if emission.distribution != wanted:
-            raise ValueError(
-                f"the model goes on with {emission.distribution} for feature {k}, but emission says {wanted}"
-            )
+    for k, (family, wanted) in enumerate(zip(current.families, families, strict=True)):
+        if family != wanted:
+            raise ValueError(f"the model goes on with {family} for feature {k}, but emission says {wanted}")
 
 
-def check_domain(sequences: Sequences, families: list[Family]) -> None:
+def check_domain(sequences: Sequences, families: tuple[Family, ...]) -> None:
     """`ValueError` naming the first value that its feature's family cannot emit."""
-    row, k = first_outside(sequences.X, *_bounds(tuple(families)))
+    row, k = first_outside(sequences.X, *_bounds(families))
     for place, family in enumerate(families):
         # A family with a rule of its own, such as whole numbers.
         if row < 0 and type(family).outside is not Family.outside:
@@ -112,6 +101,17 @@ def _bounds(families: tuple[Family, ...]) -> tuple[Floats, Floats]:
     return np.array([family.lowest for family in families]), np.array([family.highest for family in families])
 
 
+def check_values(batch: Batch) -> None:
+    """`ValueError` if some value of several models is none of its family, or a column has no value at all."""
+    if first_outside(batch.values, *_bounds(batch.families))[0] >= 0:
+        raise ValueError("there are values that a family cannot emit")
+    for k, family in enumerate(batch.families):
+        if type(family).outside is not Family.outside and family.outside(batch.values[:, k]).any():
+            raise ValueError("there are values that a family cannot emit")
+        if not (batch.overall[k][0].weight > 0.0).all():
+            raise ValueError("there are columns without a value")
+
+
 def check_values_present(sequences: Sequences) -> None:
     """`ValueError` naming a column without a single value."""
     nothing = np.isnan(sequences.X).all(axis=0)
@@ -119,18 +119,3 @@ def check_values_present(sequences: Sequences) -> None:
         k = int(np.argmax(nothing))
         name = f" ({sequences.feature_names[k]!r})" if sequences.feature_names else ""
         raise ValueError(f"column {k}{name} has no value at all: every entry is NaN")
-
-
-def stationary(parameters: Parameters, data: Data) -> Floats:
-    """Π[j | ω]: the share of each state among events of a type, propagated along the event sequences."""
-    index = data.index
-    occupancy = np.empty((len(index.codes), parameters.n_states))
-    walks.propagate(
-        index.offsets,
-        index.start_index,
-        parameters.start_table,
-        index.trans_index,
-        parameters.transmat_of(index.before, index.after),
-        occupancy,
-    )
-    return normalised(weighted_sums(index.codes, parameters.n_types, occupancy * data.event_weights))

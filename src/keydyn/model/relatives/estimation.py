@@ -9,13 +9,13 @@ from typing import Generic, Protocol, Self, TypeVar
 import numpy as np
 
 from keydyn.arrays import Floats, Integers
-from keydyn.model.ask import lattice as lattices
-from keydyn.model.ask.lattice import Lattice, Posterior
 from keydyn.model.data.settings import Settings
-from keydyn.model.estimation.algorithm import GOES_ON, REASONS, why_stop
 from keydyn.model.families.family import Emission
+from keydyn.model.fit.algorithm import GOES_ON, REASONS, why_stop
 from keydyn.model.fit.fitting import Iteration
 from keydyn.model.relatives.tables import Evidence, Floored
+from keydyn.model.theta import lattice as lattices
+from keydyn.model.theta.lattice import Lattice, Posterior
 
 
 class Theta(Protocol):
@@ -69,19 +69,15 @@ def climb(start: AnyTheta, evidence: Evidence, settings: Settings, number: int =
     for _ in range(settings.max_iter):
         lattice = theta.lattice(evidence, settings.density_floor)
         posterior = lattices.posterior(lattice, evidence.weights)
-        lattices.check_possible(posterior.increments, evidence.offsets)
-        history.append(_total(posterior.increments, evidence))
+        lattices.check_posterior(posterior, lattice)
+        history.append(float(evidence.weights @ posterior.scores))
         reason = _why_stop(history, settings, number)
         if reason is not None:
             return Result(theta, posterior, history[-1], np.array(history), reason, floored)
         theta, floored = theta.maximised(evidence, posterior, settings)
     final = lattices.filtered(theta.lattice(evidence, settings.density_floor))[1]
-    total = _total(final, evidence)
+    total = float(evidence.weights @ lattices.per_sequence(final, evidence.offsets))
     return Result(theta, posterior, total, np.array(history), "max_iter", floored)
-
-
-def _total(increments: Floats, evidence: Evidence) -> float:
-    return float(evidence.weights @ lattices.per_sequence(increments, evidence.offsets))
 
 
 def _why_stop(history: list[float], settings: Settings, number: int) -> str | None:

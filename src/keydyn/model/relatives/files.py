@@ -41,7 +41,7 @@ def save(model: Relative, path: str | PathLike[str]) -> None:
     if type(model) not in classes().values():
         raise ValueError(f"a {type(model).__name__} cannot be saved; {', '.join(classes())} can")
     model._settings(len(model._theta.emission))
-    families = [emission.distribution for emission in model._theta.emission]
+    families = tuple(emission.distribution for emission in model._theta.emission)
     settings = model.get_params(deep=False)
     same = families_of(model.emission, len(families)) == families
     if not same or len(model._theta.startprob) != settings["n_states"]:
@@ -72,7 +72,7 @@ def restored(header: dict[str, Any], tensors: Tensors) -> Relative:
     if strange:
         raise ValueError(f"the header has fields that belong to no model: {', '.join(sorted(strange))}")
     restoring.check_types(tensors)
-    families = [restoring.family_of(spec) for spec in header["families"]]
+    families = tuple(restoring.family_of(spec) for spec in header["families"])
     settings = {name: _given(name, value) for name, value in header["settings"].items()}
     model = classes()[header["class"]](**settings)
     model._settings(len(families))
@@ -105,7 +105,7 @@ def restored(header: dict[str, Any], tensors: Tensors) -> Relative:
 
 
 def _parameters(
-    header: dict[str, Any], tensors: Tensors, families: list[Family]
+    header: dict[str, Any], tensors: Tensors, families: tuple[Family, ...]
 ) -> tuple[Any, tuple[contexts.Context, contexts.Context]]:
     start = distribution("startprob", tensors["startprob"], (None,))
     m, n_features = len(start), len(families)

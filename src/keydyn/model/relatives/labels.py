@@ -11,12 +11,12 @@ from numpy.typing import ArrayLike
 from scipy.optimize import linear_sum_assignment
 
 from keydyn.arrays import Floats, Integers
-from keydyn.model.ask.lattice import Posterior, log_densities
 from keydyn.model.data.sequences import Sequences, as_sequences
 from keydyn.model.data.settings import Settings
 from keydyn.model.data.vocabulary import MISSING, Types
 from keydyn.model.engine.sums import weighted_sums
 from keydyn.model.relatives.tables import Evidence, Floored, Tables
+from keydyn.model.theta.lattice import Posterior, log_densities
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,6 @@ from typing import Self
 import numpy as np
 
 from keydyn.arrays import Floats, Integers
-from keydyn.model.ask.lattice import Lattice, Posterior
 from keydyn.model.data.settings import Settings
 from keydyn.model.families.family import Emission
 from keydyn.model.relatives.contexts import Context
@@ -25,6 +24,7 @@ from keydyn.model.relatives.tables import (
     reordered_emission,
     start_update,
 )
+from keydyn.model.theta.lattice import Lattice, Posterior
 
 
 @dataclass(frozen=True)

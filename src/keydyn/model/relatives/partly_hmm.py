@@ -237,7 +237,7 @@ class PartlyHMM(Relative):
             tables.emission,
             np.zeros((n_features, m)),
             np.zeros((m, m)),
-            np.array([overall["mean"][0, 0] for overall in evidence.overall]),
+            np.array([overall.mean[0] for overall, _ in evidence.overall]),
             int(self.previous_feature),
             "slopes" not in self._fixed(),
         )

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keydyn.arrays import Floats, compiled
-from keydyn.model.estimation.formulas import update_normal
 from keydyn.model.families.family import NO_MASS, Family, Params
 from keydyn.model.families.log_scale import of_working_values
 from keydyn.model.relatives.normal_steps import is_normal, level_moments
@@ -204,10 +203,9 @@ def line_update(
         params = params | {"loc": loc[None]}
     if is_normal(family):
         moments = level_moments(y, deviation, weights, slopes)
-        loc, scale = params["loc"].copy(), params["scale"].copy()
-        floored = np.empty(loc.shape, dtype=bool)
-        update_normal(*moments, least_scale, count_floor, loc, scale, floored)
-        return {"loc": loc, "scale": scale}, slopes, floored
+        stats = dict(zip(("count", "mean", "square"), moments, strict=True))
+        updated, floored = family.update(stats, params, least_scale, count_floor)
+        return updated, slopes, floored
     linear = of_working_values(family)
     # Each state has levels of its own, so states are rows here and events count once for each.
     n_states = weights.shape[1]

@@ -22,7 +22,6 @@ from keydyn.arrays import Floats, Integers
 from keydyn.model.ask import sampling
 from keydyn.model.ask.criteria import Criterion
 from keydyn.model.ask.inference import Inference
-from keydyn.model.ask.lattice import Lattice
 from keydyn.model.data.sequences import Sequences, as_sequences, check_weights
 from keydyn.model.data.settings import Settings, check_settings, is_whole
 from keydyn.model.families.family import Emission, families_of
@@ -34,6 +33,7 @@ from keydyn.model.relatives.estimation import Result, climb
 from keydyn.model.relatives.past import Past
 from keydyn.model.relatives.streams import Stream, Streams
 from keydyn.model.relatives.tables import Evidence, lattice_of, n_rows
+from keydyn.model.theta.lattice import Lattice
 
 
 class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
@@ -178,7 +178,7 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         sequences = self._as_sequences(X, events, lengths)
         self._compare_features(sequences, reset=False)
-        training.check_domain(sequences, [emission.distribution for emission in self._theta.emission])
+        training.check_domain(sequences, tuple(e.distribution for e in self._theta.emission))
         return sequences
 
     def _compare_features(self, sequences: Sequences, *, reset: bool) -> None:

@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from keydyn.arrays import Floats, Integers
-from keydyn.model.ask.lattice import log_densities
 from keydyn.model.data import vocabulary
 from keydyn.model.data.settings import is_whole
 from keydyn.model.data.vocabulary import MISSING
-from keydyn.model.engine.log_kernels import filter_step
+from keydyn.model.engine.log_domain import filter_step
 from keydyn.model.relatives.contexts import Context
 from keydyn.model.relatives.past import Past
+from keydyn.model.theta.lattice import log_densities
 
 STATE_VERSION = 1
 

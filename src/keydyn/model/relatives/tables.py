@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keydyn.arrays import Floats, Integers
-from keydyn.model.ask.lattice import Lattice, Posterior, log_densities
 from keydyn.model.data.settings import Settings
-from keydyn.model.data.smoothing_rules import normalised
-from keydyn.model.engine.sums import weighted_moments
 from keydyn.model.families.family import Emission, Family, Stats
 from keydyn.model.relatives.normal_steps import add_normal, is_normal
-from keydyn.model.theta.start_values import displacements, least_scale
+from keydyn.model.theta.lattice import Lattice, Posterior, log_densities
+from keydyn.model.theta.marginals import normalised
+from keydyn.model.theta.start_values import Moments, least_scale, moments_by
+from keydyn.model.theta.start_values import start_emission as spread_emission
 
 Floored = list[NDArray[np.bool_]]
 
@@ -38,7 +38,7 @@ class Evidence:
     X: Floats
     offsets: Integers
     weights: Floats
-    families: list[Family]
+    families: tuple[Family, ...]
     rows: Integers
     steps: Integers
     last: Floats
@@ -56,15 +56,13 @@ class Evidence:
         return [family.working(self.X[:, k]) for k, family in enumerate(self.families)]
 
     @cached_property
-    def overall(self) -> list[Stats]:
-        """Weight, mean and squared deviations of each feature on its working scale; the largest |x|."""
-        everywhere = np.zeros(len(self.X), dtype=np.int64)
-        moments = []
-        for k, working in enumerate(self.working):
-            count, mean, square = weighted_moments(everywhere, 1, self.event_weights, working)
-            largest = np.max(np.abs(self.X[:, k]), initial=0.0, where=~np.isnan(self.X[:, k]))
-            moments.append({"count": count, "mean": mean, "square": square, "largest": np.array(largest)})
-        return moments
+    def overall(self) -> list[tuple[Moments, Floats]]:
+        """Moments of each feature on its working scale over all events, and its largest |x|."""
+        everywhere, weights = np.zeros(len(self.X), dtype=np.int64), self.event_weights[:, 0]
+        return [
+            (moments_by(everywhere, 1, weights, working), np.nanmax(np.abs(self.X[:, [k]]), axis=0))
+            for k, working in enumerate(self.working)
+        ]
 
     @cached_property
     def nothing(self) -> Floats:
@@ -83,7 +81,7 @@ class Evidence:
 
     def least_scale(self, feature: int, settings: Settings) -> float:
         """The least scale of a feature's emission."""
-        return least_scale(self.families[feature], self.overall[feature], settings.min_scale)
+        return float(least_scale(self.families[feature], *self.overall[feature], settings.min_scale)[0])
 
 
 @dataclass(frozen=True)
@@ -218,24 +216,12 @@ def start_emission(
     evidence: Evidence, feature: int, n_tables: int, settings: Settings, jitter: np.random.Generator | None
 ) -> Emission:
     """Emissions spread around each row's own mean, as the POHMM's are around each event type's."""
-    family, overall = evidence.families[feature], evidence.overall[feature]
-    values = family.working(evidence.X[:, feature])
-    rows = evidence.rows if n_tables > 1 else np.zeros(len(values), dtype=np.int64)
-    count, mean, square = weighted_moments(rows, n_tables, evidence.event_weights, values)
-    total = overall["count"]
-    # A context without any value of this feature starts where all events are.
-    seen = count > 0
-    mean = np.where(seen, mean, overall["mean"])
-    deviation = np.sqrt(np.where(seen, square, overall["square"]) / np.where(seen, count, total))
-    shift = displacements(settings.n_states, settings.spread)
-    if feature != settings.leading_feature and settings.spread_features == "leading":
-        shift = np.zeros_like(shift)
-    if jitter is not None:
-        shift = shift + jitter.standard_normal(settings.n_states)
-    of_all = np.sqrt(overall["square"] / total)
-    unit = deviation if settings.spread_scale == "type" else np.broadcast_to(of_all, deviation.shape)
-    scale = np.maximum(deviation, evidence.least_scale(feature, settings))
-    return Emission(family, family.start(mean, scale, shift * unit))
+    family, (overall, _) = evidence.families[feature], evidence.overall[feature]
+    rows = evidence.rows if n_tables > 1 else np.zeros(len(evidence.X), dtype=np.int64)
+    by_row = moments_by(rows, n_tables, evidence.event_weights[:, 0], evidence.working[feature])
+    floor = np.full(n_tables, evidence.least_scale(feature, settings))
+    of_all = Moments(*(np.repeat(values, n_tables) for values in overall))
+    return Emission(family, spread_emission(family, feature, by_row, of_all, floor, settings, jitter))
 
 
 def uniform_tables(

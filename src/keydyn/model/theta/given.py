@@ -75,7 +75,7 @@ def given_parameters(
             marginal = _exact(start_all, pairs, steps, event_steps, emissions)
         else:
             marginal = printed_marginal(start_all, pairs, flat, emissions, chain)
-    return Parameters(types, start, pairs, flat, emissions, chain, marginal, Smoothing.of(None))
+    return Parameters.of(types, start, pairs, flat, emissions, chain, marginal, Smoothing.of(None))
 
 
 def _exact(

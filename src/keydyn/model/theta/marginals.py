@@ -2,43 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
 from keydyn.arrays import Floats, Integers
-from keydyn.model.data.smoothing_rules import normalised
-from keydyn.model.estimation.indexing import chain_of_counts
-from keydyn.model.estimation.marginals import any_after_dead_ends, normalise_marginals, sum_by_type
+from keydyn.model.engine.maximisation import LEAVING, PAIR_PROB, Chain, marginals_of_transitions
+from keydyn.model.engine.variants import variant_of
 from keydyn.model.families.family import Emission
-from keydyn.model.fit.statistics import Counts
 from keydyn.model.theta.parameters import EventChain, Marginal
 
 
-def event_chain(counts: Counts) -> EventChain:
-    """π[ω], a[ψ, ω] and Π[ω] (Eq. 30) as observed."""
-    before, after = np.ascontiguousarray(counts.pairs.T)
-    return EventChain(*chain_of_counts(before, after, counts.types, counts.starts, counts.pair))
+def normalised(rows: Floats) -> Floats:
+    """Rows along the last axis scaled to sum to one; a row of zeros becomes uniform."""
+    total = rows.sum(axis=-1, keepdims=True)
+    uniform = np.full_like(rows, 1.0 / rows.shape[-1])
+    np.divide(rows, total, out=uniform, where=total > 0)
+    return uniform
 
 
 def printed_marginal(
-    startprob: Floats, pairs: Integers, transmat: Floats, emission: list[Emission], chain: EventChain
+    startprob: Floats, pairs: Integers, transmat: Floats, emission: Sequence[Emission], chain: EventChain
 ) -> Marginal:
     """Eqs. 26–31 as printed: every earlier type counts alike, whatever its share of the events.
 
     `startprob` is the marginal π[j] itself. A type without successor is followed by any type, each step
     uniform.
     """
-    m, n_states = len(chain.prob), len(startprob)
     _, pair_prob = chain.known()
+    shares = np.repeat(chain.prob[:, None], len(startprob), axis=1)
     return Marginal(
         startprob,
-        *_marginal_transitions(m, pairs, transmat, pair_prob, chain.leaving),
-        _marginal_emission(emission, np.repeat(chain.prob[:, None], n_states, axis=1)),
+        *_marginal_transitions(pairs, transmat, pair_prob, chain.leaving),
+        [e.replace(e.distribution.marginal(e.params, shares)) for e in emission],
     )
 
 
 def exact_marginal(
-    startprob: Floats, pairs: Integers, joint: Floats, emission: list[Emission], masses: list[Floats]
+    startprob: Floats, pairs: Integers, joint: Floats, emission: Sequence[Emission], masses: list[Floats]
 ) -> Marginal:
     """The marginals of the joint process: types weigh as often as they occur, in each state.
 
@@ -47,10 +49,27 @@ def exact_marginal(
     expectation step under equal parameters for all types, these are exactly the HMM's updates.
     """
     shares = [np.ascontiguousarray(normalised(mass.T).T) for mass in masses]
-    marginal = [_marginal_emission([e], share)[0] for e, share in zip(emission, shares, strict=True)]
-    return Marginal(
-        startprob, *_marginal_transitions(len(masses[0]), pairs, joint, np.ones(len(joint)), None), marginal
-    )
+    marginal = [
+        e.replace(e.distribution.marginal(e.params, share)) for e, share in zip(emission, shares, strict=True)
+    ]
+    always = np.ones(len(masses[0]))
+    return Marginal(startprob, *_marginal_transitions(pairs, joint, np.ones(len(joint)), always), marginal)
+
+
+def _marginal_transitions(
+    pairs: Integers, matrices: Floats, weights: Floats, leaving: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """a[i, j], a[i, j | ψ] and a[i, j | ω] from the pairs' weighted matrices; `leaving` tells dead ends."""
+    m, n_states, n_pairs = len(leaving), matrices.shape[1], len(pairs)
+    table = np.empty((n_pairs + 2 * m + 1, n_states, n_states, 1))
+    table[:n_pairs, :, :, 0] = matrices
+    of_pairs, of_types = np.zeros((n_pairs, 3)), np.zeros((m + 1, 4))
+    of_pairs[:, PAIR_PROB], of_types[:m, LEAVING] = weights, leaving
+    chain = Chain(np.ascontiguousarray(pairs), of_pairs, of_types)
+    span = np.array([0, 0, 0, m + 1, 0, n_pairs, 0, 0, 0])
+    marginals_of_transitions(variant_of(n_states), span, chain, False, table, table)
+    of_types_alone = table[n_pairs:, :, :, 0]
+    return of_types_alone[-1], of_types_alone[:m], of_types_alone[m:-1]
 
 
 def stationary_distribution(transmat: Floats) -> Floats | None:
@@ -85,22 +104,3 @@ def joint_transmat(transmat: Floats, event_transmat: Floats) -> Floats:
     m, _, n_states, _ = transmat.shape
     joint = transmat * event_transmat[:, :, None, None]
     return joint.transpose(0, 2, 1, 3).reshape(m * n_states, m * n_states)
-
-
-def _marginal_emission(emission: list[Emission], weights: Floats) -> list[Emission]:
-    return [e.replace(e.distribution.marginal(e.params, weights)) for e in emission]
-
-
-def _marginal_transitions(
-    m: int, pairs: Integers, matrices: Floats, weights: Floats, leaving: Floats | None
-) -> tuple[Floats, Floats, Floats]:
-    """a[i, j], a[i, j | ψ] and a[i, j | ω] from the pairs' weighted matrices; `leaving` tells dead ends."""
-    n_states = matrices.shape[1]
-    from_type, to_type = np.empty((m, n_states, n_states)), np.empty((m, n_states, n_states))
-    of_all = np.empty((n_states, n_states))
-    before, after = np.ascontiguousarray(pairs.T)
-    sum_by_type(before, after, matrices, weights, from_type, to_type)
-    if leaving is not None:
-        any_after_dead_ends(leaving, from_type, to_type)
-    normalise_marginals(from_type, to_type, of_all)
-    return of_all, from_type, to_type

@@ -1,26 +1,33 @@
 """The parameters of a POHMM, θ = {π, a, b}, with the event chain and the marginals.
 
-Transition matrices are kept for observed pairs of event types only: with m types there are m² pairs, of
-which a text of N events shows at most N − 1.
+θ is one set of arrays, which the estimator, the files, the engine and the filters all look at. A table has a
+row for each event type and, after the last, the marginal: what is used for a type that is unknown. Transition
+matrices are kept for observed pairs of event types only: with m types there are m² pairs, of which a text of
+N events shows at most N − 1.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from keydyn.arrays import Floats, Integers, plain
+from keydyn.arrays import Floats, Integers
 from keydyn.model.data import vocabulary
-from keydyn.model.data.smoothing_rules import Smoothing, as_number
+from keydyn.model.data.smoothing_rules import Smoothing
 from keydyn.model.data.vocabulary import Types
-from keydyn.model.estimation.scoring import Finished
-from keydyn.model.estimation.smoothing import blend_transitions, transition_weights
-from keydyn.model.estimation.tables import Tables
-from keydyn.model.families import COMPILED
-from keydyn.model.families.family import Emission
+from keydyn.model.engine.densities import cells_of
+from keydyn.model.engine.variants import variant_of
+from keydyn.model.families.compiled import features_of, width_of
+from keydyn.model.families.family import Emission, Family
+from keydyn.model.theta.smoothing_weights import transition_weights
+
+# A table of all pairs of types is made where it is not much larger than this.
+SMALL_TABLE = 65_536
 
 
 @dataclass(frozen=True)
@@ -73,30 +80,73 @@ class Marginal:
     emission: list[Emission]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Parameters:
-    """θ, and what is needed to score event types and pairs that it does not list.
+    """θ, and what is needed to score event types and pairs that it does not list. Never changed in place.
 
     Attributes
     ----------
-    event_types : (m,)
-    startprob : (m, M) π[j | ω]
+    event_types : (m,); families : one per feature
     pairs : (P, 2) observed (ψ, ω), sorted
-    transmat : (P, M, M) a[i, j | ψ, ω]
-    emission : one `Emission` a feature, parameters (m, M)
+    start : (m + 1, M) π[j | ω], then π[j]
+    transitions : (P + 2m + 1, M, M) a[i, j | ψ, ω] of the pairs, then a[i, j | ψ] of each earlier type,
+        a[i, j | ω] of each later one, and a[i, j]
+    emissions : (m + 1, F, M) the parameters of b[j | ω], those of all features one after the other, then b[j]
     chain : the event chain
-    marginal : the marginals; None where the chain has no unique stationary distribution
     smoothing : how rows of unseen pairs are smoothed
+    has_marginal : False where the chain has no unique stationary distribution; marginals are NaN then
     """
 
     event_types: Types
-    startprob: Floats
+    families: tuple[Family, ...]
     pairs: Integers
-    transmat: Floats
-    emission: list[Emission]
+    start: Floats
+    transitions: Floats
+    emissions: Floats
     chain: EventChain
-    marginal: Marginal | None
     smoothing: Smoothing
+    has_marginal: bool = True
+
+    @classmethod
+    def of(
+        cls,
+        event_types: Types,
+        startprob: Floats,
+        pairs: Integers,
+        transmat: Floats,
+        emission: Sequence[Emission],
+        chain: EventChain,
+        marginal: Marginal | None,
+        smoothing: Smoothing,
+    ) -> Parameters:
+        """θ from its parts: `startprob` (m, M), `transmat` (P, M, M), emissions with parameters (m, M)."""
+        m, n_states = startprob.shape
+        families = tuple(e.distribution for e in emission)
+        start = np.full((m + 1, n_states), np.nan)
+        transitions = np.full((len(pairs) + 2 * m + 1, n_states, n_states), np.nan)
+        emissions = np.full((m + 1, sum(len(f.parameters) for f in families), n_states), np.nan)
+        start[:m], transitions[: len(pairs)] = startprob, transmat
+        column = 0
+        for k, e in enumerate(emission):
+            for name in e.distribution.parameters:
+                emissions[:m, column] = e.params[name]
+                if marginal is not None:
+                    emissions[m, column] = marginal.emission[k].params[name]
+                column += 1
+        if marginal is not None:
+            start[m], transitions[-1] = marginal.startprob, marginal.transmat
+            transitions[len(pairs) : -1] = np.concatenate([marginal.transmat_from, marginal.transmat_to])
+        return cls(
+            event_types,
+            families,
+            pairs,
+            start,
+            transitions,
+            emissions,
+            chain,
+            smoothing,
+            marginal is not None,
+        )
 
     @property
     def n_types(self) -> int:
@@ -104,7 +154,63 @@ class Parameters:
 
     @property
     def n_states(self) -> int:
-        return int(self.startprob.shape[1])
+        return int(self.start.shape[1])
+
+    @property
+    def startprob(self) -> Floats:
+        """(m, M) π[j | ω]."""
+        return self.start[:-1]
+
+    @property
+    def transmat(self) -> Floats:
+        """(P, M, M) a[i, j | ψ, ω] of the observed pairs."""
+        return self.transitions[: len(self.pairs)]
+
+    @cached_property
+    def emission(self) -> list[Emission]:
+        """One `Emission` per feature, parameters (m, M)."""
+        return self._emissions(slice(0, -1))
+
+    @cached_property
+    def emission_tables(self) -> list[Emission]:
+        """The emission of each feature with one more row, the marginal, for unknown types."""
+        return self._emissions(slice(None)) if self.has_marginal else self.emission
+
+    @property
+    def start_table(self) -> Floats:
+        """π[j | ω] with one more row, the marginal, for unknown types."""
+        return self.start if self.has_marginal else self.startprob
+
+    @cached_property
+    def marginal(self) -> Marginal | None:
+        """The marginals; None where the chain has no unique stationary distribution."""
+        if not self.has_marginal:
+            return None
+        m, n_pairs = self.n_types, len(self.pairs)
+        return Marginal(
+            self.start[m],
+            self.transitions[-1],
+            self.transitions[n_pairs : n_pairs + m],
+            self.transitions[n_pairs + m : -1],
+            self._emissions(m),
+        )
+
+    def _emissions(self, rows: Any) -> list[Emission]:
+        table, made, column = self.emissions[rows], [], 0
+        for family in self.families:
+            names = family.parameters
+            made.append(Emission(family, {name: table[..., column + p, :] for p, name in enumerate(names)}))
+            column += len(names)
+        return made
+
+    @cached_property
+    def cells(self) -> Floats:
+        """What the compiled densities need of the emissions, (m + 1, K, W, M, 1)."""
+        shape = (len(self.start), len(self.families), width_of(self.families), self.n_states, 1)
+        cells = np.zeros(shape)
+        emissions = np.ascontiguousarray(self.emissions)[..., None]
+        cells_of(variant_of(self.n_states), features_of(self.families), emissions, cells)
+        return cells
 
     @cached_property
     def pair_codes(self) -> Integers:
@@ -130,99 +236,76 @@ class Parameters:
     def unseen_pairs(self, before: Integers, after: Integers) -> Floats:
         """a[i, j | ψ, ω] of pairs that were never observed: a uniform estimate, smoothed."""
         uniform = np.full((len(before), self.n_states, self.n_states), 1.0 / self.n_states)
-        if self.smoothing.transitions is None or self.marginal is None:
+        if self.smoothing.transitions is None or self.marginal is None or len(before) == 0:
             return uniform
-        weights = transition_weights(
-            as_number(self.smoothing.transitions),
-            self.smoothing.published,
-            before,
-            after,
-            np.zeros(len(before)),
-            self.chain.leaving,
-            self.chain.entering,
+        of_earlier, of_later = (
+            weights[:, None, None]
+            for weights in transition_weights(
+                self.smoothing.transitions,
+                self.smoothing.published,
+                np.zeros(len(before)),
+                self.chain.leaving[before],
+                self.chain.entering[after],
+            )
         )
-        blend_transitions(
-            *weights, before, after, self.marginal.transmat_from, self.marginal.transmat_to, uniform
+        mixed = (1.0 - of_earlier - of_later) * uniform
+        mixed += (
+            of_earlier * self.marginal.transmat_from[before] + of_later * self.marginal.transmat_to[after]
         )
-        return uniform
+        mixed = np.maximum(mixed, 0.0)
+        total = mixed.sum(axis=2, keepdims=True)
+        smoothed: Floats = np.divide(mixed, total, out=uniform, where=total > 0.0)
+        return smoothed
+
+    def step_rows(self, before: Integers, after: Integers) -> Integers:
+        """The row of `transitions` for any pairs, −1 if never observed; m stands for an unknown type."""
+        m, n_pairs = self.n_types, len(self.pairs)
+        known_before, known_after = before < m, after < m
+        rows = self.find_pairs(before * m + after)
+        rows = np.where(known_before, np.where(known_after, rows, n_pairs + before), n_pairs + m + after)
+        if not self.has_marginal and not (known_before & known_after).all():
+            self.known_marginal()
+        return rows
 
     def transmat_of(self, before: Integers, after: Integers) -> Floats:
-        """a[i, j | ψ, ω] for any pairs; len(event_types) stands for an unknown type."""
-        m = self.n_types
-        table = np.empty((len(before), self.n_states, self.n_states))
-        known = (before < m) & (after < m)
-        rows = self.find_pairs(before[known] * m + after[known])
-        found = np.flatnonzero(known)[rows >= 0]
-        unseen = np.flatnonzero(known)[rows < 0]
-        table[found] = self.transmat[rows[rows >= 0]]
+        """a[i, j | ψ, ω] for any pairs; m stands for an unknown type."""
+        rows = self.step_rows(before, after)
+        table: Floats = self.transitions[rows]
+        unseen = rows < 0
         table[unseen] = self.unseen_pairs(before[unseen], after[unseen])
-        if not known.all():
-            marginal = self.known_marginal()
-            only_before, only_after = (before < m) & (after == m), (before == m) & (after < m)
-            table[only_before] = marginal.transmat_from[before[only_before]]
-            table[only_after] = marginal.transmat_to[after[only_after]]
-            table[(before == m) & (after == m)] = marginal.transmat
         return table
 
     @cached_property
-    def start_table(self) -> Floats:
-        """π[j | ω] with one more row, the marginal, for unknown types."""
-        if self.marginal is None:
-            return self.startprob
-        return np.concatenate([self.startprob, self.marginal.startprob[None]])
+    def all_steps(self) -> tuple[Integers, Floats]:
+        """The row for each of the (m + 1)² pairs of codes, and `transitions` with unseen pairs behind it."""
+        m, n_pairs = self.n_types, len(self.pairs)
+        rows = np.full((m + 1, m + 1), -1)
+        rows[self.pairs[:, 0], self.pairs[:, 1]] = np.arange(n_pairs)
+        rows[:m, m] = n_pairs + np.arange(m)
+        rows[m] = n_pairs + m + np.arange(m + 1)
+        before, after = np.nonzero(rows < 0)
+        rows[before, after] = len(self.transitions) + np.arange(len(before))
+        unseen = self.unseen_pairs(before, after)
+        return rows.ravel(), np.concatenate([self.transitions, unseen])[..., None]
 
-    @cached_property
-    def emission_tables(self) -> list[Emission]:
-        """The emission of each feature with one more row, the marginal, for unknown types."""
-        if self.marginal is None:
-            return self.emission
-        return [
-            emission.replace(
-                {k: np.concatenate([v, marginal.params[k][None]]) for k, v in emission.params.items()}
-            )
-            for emission, marginal in zip(self.emission, self.marginal.emission, strict=True)
-        ]
+    def steps_of(self, codes: Integers) -> tuple[Integers, Floats]:
+        """The row of each step between neighbouring codes, 0 for the first, and the table they are in.
+
+        For vocabularies that are too large for `all_steps`.
+        """
+        m = self.n_types
+        number, distinct = _distinct(codes[:-1] * (m + 1) + codes[1:])
+        before, after = np.divmod(distinct, m + 1)
+        rows = self.step_rows(before, after)
+        unseen = np.flatnonzero(rows < 0)
+        rows[unseen] = len(self.transitions) + np.arange(len(unseen))
+        table = np.concatenate([self.transitions, self.unseen_pairs(before[unseen], after[unseen])])
+        return np.concatenate([[0], rows[number]]), table[..., None]
 
     @cached_property
     def type_places(self) -> dict[Any, int]:
         """The code of each event type."""
         return vocabulary.places_of(self.event_types)
-
-    def tables(self) -> Tables:
-        """Copies of the parameters for compiled functions, of location-scale families only."""
-        marginal = self.known_marginal()
-        m, n_states = self.startprob.shape
-        n_features = len(self.emission)
-        loc, scale = np.empty((2, n_features, m + 1, n_states))
-        for k, (own, everywhere) in enumerate(zip(self.emission, marginal.emission, strict=True)):
-            for table, name in ((loc[k], "loc"), (scale[k], "scale")):
-                table[:m], table[m] = own.params[name], everywhere.params[name]
-        return Tables(
-            np.array(self.start_table, order="C"),
-            np.array(self.transmat, order="C"),
-            loc,
-            scale,
-            np.array(marginal.transmat_from, order="C"),
-            np.array(marginal.transmat_to, order="C"),
-            np.array(marginal.transmat, order="C"),
-            np.zeros((n_features, m, n_states), dtype=np.bool_),
-        )
-
-    @cached_property
-    def finished(self) -> Finished | None:
-        """What compiled scoring needs; None where there are no marginals or a family is not compiled."""
-        if self.marginal is None or not all(type(e.distribution) in COMPILED for e in self.emission):
-            return None
-        return Finished(
-            self.tables(),
-            self.pair_codes,
-            plain(self.chain.leaving),
-            plain(self.chain.entering),
-            np.array([e.params["df"][0, 0] if "df" in e.params else np.inf for e in self.emission]),
-            np.array([1.0 if e.distribution.on_log_scale else 0.0 for e in self.emission]),
-            as_number(self.smoothing.transitions),
-            self.smoothing.published,
-        )
 
     def dense_transmat(self) -> Floats:
         """(m, m, M, M), unseen pairs included."""
@@ -240,21 +323,11 @@ class Parameters:
 
     def reordered(self, order: Integers) -> Parameters:
         """The same model with its states renumbered."""
-        marginal = self.marginal
-        if marginal is not None:
-            marginal = Marginal(
-                marginal.startprob[order],
-                _reorder_square(marginal.transmat, order),
-                _reorder_square(marginal.transmat_from, order),
-                _reorder_square(marginal.transmat_to, order),
-                [_reorder_emission(emission, order) for emission in marginal.emission],
-            )
         return replace(
             self,
-            startprob=np.ascontiguousarray(self.startprob[:, order]),
-            transmat=_reorder_square(self.transmat, order),
-            emission=[_reorder_emission(emission, order) for emission in self.emission],
-            marginal=marginal,
+            start=np.ascontiguousarray(self.start[:, order]),
+            transitions=np.ascontiguousarray(self.transitions[:, order[:, None], order]),
+            emissions=np.ascontiguousarray(self.emissions[..., order]),
         )
 
     def extended(self, event_types: Types, pairs: Integers) -> Parameters:
@@ -272,48 +345,46 @@ class Parameters:
         place = np.full(len(event_types), m)
         place[:m][learnt] = np.flatnonzero(learnt)
         transmat = self.transmat_of(place[all_pairs[:, 0]], place[all_pairs[:, 1]])
-        transmat[_rows_of(self.pairs, all_pairs, len(event_types))] = self.transmat
-        chain, marginal = self.chain, self.marginal
+        listed = _rows_of(self.pairs, all_pairs, len(event_types))
+        transmat[listed] = self.transmat
+        chain = self.chain
         if new:
-            known = self.known_marginal()
-            everywhere = np.repeat(known.transmat[None], new, axis=0)
-            marginal = replace(
-                known,
-                transmat_from=np.concatenate([known.transmat_from, everywhere]),
-                transmat_to=np.concatenate([known.transmat_to, everywhere]),
-            )
-            zero = np.zeros(new)
+            self.known_marginal()
             chain = EventChain(
-                np.concatenate([chain.prob, zero]),
-                np.concatenate([chain.leaving, zero]),
-                np.concatenate([chain.entering, zero]),
-                None if chain.startprob is None else np.concatenate([chain.startprob, zero]),
+                _padded(chain.prob, new),
+                _padded(chain.leaving, new),
+                _padded(chain.entering, new),
+                None if chain.startprob is None else _padded(chain.startprob, new),
                 chain.pair_prob,
             )
         if chain.pair_prob is not None:
             pair_prob = np.zeros(len(all_pairs))
-            pair_prob[_rows_of(self.pairs, all_pairs, len(event_types))] = chain.pair_prob
+            pair_prob[listed] = chain.pair_prob
             chain = replace(chain, pair_prob=pair_prob)
-        rows = np.minimum(np.arange(len(event_types)), m)
-        return Parameters(
-            event_types,
-            self.start_table[rows],
-            all_pairs,
-            transmat,
-            [e.replace(self.emission_tables[k].at(rows)) for k, e in enumerate(self.emission)],
-            chain,
-            marginal,
-            self.smoothing,
+        # New types repeat the marginal, which is the last row in any case.
+        types = np.append(np.minimum(np.arange(len(event_types)), m), m)
+        after_pairs = np.concatenate([types[:-1], m + types])
+        after_pairs[: len(event_types)][types[:-1] == m] = 2 * m
+        return replace(
+            self,
+            event_types=event_types,
+            pairs=all_pairs,
+            start=self.start[types],
+            transitions=np.concatenate([transmat, self.transitions[len(self.pairs) + after_pairs]]),
+            emissions=self.emissions[types],
+            chain=chain,
         )
+
+
+def _padded(values: Floats, n: int) -> Floats:
+    return np.concatenate([values, np.zeros(n)])
 
 
 def _rows_of(pairs: Integers, among: Integers, n_types: int) -> Integers:
     return np.searchsorted(among[:, 0] * n_types + among[:, 1], pairs[:, 0] * n_types + pairs[:, 1])
 
 
-def _reorder_square(matrices: Floats, order: Integers) -> Floats:
-    return np.ascontiguousarray(matrices[..., order[:, None], order])
-
-
-def _reorder_emission(emission: Emission, order: Integers) -> Emission:
-    return emission.replace({k: np.ascontiguousarray(v[..., order]) for k, v in emission.params.items()})
+def _distinct(keys: Integers) -> tuple[Integers, Integers]:
+    """Each key's number among the distinct ones, and these, in order of appearance."""
+    number, distinct = pd.factorize(keys)
+    return number.astype(np.int64), np.asarray(distinct, dtype=np.int64)

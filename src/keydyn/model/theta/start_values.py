@@ -1,74 +1,85 @@
-"""Starting parameters from the data (Section 3.5): reproducible, and state 0 the fast one."""
+"""Starting parameters from the data (Section 3.5, Eqs. 23–24): reproducible, and state 0 the fast one."""
 
 from __future__ import annotations
 
-import math
+from typing import NamedTuple
 
 import numpy as np
 
-from keydyn.arrays import Floats
+from keydyn.arrays import Floats, Integers
 from keydyn.model.data.settings import Settings
-from keydyn.model.engine.sums import weighted_moments
-from keydyn.model.estimation.starting import scale_floor, start_moments
-from keydyn.model.families.family import Emission, Family, Stats
-from keydyn.model.fit.statistics import Data
-from keydyn.model.theta.marginals import event_chain, printed_marginal
-from keydyn.model.theta.parameters import Parameters
+from keydyn.model.families.family import Family, Params
+
+# Equal values leave a spread of rounding errors.
+NO_SPREAD = 1e-12
 
 
-def start_parameters(data: Data, settings: Settings, jitter: np.random.Generator | None = None) -> Parameters:
-    """Uniform start and transition probabilities, emissions spread around each type's own mean.
+class Moments(NamedTuple):
+    """Weight, mean and sum of squared deviations of values on their working scale, one entry per group."""
 
-    With `jitter` the states' displacements get a standard normal each, in units of the spread, the same
-    for all event types so that a state stays one state.
+    weight: Floats
+    mean: Floats
+    square: Floats
+
+    @property
+    def deviation(self) -> Floats:
+        """The standard deviation; 0 where there is no value."""
+        return np.sqrt(self.square / np.where(self.weight > 0.0, self.weight, 1.0))
+
+
+def moments_by(groups: Integers, n_groups: int, weights: Floats, values: Floats) -> Moments:
+    """The moments of values by group, in two passes; a NaN among them has no weight."""
+    there = ~np.isnan(values)
+    if not there.all():
+        groups, weights, values = groups[there], weights[there], values[there]
+    weight = np.bincount(groups, weights, n_groups).astype(np.float64)
+    total = np.bincount(groups, weights * values, n_groups)
+    mean = np.divide(total, weight, out=np.zeros(n_groups), where=weight > 0.0)
+    square = np.bincount(groups, weights * (values - mean[groups]) ** 2, n_groups)
+    return Moments(weight, mean, square.astype(np.float64))
+
+
+def least_scale(family: Family, overall: Moments, largest: Floats, min_scale: float | None) -> Floats:
+    """The scale floor of a feature (docs/decisions/0008) in each of several sets of data.
+
+    As given, or a thousandth of the data's own spread. Where they have none it is absolute: 1e-3 on the log
+    scale, 1e-6·max(1, |x|) on the linear one.
     """
-    m, n_states = len(data.event_types), settings.n_states
-    counts = data.counts
-    emission = [_start_emission(data, k, settings, jitter) for k in range(data.X.shape[1])]
-    startprob = np.full((m, n_states), 1.0 / n_states)
-    transmat = np.full((len(counts.pairs), n_states, n_states), 1.0 / n_states)
-    chain = event_chain(counts)
-    marginal = printed_marginal(startprob[0], counts.pairs, transmat, emission, chain)
-    return Parameters(
-        data.event_types, startprob, counts.pairs, transmat, emission, chain, marginal, settings.smoothing
-    )
+    if min_scale is not None:
+        return np.full(len(overall.weight), min_scale)
+    spread, logs = overall.deviation, family.on_log_scale
+    absolute = np.full(len(spread), 1e-3) if logs else 1e-6 * np.maximum(1.0, largest)
+    size = np.maximum(np.abs(overall.mean), 1.0 if logs else 0.0)
+    return np.where(spread > NO_SPREAD * size, 1e-3 * spread, absolute)
 
 
-def _start_emission(
-    data: Data, feature: int, settings: Settings, jitter: np.random.Generator | None
-) -> Emission:
-    family, overall = data.families[feature], data.overall[feature]
-    values = family.working(data.X[:, feature])
-    count, mean, square = weighted_moments(
-        data.index.codes, len(data.event_types), data.event_weights, values
-    )
-    of_all = (overall["count"][0, 0], overall["mean"][0, 0], overall["square"][0, 0])
+def start_emission(
+    family: Family,
+    feature: int,
+    by_type: Moments,
+    of_all: Moments,
+    floor: Floats,
+    settings: Settings,
+    jitter: np.random.Generator | None = None,
+) -> Params:
+    """Emissions spread around each type's own mean, parameters (R, M).
+
+    `of_all` and `floor` are those of all events, one entry per row: a type without a value starts there. With
+    `jitter` the states' displacements get a standard normal each, in units of the spread, the same for all
+    event types so that a state stays one state.
+    """
     shift = displacements(settings.n_states, settings.spread)
     if feature != settings.leading_feature and settings.spread_features == "leading":
         shift = np.zeros_like(shift)
     if jitter is not None:
         shift = shift + jitter.standard_normal(settings.n_states)
-    floor = least_scale(family, overall, settings.min_scale)
-    moments = (count, mean, square, of_all)
-    return Emission(
-        family, family.start(*start_moments(*moments, floor, shift, settings.spread_scale == "type"))
-    )
+    seen = by_type.weight > 0.0
+    middle = np.where(seen, by_type.mean, of_all.mean)
+    deviation = np.where(seen, by_type.deviation, of_all.deviation)
+    unit = deviation if settings.spread_scale == "type" else of_all.deviation
+    return family.start(middle[:, None], np.maximum(deviation, floor)[:, None], unit[:, None] * shift)
 
 
 def displacements(n_states: int, spread: float) -> Floats:
     """2h(j − 1)/(M − 1) − h of Eq. 23; one state stays in the middle."""
     return np.linspace(-spread, spread, n_states) if n_states > 1 else np.zeros(1)
-
-
-def least_scale(family: Family, overall: Stats, min_scale: float | None) -> float:
-    """The scale floor of a feature (docs/decisions/0008); `min_scale` None is "auto"."""
-    return float(
-        scale_floor(
-            math.nan if min_scale is None else min_scale,
-            family.on_log_scale,
-            overall["count"][0, 0],
-            overall["mean"][0, 0],
-            overall["square"][0, 0],
-            float(overall["largest"]),
-        )
-    )

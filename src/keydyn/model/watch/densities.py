@@ -12,10 +12,9 @@ import numpy as np
 from scipy import special
 
 from keydyn.arrays import Floats, compiled
+from keydyn.model.engine.densities import HALF_LOG_TAU, STIRLING
 from keydyn.model.families import Exponential, Gamma, LogNormal, LogStudent, Normal, Student
 from keydyn.model.families.family import Family, Params
-from keydyn.model.families.gamma import STIRLING
-from keydyn.model.families.normal import HALF_LOG_TAU
 
 CUSTOM, NORMAL, LOG_NORMAL, STUDENT, LOG_STUDENT, EXPONENTIAL, GAMMA = range(7)
 KINDS: dict[type[Family], int] = {

@@ -13,9 +13,7 @@ import math
 import numpy as np
 
 from keydyn.arrays import Floats, Integers, compiled
-from keydyn.model.engine.kernels import COVERED, TINY
-from keydyn.model.engine.log_kernels import filter_step, safe_log
-from keydyn.model.estimation.indexing import find_sorted
+from keydyn.model.engine.log_domain import filter_step, safe_log
 from keydyn.model.watch.densities import COEFFICIENTS, CUSTOM, log_density, takes_logarithm
 from keydyn.model.watch.online_tables import (
     BY_FREQUENCY,
@@ -35,7 +33,24 @@ from keydyn.model.watch.online_tables import (
 
 # Columns of a filter after its M probabilities.
 IN_LOGS, LAST, COUNT, TOTAL, EXTRA = range(5)
+TINY = 1e-280
+# Underflow takes less than 2.3e-308. A probability of COVERED or more leaves thirty digits above TINY.
+COVERED = 1e-250
 LOG_COVERED = math.log(COVERED)
+
+
+@compiled
+def find_sorted(codes: Integers, first: int, end: int, code: int) -> int:
+    """Where a code is among the ascending ones from `first` to `end` − 1, −1 if it is not.
+
+    Halving without a branch on what is found: types come in no order that a processor could guess.
+    """
+    size = end - first
+    while size > 1:
+        half = size >> 1
+        first += half if codes[first + half] <= code else 0
+        size -= half
+    return first if size == 1 and codes[first] == code else -1
 
 
 @compiled

@@ -63,7 +63,7 @@ class Tables:
 
         `for_many` events all pairs are laid out if they are few, so that none has to be searched for.
         """
-        families = [emission.distribution for emission in models[0].emission]
+        families = list(models[0].families)
         sizes = np.array([0] + [parameters.n_types + 1 for parameters in models])
         params = [_stacked(models, k) for k in range(len(families))]
         n_states = models[0].n_states

@@ -14,16 +14,15 @@ import math
 import numpy as np
 
 from keydyn.arrays import Floats, Integers, compiled
-from keydyn.model.engine.kernels import COVERED
-from keydyn.model.estimation.exponential import exponential
-from keydyn.model.estimation.indexing import find_sorted
-from keydyn.model.estimation.logarithm import logarithm
+from keydyn.model.engine.elementary import exponential, logarithm
 from keydyn.model.watch.densities import COEFFICIENTS, LOG_NORMAL, log_density
 from keydyn.model.watch.online_kernels import (
     COUNT,
+    COVERED,
     IN_LOGS,
     LAST,
     TOTAL,
+    find_sorted,
     find_step,
     general_step,
 )

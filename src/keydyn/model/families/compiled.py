@@ -1,0 +1,68 @@
+"""The families as the engine knows them."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from keydyn.model.engine.densities import (
+    CATEGORICAL,
+    CUSTOM,
+    EXPONENTIAL,
+    GAMMA,
+    N_COEFFICIENTS,
+    NORMAL,
+    STUDENT,
+    Features,
+)
+from keydyn.model.families.categorical import Categorical
+from keydyn.model.families.exponential import Exponential
+from keydyn.model.families.family import Family
+from keydyn.model.families.gamma import Gamma
+from keydyn.model.families.log_scale import LogScale
+from keydyn.model.families.normal import LogNormal, Normal
+from keydyn.model.families.student import LogStudent, Student
+
+KINDS: dict[type[Family], int] = {
+    Normal: NORMAL,
+    LogNormal: NORMAL,
+    Student: STUDENT,
+    LogStudent: STUDENT,
+    Gamma: GAMMA,
+    Exponential: EXPONENTIAL,
+    Categorical: CATEGORICAL,
+}
+
+
+def kind_of(family: Family) -> int:
+    """What the engine calls this family; CUSTOM where only its own methods know it.
+
+    A class derived from one of those above may differ from it in anything.
+    """
+    if isinstance(family, Student) and family.estimate_df:
+        return CUSTOM
+    return KINDS.get(type(family), CUSTOM)
+
+
+@lru_cache(maxsize=64)
+def features_of(families: tuple[Family, ...]) -> Features:
+    """The features of a model."""
+    return Features(
+        np.array([kind_of(family) for family in families]),
+        np.array([1.0 if isinstance(family, LogScale) else 0.0 for family in families]),
+        np.concatenate([[0], np.cumsum([len(family.parameters) for family in families])]),
+        np.array([getattr(family, "pseudocount", 0.0) for family in families], dtype=np.float64),
+    )
+
+
+@lru_cache(maxsize=64)
+def width_of(families: tuple[Family, ...]) -> int:
+    """How many numbers the engine keeps of a feature, an event type and a state."""
+    sizes = [len(family.parameters) + 1 for family in families if isinstance(family, Categorical)]
+    return max([N_COEFFICIENTS, *sizes])
+
+
+def custom_features(families: tuple[Family, ...]) -> list[int]:
+    """The features whose family only its own methods know."""
+    return np.flatnonzero(features_of(families).kind == CUSTOM).tolist()

@@ -1,0 +1,254 @@
+"""Algorithm 1, the modified Baum–Welch: expectation → maximisation → smoothing, until it gains too little.
+
+`climb` runs for every fit. It is compiled, works through the models of a batch, and returns to Python when
+its budget is used up; called again, it resumes. `climb_in_lanes` takes the same steps with many models side
+by side.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from keydyn.arrays import Floats, Integers, Truths, compiled, inner
+from keydyn.model.engine.densities import Features, log_densities
+from keydyn.model.engine.expectation import (
+    ROW,
+    SEQUENCE,
+    STEP,
+    Events,
+    Scratch,
+    Sums,
+    Tables,
+    finish_sums,
+    posteriors,
+    sum_moments,
+)
+from keydyn.model.engine.log_domain import posterior_in_logs
+from keydyn.model.engine.maximisation import Chain, Rules, marginal_emission, maximisation
+from keydyn.model.engine.smoothing import smooth, smooth_emission
+from keydyn.model.engine.variants import Variant
+
+# A fall of the log-likelihood by less than this share of it is rounding.
+ROUNDING = 1e-10
+
+# Why a fit stopped. It goes on, the last expectation step must be finished in the log domain; or it cannot:
+# some sequence has no probability at all; or it must be fitted alone, because in its lane a probability came
+# near underflow.
+REASONS = ("tol", "decrease", "max_iter", "callback")
+TOL, DECREASE, MAX_ITER, CALLBACK = range(4)
+GOES_ON, IN_LOGS, IMPOSSIBLE, ALONE = -1, -2, -3, -4
+
+
+class Outcome(NamedTuple):
+    """How fits ended, one entry per model.
+
+    Attributes
+    ----------
+    reason : of stopping, or `GOES_ON`; n_iter : expectation steps
+    log_likelihood : of the result; history : (B, n) at each expectation step
+    """
+
+    reason: Integers
+    n_iter: Integers
+    log_likelihood: Floats
+    history: Floats
+
+
+@compiled
+def climb(
+    variant: Variant,
+    first: int,
+    last: int,
+    rules: Rules,
+    features: Features,
+    spans: Integers,
+    events: Events,
+    chain: Chain,
+    x: Floats,
+    given: Floats,
+    min_scale: Floats,
+    tables: Tables,
+    sums: Sums,
+    floored: Truths,
+    scratch: Scratch,
+    outcome: Outcome,
+    budget: int,
+) -> None:
+    """Fit the models `first` … `last` − 1 from the parameters in `tables`, which then hold the results.
+
+    `budget` counts events times expectation steps; at least one expectation step is made.
+    """
+    for b in range(first, last):
+        span = spans[b]
+        while outcome.reason[b] == GOES_ON:
+            if budget <= 0 or outcome.n_iter[b] == outcome.history.shape[1] < rules.max_iter:
+                return
+            if outcome.n_iter[b] > 0:
+                maximisation(variant, span, chain, rules, features, sums, min_scale[b], tables, floored)
+                smooth(variant, span, chain, rules, features, tables)
+            posteriors(variant, span, events, x, given, features, rules.log_floor, tables, sums, scratch)
+            log_likelihood = total_score(0, span, events.weights, scratch.scores)
+            if not log_likelihood > -math.inf:
+                outcome.reason[b] = IN_LOGS
+                return
+            finish_sums(variant, span, events, features, sums, scratch)
+            settle(b, log_likelihood, rules, outcome)
+            budget -= events.offsets[span[SEQUENCE + 1]] - events.offsets[span[SEQUENCE]]
+
+
+@compiled
+def climb_in_logs(
+    variant: Variant,
+    b: int,
+    rules: Rules,
+    features: Features,
+    span: Integers,
+    events: Events,
+    x: Floats,
+    given: Floats,
+    tables: Tables,
+    sums: Sums,
+    scratch: Scratch,
+    outcome: Outcome,
+) -> None:
+    """Finish an expectation step in which underflow threatened: those sequences in the log domain."""
+    for s in range(span[SEQUENCE], span[SEQUENCE + 1]):
+        if not scratch.scores[s, 0] > -math.inf:
+            first, last, cells = events.offsets[s], events.offsets[s + 1], scratch.cells
+            log_densities(
+                variant,
+                first,
+                last,
+                events.codes,
+                x,
+                features,
+                cells,
+                rules.log_floor,
+                given,
+                scratch.density,
+            )
+            scratch.scores[s, 0] = posterior_in_logs(
+                first,
+                last,
+                events.start_rows[s],
+                events.weights[s],
+                events.steps,
+                tables.start,
+                tables.transitions,
+                scratch.density,
+                scratch.states,
+                sums.transitions,
+            )
+    first, last = events.offsets[span[SEQUENCE]], events.offsets[span[SEQUENCE + 1]]
+    sums.moments[span[ROW] : span[ROW + 1]] = 0.0
+    sum_moments(variant, first, last, events.codes, x, features, scratch.cells, scratch.states, sums.moments)
+    finish_sums(variant, span, events, features, sums, scratch)
+    settle(b, total_score(0, span, events.weights, scratch.scores), rules, outcome)
+
+
+@inner
+def total_score(lane: int, span: Integers, weights: Floats, scores: Floats) -> float:
+    """The weighted log-likelihood of all sequences."""
+    total = 0.0
+    for s in range(span[SEQUENCE], span[SEQUENCE + 1]):
+        total += weights[s] * scores[s, lane]
+    return total
+
+
+@inner
+def settle(b: int, log_likelihood: float, rules: Rules, outcome: Outcome) -> None:
+    """Note the log-likelihood of a model, and decide whether it stops.
+
+    After `max_iter` iterations there is one expectation step more, for the log-likelihood of the result.
+    """
+    n_iter = outcome.n_iter[b]
+    outcome.log_likelihood[b] = log_likelihood
+    if not log_likelihood > -math.inf:
+        outcome.reason[b] = IMPOSSIBLE
+    elif n_iter == rules.max_iter:
+        outcome.reason[b] = MAX_ITER
+    else:
+        gain = log_likelihood - outcome.history[b, n_iter - 1] if n_iter > 0 else math.inf
+        outcome.history[b, n_iter] = log_likelihood
+        outcome.n_iter[b] = n_iter + 1
+        outcome.reason[b] = why_stop(log_likelihood, gain, rules.tol)
+
+
+@compiled
+def why_stop(log_likelihood: float, gain: float, tol: float) -> int:
+    """The number of the reason to stop, or `GOES_ON`."""
+    if gain < -ROUNDING * (1.0 + abs(log_likelihood)):
+        return DECREASE
+    if gain < tol or gain == 0.0:
+        return TOL
+    return GOES_ON
+
+
+@compiled
+def smooth_emissions(
+    variant: Variant,
+    exact: bool,
+    rules: Rules,
+    features: Features,
+    spans: Integers,
+    chain: Chain,
+    moments: Floats,
+    emission: Floats,
+) -> None:
+    """The marginals of starting emissions, and the emissions smoothed towards them."""
+    for b in range(len(spans)):
+        span = spans[b]
+        marginal_emission(variant, span, chain.of_types, exact, features, moments, emission)
+        if rules.smooth_emission and not rules.fixed_emission and span[ROW + 1] - span[ROW] > 2:
+            smooth_emission(variant, span, chain.of_types, features, emission)
+
+
+@compiled
+def share_states(shared: bool, spans: Integers, events: Events, tables: Tables, stationary: Floats) -> None:
+    """Π[j | ω]: the share of each state among events of a type, propagated along the event sequences.
+
+    The rows of `shared` events are those of the first model.
+    """
+    n_states = stationary.shape[1]
+    chances, before = np.empty(n_states), np.empty(n_states)
+    for b in range(len(spans)):
+        span = spans[b]
+        first_row, first_step = (span[ROW], span[STEP]) if shared else (0, 0)
+        for s in range(span[SEQUENCE], span[SEQUENCE + 1]):
+            for n in range(events.offsets[s], events.offsets[s + 1]):
+                row, step = first_row + events.codes[n], first_step + events.steps[n]
+                for j in range(n_states):
+                    before[j] = chances[j]
+                for j in range(n_states):
+                    chances[j] = tables.start[row, j, 0]
+                    if n > events.offsets[s]:
+                        chances[j] = 0.0
+                        for i in range(n_states):
+                            chances[j] += before[i] * tables.transitions[step, i, j, 0]
+                    stationary[row, j] += events.weights[s] * chances[j]
+        for row in range(span[ROW], span[ROW + 1]):
+            total = 0.0
+            for j in range(n_states):
+                total += stationary[row, j]
+            for j in range(n_states):
+                stationary[row, j] = stationary[row, j] / total if total > 0.0 else 1.0 / n_states
+
+
+@compiled
+def maximise(
+    variant: Variant,
+    span: Integers,
+    chain: Chain,
+    rules: Rules,
+    features: Features,
+    sums: Sums,
+    min_scale: Floats,
+    tables: Tables,
+    floored: Truths,
+) -> None:
+    """The maximisation step of one model and smoothing, for Python."""
+    maximisation(variant, span, chain, rules, features, sums, min_scale, tables, floored)
+    smooth(variant, span, chain, rules, features, tables)

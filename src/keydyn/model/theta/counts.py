@@ -1,0 +1,77 @@
+"""How often event types, their pairs and first types occur, and the event chain that follows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from keydyn.arrays import Floats, Integers
+from keydyn.model.data.vocabulary import Types
+from keydyn.model.theta.parameters import EventChain
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Weighted frequencies of event types.
+
+    Attributes
+    ----------
+    event_types : (m,); pairs : (P, 2)
+    sequences : number of sequences
+    types : (m,) f(ω); starts : (m,) sequences that begin with ω; pair : (P,) f(ψ, ω)
+    """
+
+    event_types: Types
+    pairs: Integers
+    sequences: float
+    types: Floats
+    starts: Floats
+    pair: Floats
+
+    @property
+    def leaving(self) -> Floats:
+        """f(ψ,·)."""
+        return np.bincount(self.pairs[:, 0], self.pair, minlength=len(self.types)).astype(np.float64)
+
+    @property
+    def entering(self) -> Floats:
+        """f(·,ω)."""
+        return np.bincount(self.pairs[:, 1], self.pair, minlength=len(self.types)).astype(np.float64)
+
+    def behind_start(self, start_estimate: str) -> Floats:
+        """What the start probabilities of each type rest on, (m,)."""
+        return self.starts if start_estimate == "sequence_start" else self.types
+
+    def chain(self) -> EventChain:
+        """π[ω], a[ψ, ω] and Π[ω] (Eq. 30) as observed."""
+        leaving = self.leaving
+        of_pairs = leaving[self.pairs[:, 0]]
+        pair_prob = np.divide(self.pair, of_pairs, out=np.zeros(len(self.pair)), where=self.pair > 0.0)
+        return EventChain(shares(self.types), leaving, self.entering, shares(self.starts), pair_prob)
+
+    def aligned(self, event_types: Types, pairs: Integers) -> tuple[Counts, Integers]:
+        """The same counts in a larger vocabulary, and where the old pairs stand in the new list."""
+        m = len(event_types)
+        rows = np.searchsorted(pairs[:, 0] * m + pairs[:, 1], self.pairs[:, 0] * m + self.pairs[:, 1])
+        pair = np.zeros(len(pairs))
+        pair[rows] = self.pair
+        more = np.zeros(m - len(self.types))
+        types, starts = np.concatenate([self.types, more]), np.concatenate([self.starts, more])
+        return Counts(event_types, pairs, self.sequences, types, starts, pair), rows
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(
+            self.event_types,
+            self.pairs,
+            self.sequences + other.sequences,
+            self.types + other.types,
+            self.starts + other.starts,
+            self.pair + other.pair,
+        )
+
+
+def shares(counts: Floats) -> Floats:
+    """Counts divided by their sum; equal shares if there is nothing to divide."""
+    total = counts.sum()
+    return counts / total if total > 0.0 else np.full(len(counts), 1.0 / len(counts))

@@ -1,0 +1,190 @@
+"""From a model and some sequences to what the engine sees, and the engine's answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from keydyn.arrays import Floats, Integers
+from keydyn.model.engine import inference
+from keydyn.model.engine.variants import variant_of
+from keydyn.model.families.family import Emission
+from keydyn.model.theta.parameters import Parameters
+
+
+@dataclass(frozen=True)
+class EventIndex:
+    """Which tables each event uses: everything about the events that does not depend on θ.
+
+    Attributes
+    ----------
+    codes : (N,) event type of each event, m where it is unknown
+    offsets : (S + 1,)
+    before, after : (U,) the distinct pairs of types that follow each other, m where unknown
+    steps : (N,) which of these pairs leads to each event; 0 at the start of a sequence
+    """
+
+    codes: Integers
+    offsets: Integers
+    before: Integers
+    after: Integers
+    steps: Integers
+
+    @classmethod
+    def of(cls, codes: Integers, offsets: Integers, n_types: int) -> EventIndex:
+        """The index of events with these codes into m types."""
+        inside = np.ones(len(codes), dtype=bool)
+        inside[offsets[:-1]] = False
+        keys = np.concatenate([[0], codes[:-1]]) * (n_types + 1) + codes
+        distinct, number = np.unique(keys[inside], return_inverse=True)
+        steps = np.zeros(len(codes), dtype=np.int64)
+        steps[inside] = number
+        return cls(codes, offsets, *np.divmod(distinct, n_types + 1), steps)
+
+    @property
+    def start_rows(self) -> Integers:
+        """The first event type of each sequence."""
+        return self.codes[self.offsets[:-1]]
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """All that the engine sees: log-densities (N, M), and tables with an index into each."""
+
+    log_density: Floats
+    offsets: Integers
+    start_rows: Integers
+    start: Floats
+    steps: Integers
+    transitions: Floats
+
+    @property
+    def n_sequences(self) -> int:
+        return len(self.offsets) - 1
+
+    def arrays(self) -> tuple[Floats, Integers, Integers, Integers, Floats, Floats]:
+        """Log-densities, offsets, rows of first events, rows of steps, and both tables, in one lane."""
+        return (
+            np.ascontiguousarray(self.log_density)[..., None],
+            np.array(self.offsets),
+            np.array(self.start_rows),
+            np.array(self.steps),
+            np.array(self.start, order="C")[..., None],
+            np.array(self.transitions, order="C")[..., None],
+        )
+
+
+class Posterior(NamedTuple):
+    """γ (N, M), times the weight of the sequence; ln P(x | Ω) (S,); Σ w ξ (T, M, M) by row of the table."""
+
+    states: Floats
+    scores: Floats
+    transitions: Floats
+
+
+class EmissionTables(Protocol):
+    """What densities are computed from: for each feature an emission with one row per event index."""
+
+    @property
+    def n_states(self) -> int: ...
+
+    @property
+    def emission_tables(self) -> list[Emission]: ...
+
+
+def log_densities(parameters: EmissionTables, X: Floats, codes: Integers, floor: float | None) -> Floats:
+    """ln f(x_n; b[j | Ω_n]), features multiplied; a missing value drops its factor.
+
+    `floor` is the least density of a single feature (the published settings), or None.
+    """
+    total = np.zeros((len(X), parameters.n_states))
+    for k in range(X.shape[1]):
+        total += parameters.emission_tables[k].log_densities(X[:, k], codes, floor)
+    return total
+
+
+def build(parameters: Parameters, X: Floats, index: EventIndex, floor: float | None) -> Lattice:
+    """The lattice of a POHMM over these events."""
+    if not parameters.has_marginal and (index.codes == parameters.n_types).any():
+        parameters.known_marginal()
+    return Lattice(
+        log_densities(parameters, X, index.codes, floor),
+        index.offsets,
+        index.start_rows,
+        parameters.start_table,
+        index.steps,
+        parameters.transmat_of(index.before, index.after),
+    )
+
+
+def filtered(lattice: Lattice) -> tuple[Floats, Floats]:
+    """P(z_n | x_1..n, Ω) (N, M) and ln P(x_n | x_1..n−1, Ω) (N,)."""
+    arrays = lattice.arrays()
+    states, increments = np.empty_like(arrays[0]), np.empty(len(arrays[0]))
+    inference.filter_states(variant_of(states.shape[1]), *arrays, states, increments)
+    lost = np.flatnonzero(np.isnan(increments[lattice.offsets[:-1]]))
+    if len(lost):
+        inference.filter_in_logs(lost, *arrays, states, increments)
+    total = states.sum(axis=1)
+    # Under a sequence that the model cannot produce all probabilities may be zero.
+    probabilities = np.divide(states[..., 0], total, out=np.zeros(states.shape[:2]), where=total > 0.0)
+    return probabilities, increments
+
+
+def posterior(lattice: Lattice, weights: Floats | None = None) -> Posterior:
+    """The expectation step; `weights` has one entry per sequence."""
+    arrays = lattice.arrays()
+    states, transitions = np.empty_like(arrays[0]), np.zeros_like(arrays[-1])
+    of_sequences = np.ones(lattice.n_sequences) if weights is None else np.array(weights)
+    scores = np.empty((lattice.n_sequences, 1))
+    inference.smooth_states(variant_of(states.shape[1]), of_sequences, *arrays, states, scores, transitions)
+    lost = np.flatnonzero(~(scores[:, 0] > -np.inf))
+    if len(lost):
+        inference.smooth_in_logs(lost, of_sequences, *arrays, states, scores, transitions)
+    return Posterior(states[..., 0], scores[:, 0], transitions[..., 0])
+
+
+def most_probable(lattice: Lattice) -> tuple[Floats, Integers]:
+    """Viterbi: ln P of the best path of each sequence (S,), and the paths (N,)."""
+    log_probability = np.empty(lattice.n_sequences)
+    states = np.empty(len(lattice.log_density), dtype=np.int64)
+    inference.viterbi(*lattice.arrays(), states, log_probability)
+    impossible = np.flatnonzero(np.isneginf(log_probability))
+    if len(impossible):
+        raise ValueError(
+            f"sequence {impossible[0]} has probability zero under the model: no path is possible"
+        )
+    return log_probability, states
+
+
+def forecasts(lattice: Lattice, from_later: bool) -> tuple[Floats, Floats]:
+    """ln P(z_n | x_1..n−1, Ω) (N, M), or, `from_later`, given all events but the n-th; increments (N,)."""
+    log_weights, increments = np.empty_like(lattice.log_density), np.empty(len(lattice.log_density))
+    inference.forecast_states(*lattice.arrays(), from_later, log_weights, increments)
+    return log_weights, increments
+
+
+def per_sequence(increments: Floats, offsets: Integers) -> Floats:
+    """Sums over each sequence."""
+    sums: Floats = np.add.reduceat(increments, offsets[:-1])
+    return sums
+
+
+def check_possible(increments: Floats, offsets: Integers) -> None:
+    """`ValueError` naming the first sequence that the model cannot produce."""
+    impossible = np.flatnonzero(np.isneginf(increments[offsets[1:] - 1]))
+    if len(impossible):
+        s = int(impossible[0])
+        row = int(np.argmax(np.isneginf(increments[offsets[s] : offsets[s + 1]])))
+        raise ValueError(
+            f"sequence {s} has probability zero under the model from row {row} on: "
+            "the posterior of its states is not defined"
+        )
+
+
+def check_posterior(posterior: Posterior, lattice: Lattice) -> None:
+    """`ValueError` naming the first sequence that the model cannot produce."""
+    if np.isneginf(posterior.scores).any():
+        check_possible(filtered(lattice)[1], lattice.offsets)
