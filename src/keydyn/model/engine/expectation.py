@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
 from keydyn.arrays import Floats, Integers, inner
 from keydyn.model.engine.densities import (
     CATEGORICAL,
@@ -98,6 +96,7 @@ class Scratch(NamedTuple):
     cells : (R, K, W, M, L) coefficients of the densities
     density : (n, M, L), largest : (n, L) of some sequences; states : (N, M, L) α, then γ
     inverse : (M, L); scores : (S, L) ln P(x | Ω); worst : (L,) the smallest probability, in lanes
+    increments : empty, since nobody looks at single events
     """
 
     cells: Floats
@@ -107,6 +106,7 @@ class Scratch(NamedTuple):
     inverse: Floats
     scores: Floats
     worst: Floats
+    increments: Floats
 
 
 @inner
@@ -133,7 +133,6 @@ def posteriors(
     sums.transitions[step:end_step] = 0.0
     sums.moments[row:end_row] = 0.0
     scratch.worst[:] = 1.0
-    no_increments = np.empty(0)
     while first < last:
         end = end_of_block(events.offsets, first, last, len(scratch.density))
         begin, stop = events.offsets[first], events.offsets[end]
@@ -155,7 +154,7 @@ def posteriors(
             scratch.states,
             scratch.scores,
             scratch.worst,
-            no_increments,
+            scratch.increments,
         )
         backward(
             variant,

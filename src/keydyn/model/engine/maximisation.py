@@ -248,36 +248,29 @@ def marginal_transitions(
     n_states, m = states_of(variant, transitions.shape[1]), span[ROW + 1] - span[ROW] - 1
     if not (fits(variant, n_states, transitions.shape[1:]) and fits(variant, n_states, joint.shape[1:])):
         return
-    n_lanes, uniform, dead_ends = lanes_of(variant), 1.0 / n_states, 0
     # The first rows of the three kinds, less the first row of the types.
-    first = span[STEP] + span[PAIR + 1] - span[PAIR]
+    first, uniform, dead_ends = span[STEP] + span[PAIR + 1] - span[PAIR], 1.0 / n_states, 0
     of_earlier, of_later, everywhere = first - span[ROW], first + m - span[ROW], first + 2 * m
-    transitions[first : everywhere + 1] = 0.0
+    for row in range(span[ROW], span[ROW + 1] - 1):
+        dead_ends += chain.of_types[row, LEAVING] == 0.0 and not exact
+    # A dead end adds as much to every later type, and to all; its own row has no sum and becomes uniform.
+    transitions[first : first + m] = 0.0
+    transitions[first + m : everywhere] = dead_ends / m * uniform
+    transitions[everywhere] = dead_ends * uniform
     for pair in range(span[PAIR], span[PAIR + 1]):
         step = span[STEP] + pair - span[PAIR]
         earlier, later = of_earlier + chain.pairs[pair, 0], of_later + chain.pairs[pair, 1]
+        weight = chain.of_pairs[pair, PAIR_PROB]
         for i in range(n_states):
             for j in range(n_states):
-                for lane in range(n_lanes):
-                    printed = transitions[step, i, j, lane] * chain.of_pairs[pair, PAIR_PROB]
-                    value = joint[step, i, j, lane] if exact else printed
+                for lane in range(lanes_of(variant)):
+                    value = joint[step, i, j, lane] if exact else transitions[step, i, j, lane] * weight
                     transitions[earlier, i, j, lane] += value
                     transitions[later, i, j, lane] += value
-    for row in range(span[ROW], span[ROW + 1] - 1):
-        dead_ends += chain.of_types[row, LEAVING] == 0.0 and not exact
-    for row in range(span[ROW], span[ROW + 1] - 1):
-        dead_end = chain.of_types[row, LEAVING] == 0.0 and not exact
-        for i in range(n_states):
-            for j in range(n_states):
-                for lane in range(n_lanes):
-                    if dead_end:
-                        transitions[of_earlier + row, i, j, lane] = uniform
-                    if dead_ends > 0:
-                        transitions[of_later + row, i, j, lane] += dead_ends / m * uniform
-                    transitions[everywhere, i, j, lane] += transitions[of_earlier + row, i, j, lane]
+                    transitions[everywhere, i, j, lane] += value
     for row in range(first, everywhere + 1):
         for i in range(n_states):
-            for lane in range(n_lanes):
+            for lane in range(lanes_of(variant)):
                 total = 0.0
                 for j in range(n_states):
                     total += transitions[row, i, j, lane]

@@ -399,6 +399,7 @@ class Fits:
             np.empty((n_states, n_lanes)),
             np.empty((len(batch.weights), n_lanes)),
             np.empty(n_lanes),
+            np.empty(0),
         )
 
 
