@@ -32,11 +32,12 @@ Function = TypeVar("Function", bound=Callable[..., object])
 def compiled(function: Function, **options: Any) -> Function:
     """Compile for this machine, keep the result on disk, and let other threads run meanwhile."""
     config: Any = numba.config
+    njit: Any = numba.njit
     usual = config.CACHE_DIR
     config.CACHE_DIR = usual or _cache_folder()
     options = {"cache": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True} | options
     try:
-        return cast(Function, numba.njit(**options)(function))
+        return cast(Function, njit(**options)(function))
     finally:
         config.CACHE_DIR = usual
 
