@@ -47,6 +47,7 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff check $(wildcard $(SOURCES))
 	$(BIN)/ruff format --check $(wildcard $(SOURCES))
 	$(BIN)/mypy --strict
+	$(BIN)/lint-imports --no-cache
 
 .PHONY: test
 test: lint

@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
+from keydyn.version import __version__
+
 if TYPE_CHECKING:
     from keydyn.model import (
         HMM,
@@ -15,7 +17,6 @@ if TYPE_CHECKING:
         load,
     )
 
-__version__ = "0.1.0"
 __all__ = [
     "HMM",
     "POHMM",

@@ -12,7 +12,6 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from keydyn.commands.terminal import progress_bar
 from keydyn.datasets import save_recordings
 from keydyn.datasets.typists import make_typists
 from keydyn.detectors import Markov, Population
@@ -26,6 +25,7 @@ from keydyn.figures.penalty_over_time import draw_penalty
 from keydyn.keystrokes.samples import Samples
 from keydyn.keystrokes.timing import sequences_of
 from keydyn.model import POHMM
+from keydyn.terminal import progress_bar
 
 TRAINING, QUERIES, KEYS = 8, 2, 150
 SHOWN = 60

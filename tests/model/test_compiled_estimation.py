@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from keydyn.model.estimation import exchange, indexing
+from keydyn.model.estimation.tables import carve, room
 from scipy import special
 
 from keydyn import HMM, POHMM, Sequences
 from keydyn.model.ask.inference import Inference
-from keydyn.model.estimation import exchange, indexing
-from keydyn.model.estimation.tables import carve, room
 from keydyn.model.families.family import families_of
 from keydyn.model.fit import fitting, training
 from keydyn.model.theta import start_values as initialize

@@ -10,8 +10,8 @@ from hmmlearn.hmm import GaussianHMM
 
 from keydyn import HMM, POHMM
 from keydyn.model import Student
-from keydyn.model.theta import lattice
 from keydyn.model.fit.statistics import Data, expectation
+from keydyn.model.theta import lattice
 from tests.model.enumeration import FAMILIES, Truth, random_values
 
 

@@ -9,7 +9,6 @@ from decimal import Decimal, localcontext
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-
 from keydyn.model.estimation.exponential import LEAST, exponential
 from keydyn.model.estimation.logarithm import logarithm
 

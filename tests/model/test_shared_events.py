@@ -6,9 +6,9 @@ import warnings
 
 import numpy as np
 import pytest
+from keydyn.model.estimation import exchange
 
 from keydyn import HMM, POHMM, Sequences, fit_many
-from keydyn.model.estimation import exchange
 from keydyn.model.fit import many
 
 LENGTHS = [1, 30, 11, 8]

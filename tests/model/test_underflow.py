@@ -7,8 +7,8 @@ import pytest
 from scipy.special import logsumexp
 
 from keydyn import HMM
-from keydyn.model.theta.lattice import Lattice, filtered, posterior
 from keydyn.model.engine import kernels
+from keydyn.model.theta.lattice import Lattice, filtered, posterior
 
 CLOSE = 1e-8
 

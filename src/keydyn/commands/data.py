@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from keydyn.commands.terminal import JsonOption, fail_clearly, print_json, show_table
+from keydyn.terminal import JsonOption, fail_clearly, print_json, show_table
 
 if TYPE_CHECKING:
     from keydyn.datasets.published_files import FileState

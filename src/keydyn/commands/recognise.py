@@ -19,7 +19,7 @@ from keydyn.commands.recording_options import (
     SortOption,
     UnitOption,
 )
-from keydyn.commands.terminal import JsonOption, fail_clearly, print_json, progress_bar, show_table
+from keydyn.terminal import JsonOption, fail_clearly, print_json, progress_bar, show_table
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -21,7 +21,7 @@ from keydyn.commands.study_options import (
     OutOption,
     SeedOption,
 )
-from keydyn.commands.terminal import fail_clearly, share_bar, warn
+from keydyn.terminal import fail_clearly, share_bar, warn
 
 if TYPE_CHECKING:
     from keydyn.evaluation.tables import Table

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any, Self
@@ -10,26 +9,25 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, DensityMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from keydyn.model.ask import sampling
 from keydyn.model.ask.criteria import Criterion
 from keydyn.model.ask.generative import Generative
 from keydyn.model.ask.scoring import Scoring
 from keydyn.model.check.diagnostics import Diagnostics
 from keydyn.model.data.sequences import Sequences
 from keydyn.model.data.vocabulary import SINGLE_TYPE
-from keydyn.model.families.family import Family, families_of
+from keydyn.model.families.family import Family
 from keydyn.model.files import storage
-from keydyn.model.fit import training
+from keydyn.model.files.restoring import restorable
+from keydyn.model.fit.estimation import Estimation
 from keydyn.model.fit.incremental import Incremental
-from keydyn.model.fit.result import FitResult
 from keydyn.model.theta import given
 from keydyn.model.watch.online import OnlineFilter, OnlineFilters
 
 
-class POHMM(Diagnostics, Incremental, Generative, Scoring, DensityMixin, BaseEstimator):  # type: ignore[misc]
+@restorable
+class POHMM(Diagnostics, Incremental, Estimation, Generative, Scoring, DensityMixin, BaseEstimator):  # type: ignore[misc]
     """Partially observable hidden Markov model (Monaco and Tappert, 2018).
 
     A hidden Markov model whose start, transition and emission parameters depend on an observed event type.
@@ -184,59 +182,6 @@ class POHMM(Diagnostics, Incremental, Generative, Scoring, DensityMixin, BaseEst
         made._take_given(theta)
         return made
 
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        events: Any = None,
-        lengths: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> Self:
-        """Estimate the parameters (Algorithm 1).
-
-        `X` is a flat (N, K) array with `lengths`, a list of (n_i, K) arrays, or a `Sequences`; `events` has
-        the same form, None or NaN where an event has no type. `sample_weight` has one entry a sequence; a
-        weight of k is the same as k copies. `y` is ignored.
-        """
-        self._estimate(X, events, lengths, sample_weight)
-        if self.stop_reason_ == "max_iter":
-            gain = self.log_likelihood_ - self.history_[-1]
-            warnings.warn(
-                f"not converged after max_iter={self.max_iter} iterations (last gain {gain:.3g}, "
-                f"tol={self.tol:g}): raise max_iter or tol, or check that the data support "
-                f"{self.n_states} states",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
-        return self
-
-    def _estimate(
-        self, X: Any, events: Any, lengths: ArrayLike | None, sample_weight: ArrayLike | None
-    ) -> Self:
-        """`fit` without a word on convergence."""
-        begun = self.warm_start and self.__sklearn_is_fitted__()
-        current = self._parameters if begun else None
-        sequences, families = self._take(X, events, lengths, new=current is None)
-        settings = self._settings(sequences.n_features)
-        if current is None:
-            batch = training.training_data(sequences, families, sample_weight)
-            generator = sampling.generator_of(self.random_state)
-            results = training.fit_from_starts(batch, settings, generator)
-        else:
-            training.check_unchanged(current, settings, families_of(self.emission, sequences.n_features))
-            batch = training.training_data(sequences, families, sample_weight, current.event_types)
-            results = training.fit_further(batch, settings, current)
-        return self._finish(sequences, results, max(results, key=lambda result: result.log_likelihood))
-
-    def _finish(self, sequences: Sequences, results: list[FitResult], best: FitResult) -> Self:
-        """Become the model of a finished fit."""
-        if not (self.warm_start and self.__sklearn_is_fitted__()):
-            self._compare_features(sequences, reset=True)
-        self._take_result(best)
-        self.init_results_ = results
-        return self
-
     def aic(self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None) -> Criterion:
         """Akaike's information criterion, lower is better."""
         score = self.score(X, events=events, lengths=lengths)
@@ -303,6 +248,7 @@ class POHMM(Diagnostics, Incremental, Generative, Scoring, DensityMixin, BaseEst
         return smoothed or self.density_floor is not None
 
 
+@restorable
 class HMM(POHMM):
     """The hidden Markov model: a POHMM that takes all events as one type.
 

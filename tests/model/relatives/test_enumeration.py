@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from keydyn.model.theta import lattice as lattices
 from keydyn.model.relatives.labels import labelled
+from keydyn.model.theta import lattice as lattices
 from tests.model.relatives import cases
 
 KINDS = {

@@ -12,6 +12,7 @@ from keydyn.arrays import Floats, Integers
 from keydyn.model.ask import joint, predictive, sampling
 from keydyn.model.ask.predictive import NextEmission
 from keydyn.model.data import vocabulary
+from keydyn.model.data.random_state import generator_of
 from keydyn.model.data.sequences import Sequences
 from keydyn.model.data.settings import is_whole
 from keydyn.model.data.vocabulary import Types
@@ -91,7 +92,7 @@ class Generative(Fitted):
         otherwise it is one of `n_events`.
         """
         check_is_fitted(self)
-        generator = sampling.generator_of(random_state)
+        generator = generator_of(random_state)
         drawn = self._events_to_draw(n_events, events, lengths)
         if events is None:
             codes = sampling.draw_events(self._parameters, drawn.offsets, generator)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, cast
 from numpy.typing import ArrayLike
 
 from keydyn.arrays import Floats
-from keydyn.model.ask import sampling
 from keydyn.model.check import areas, bootstrap, goodness, residuals, surrogates
 from keydyn.model.check.bootstrap import Bootstrap
 from keydyn.model.check.goodness import GoodnessOfFit
+from keydyn.model.data.random_state import generator_of
 from keydyn.model.fit.fitted import Fitted
 from keydyn.model.theta.lattice import EventIndex
 
@@ -66,7 +66,7 @@ class Diagnostics(Fitted):
         return goodness.monte_carlo_test(
             cast("POHMM", self),
             sequences,
-            sampling.generator_of(random_state),
+            generator_of(random_state),
             n_surrogates,
             n_second,
             refit,
@@ -110,7 +110,7 @@ class Diagnostics(Fitted):
         """
         n_replicates = surrogates.check_number("n_replicates", n_replicates, 2)
         sequences, _ = self._encode(X, events, lengths)
-        generator = sampling.generator_of(random_state)
+        generator = generator_of(random_state)
         return bootstrap.parametric_bootstrap(cast("POHMM", self), sequences, generator, n_replicates, n_jobs)
 
     def _residuals(

@@ -13,8 +13,10 @@ from sklearn.exceptions import ConvergenceWarning
 from keydyn.arrays import Floats, Integers
 from keydyn.model.ask import sampling
 from keydyn.model.data import vocabulary
+from keydyn.model.data.random_state import generator_of
 from keydyn.model.data.sequences import Sequences
 from keydyn.model.data.settings import is_whole
+from keydyn.model.fit.many import fit_many
 from keydyn.model.theta.lattice import EventIndex
 from keydyn.model.theta.parameters import Parameters
 
@@ -60,9 +62,6 @@ def _draw(
 
 def refit(model: POHMM, data: Sequence[Sequences], n_jobs: int | None) -> list[Any]:
     """A clone of the model fitted to each; that one of hundreds was not done at `max_iter` is no news."""
-    # many.py imports the estimator, whose methods lead here.
-    from keydyn.model.fit.many import fit_many
-
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return fit_many(model, list(data), n_jobs)
@@ -70,7 +69,7 @@ def refit(model: POHMM, data: Sequence[Sequences], n_jobs: int | None) -> list[A
 
 def streams(random_state: Any, n: int) -> list[np.random.Generator]:
     """Independent generators from one seed (NumPy's `SeedSequence.spawn`)."""
-    return list(sampling.generator_of(random_state).spawn(n))
+    return list(generator_of(random_state).spawn(n))
 
 
 def check_number(name: str, value: Any, least: int) -> int:

@@ -27,10 +27,13 @@ FIELDS = {
 }
 
 
-def classes() -> dict[str, type[POHMM]]:
-    from keydyn.model.pohmm import HMM, POHMM
+CLASSES: dict[str, Any] = {}
 
-    return {"POHMM": POHMM, "HMM": HMM}
+
+def restorable(kind: Any) -> Any:
+    """Make an estimator known by its name to the files that hold one; a decorator."""
+    CLASSES[kind.__name__] = kind
+    return kind
 
 
 def restored(header: dict[str, Any], tensors: Tensors) -> POHMM:
@@ -90,9 +93,9 @@ def _unfitted(header: dict[str, Any], families: tuple[Family, ...]) -> POHMM:
     settings["emission"] = [*map(emission_of, emission)] if several else emission_of(emission)
     if isinstance(settings["fixed"], list):
         settings["fixed"] = tuple(settings["fixed"])
-    if header["class"] not in classes():
+    if header["class"] not in CLASSES:
         raise ValueError(f"class {header['class']!r} is not known")
-    model = classes()[header["class"]](**settings)
+    model: POHMM = CLASSES[header["class"]](**settings)
     check_settings(model.get_params(deep=False), len(families))
     if families_of(model.emission, len(families)) != families:
         raise ValueError("the settings' emission is not that of the families")

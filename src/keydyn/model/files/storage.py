@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from os import PathLike
 from pathlib import Path
@@ -32,6 +32,10 @@ VERSION = 1
 HEADER = "keydyn"
 # Constructor parameters that say how to run a fit, not what the model is.
 NOT_STORED = ("verbose", "callback", "random_state", "warm_start")
+
+
+# What makes a model of a file's header and tensors, by the name of its class; POHMM and HMM are read here.
+READERS: dict[str, Callable[[dict[str, Any], Tensors], Any]] = {}
 
 
 class ModelFileError(ValueError):
@@ -62,8 +66,6 @@ def load(path: str | PathLike[str]) -> Any:
 
     A `ModelFileError` says what is wrong with any other file.
     """
-    from keydyn.model.relatives import files  # it imports the models, which import this
-
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(f"there is no file {path}")
@@ -76,8 +78,8 @@ def load(path: str | PathLike[str]) -> Any:
     if header.get("sha256") != digest(header, tensors):
         raise ModelFileError(f"{path} is damaged: its contents do not match its SHA-256")
     try:
-        if header.get("class") in files.classes():
-            return files.restored(header, tensors)
+        if header.get("class") in READERS:
+            return READERS[header["class"]](header, tensors)
         model = restoring.restored(header, tensors)
         strange = set(tensors) - set(_tensors(model._parameters, event_chain=True) | _tensors_of_fit(model))
         if strange:
@@ -97,8 +99,8 @@ def fingerprint(parameters: Parameters) -> str:
 def _check_saveable(model: POHMM) -> None:
     """`ValueError` if `load` would refuse what `save` is about to write."""
     parameters = model._parameters
-    if type(model) not in restoring.classes().values():
-        raise ValueError(f"a {type(model).__name__} cannot be saved; {' and '.join(restoring.classes())} can")
+    if type(model) not in restoring.CLASSES.values():
+        raise ValueError(f"a {type(model).__name__} cannot be saved; {' and '.join(restoring.CLASSES)} can")
     check_settings(model.get_params(deep=False), len(parameters.emission))
     families = parameters.families
     if model.n_states != parameters.n_states or families_of(model.emission, len(families)) != families:

@@ -19,11 +19,11 @@ from keydyn.model.families.compiled import custom_features
 from keydyn.model.families.family import Family, families_of
 from keydyn.model.fit import training
 from keydyn.model.fit.batch import Batch
+from keydyn.model.fit.estimation import Estimation
 from keydyn.model.fit.fitting import Fits
 from keydyn.model.fit.threads import done_in_threads
-from keydyn.model.pohmm import POHMM
 
-Model = TypeVar("Model", bound=POHMM)
+Model = TypeVar("Model", bound=Estimation)
 
 # Fewer models than this over the same events are as quick one by one; so many go to a thread at a time.
 FEW = 96
@@ -65,7 +65,7 @@ def fit_many(
     return fitted
 
 
-def score_many(models: Sequence[POHMM], data: Sequences | Any, n_jobs: int | None = None) -> Floats:
+def score_many(models: Sequence[Any], data: Sequences | Any, n_jobs: int | None = None) -> Floats:
     """ln P(x | Ω) of the same sequences under each model, a row each; `n_jobs` as in `fit_many`."""
     sequences = as_sequences(data)
 
@@ -76,10 +76,10 @@ def score_many(models: Sequence[POHMM], data: Sequences | Any, n_jobs: int | Non
     return np.concatenate([np.empty((0, len(sequences))), *done_in_threads(work, n_jobs)])
 
 
-def same_events(pattern: POHMM, data: Sequence[Any]) -> list[list[int]]:
+def same_events(pattern: Estimation, data: Sequence[Any]) -> list[list[int]]:
     """Numbers of items that can be fitted in lanes: the same event sequences, and all values there."""
     groups: dict[Any, list[int]] = {}
-    if pattern.n_states != 2 or not isinstance(pattern, POHMM) or len(data) < FEW:
+    if pattern.n_states != 2 or not isinstance(pattern, Estimation) or len(data) < FEW:
         return []
     alike: dict[Any, list[int]] = {}
     for number, item in enumerate(data):
@@ -148,13 +148,13 @@ def _fit_some(
 
 
 def _take_all(
-    pattern: POHMM, items: list[Any]
+    pattern: Estimation, items: list[Any]
 ) -> tuple[list[Sequences], tuple[Family, ...], Settings] | None:
     """All items as sequences of the same features, and what they are fitted with.
 
     None if something is wrong with one of them, or if Python has to look at every iteration.
     """
-    if not isinstance(pattern, POHMM) or not all(isinstance(item, Sequences) for item in items):
+    if not isinstance(pattern, Estimation) or not all(isinstance(item, Sequences) for item in items):
         return None
     if pattern.n_init != 1 or pattern.verbose or pattern.callback is not None:
         return None
@@ -171,7 +171,7 @@ def _take_all(
 
 def _fit_one(fresh: Model, item: Any, weights: Any, number: int) -> Model:
     try:
-        if isinstance(fresh, POHMM):
+        if isinstance(fresh, Estimation):
             return fresh._estimate(item, None, None, weights)
         return fresh.fit(item, sample_weight=weights)
     except (ValueError, TypeError) as error:
@@ -181,9 +181,9 @@ def _fit_one(fresh: Model, item: Any, weights: Any, number: int) -> Model:
         raise
 
 
-def _warn_of_those_not_converged(pattern: POHMM, models: Sequence[POHMM]) -> None:
+def _warn_of_those_not_converged(pattern: Estimation, models: Sequence[Any]) -> None:
     """One warning for all: a population may have many. A relative of the POHMM warns for itself."""
-    ours = isinstance(pattern, POHMM)
+    ours = isinstance(pattern, Estimation)
     stopped = [number for number, one in enumerate(models) if ours and one.stop_reason_ == "max_iter"]
     if stopped:
         warnings.warn(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from keydyn.arrays import Floats, Integers
-from keydyn.model.ask import sampling
+from keydyn.model.data.random_state import generator_of
 from keydyn.model.data.sequences import Sequences, as_sequences
 from keydyn.model.data.settings import Settings, is_whole
 from keydyn.model.data.vocabulary import SINGLE_TYPE, Types
@@ -17,12 +17,14 @@ from keydyn.model.families.family import Family
 from keydyn.model.relatives import drawing
 from keydyn.model.relatives.contexts import Bins, Context, Labels, check_context, learnt
 from keydyn.model.relatives.estimation import Result
+from keydyn.model.relatives.files import restorable
 from keydyn.model.relatives.past import Past
 from keydyn.model.relatives.relative import Relative
 from keydyn.model.relatives.tables import Evidence, Tables, uniform_tables
 from keydyn.model.theta.given import distribution, given_emission
 
 
+@restorable
 class ContextHMM(Relative):
     """Hidden Markov model whose emission and hidden state at n + 1 depend on contexts r_n and s_n.
 
@@ -158,7 +160,7 @@ class ContextHMM(Relative):
         the function is called once for each step of the longest sequence.
         """
         drawn = self._to_draw(n_events, events, lengths)
-        generator = sampling.generator_of(random_state)
+        generator = generator_of(random_state)
         if any(isinstance(context, Labels) for context in self._contexts):
             X, states = drawing.draw_stepwise(self._theta, self._contexts, drawn, self._memory, generator)
         else:

@@ -28,18 +28,20 @@ FITTED = ("log_likelihood_", "n_iter_", "stop_reason_", "n_parameters_")
 CONTEXTS = ("emission_context", "transition_context", "previous")
 
 
-def classes() -> dict[str, type[Relative]]:
-    from keydyn.model.relatives.context_hmm import ContextHMM
-    from keydyn.model.relatives.partially_hmm import PartiallyHMM
-    from keydyn.model.relatives.partly_hmm import PartlyHMM
+CLASSES: dict[str, type[Relative]] = {}
 
-    return {"ContextHMM": ContextHMM, "PartlyHMM": PartlyHMM, "PartiallyHMM": PartiallyHMM}
+
+def restorable(kind: Any) -> Any:
+    """Make a relative known by its name to the files that hold one; a decorator."""
+    CLASSES[kind.__name__] = kind
+    storage.READERS[kind.__name__] = restored
+    return kind
 
 
 def save(model: Relative, path: str | PathLike[str]) -> None:
     """Write a fitted model; a `ValueError` if `load` would refuse it."""
-    if type(model) not in classes().values():
-        raise ValueError(f"a {type(model).__name__} cannot be saved; {', '.join(classes())} can")
+    if type(model) not in CLASSES.values():
+        raise ValueError(f"a {type(model).__name__} cannot be saved; {', '.join(CLASSES)} can")
     model._settings(len(model._theta.emission))
     families = tuple(emission.distribution for emission in model._theta.emission)
     settings = model.get_params(deep=False)
@@ -74,7 +76,7 @@ def restored(header: dict[str, Any], tensors: Tensors) -> Relative:
     restoring.check_types(tensors)
     families = tuple(restoring.family_of(spec) for spec in header["families"])
     settings = {name: _given(name, value) for name, value in header["settings"].items()}
-    model = classes()[header["class"]](**settings)
+    model = CLASSES[header["class"]](**settings)
     model._settings(len(families))
     if families_of(model.emission, len(families)) != families:
         raise ValueError("the settings' emission is not that of the families")

@@ -9,15 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from keydyn.arrays import Floats, Integers
-from keydyn.model.ask import sampling
 from keydyn.model.ask.criteria import Criterion
 from keydyn.model.data import vocabulary
+from keydyn.model.data.random_state import generator_of
 from keydyn.model.data.sequences import Sequences
 from keydyn.model.data.settings import Settings
 from keydyn.model.data.vocabulary import MISSING, Types
 from keydyn.model.engine import walks
 from keydyn.model.families.family import Family
 from keydyn.model.relatives.contexts import Context, NoContext
+from keydyn.model.relatives.files import restorable
 from keydyn.model.relatives.labels import (
     LabelledSequences,
     LabelledTables,
@@ -36,6 +37,7 @@ from keydyn.model.theta.given import distribution, given_emission
 START_TRUE = 0.9
 
 
+@restorable
 class PartiallyHMM(Relative):
     """Hidden Markov model in which an uncertain label of the hidden state is seen at some events.
 
@@ -256,7 +258,7 @@ class PartiallyHMM(Relative):
         Where it is taken as given at which events labels are seen, they are seen at all.
         """
         offsets = self._to_draw(n_events, events, lengths).offsets
-        generator = sampling.generator_of(random_state)
+        generator = generator_of(random_state)
         theta, n = self._theta, int(offsets[-1])
         states, zeros = np.empty(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
         walks.walk_states(

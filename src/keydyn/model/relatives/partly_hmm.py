@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from keydyn.arrays import Floats, Integers
-from keydyn.model.ask import sampling
+from keydyn.model.data.random_state import generator_of
 from keydyn.model.data.sequences import as_numbers
 from keydyn.model.data.settings import Settings, is_whole
 from keydyn.model.data.vocabulary import SINGLE_TYPE, Types
@@ -18,6 +18,7 @@ from keydyn.model.families.log_scale import of_working_values
 from keydyn.model.relatives import drawing
 from keydyn.model.relatives.contexts import Bins, Context, NoContext, learnt
 from keydyn.model.relatives.estimation import Result
+from keydyn.model.relatives.files import restorable
 from keydyn.model.relatives.lines import EachItsOwn, Lines
 from keydyn.model.relatives.past import Past
 from keydyn.model.relatives.relative import Relative
@@ -25,6 +26,7 @@ from keydyn.model.relatives.tables import Evidence, Tables, uniform_tables
 from keydyn.model.theta.given import distribution, given_emission
 
 
+@restorable
 class PartlyHMM(Relative):
     """Second-order model, the first state hidden, the second observable.
 
@@ -180,7 +182,7 @@ class PartlyHMM(Relative):
     ) -> tuple[Floats, Types, Integers]:
         """Draw `X` (N, K), event types (N,), which are all one, and hidden states (N,)."""
         offsets = self._to_draw(n_events, events, lengths).offsets
-        generator = sampling.generator_of(random_state)
+        generator = generator_of(random_state)
         if isinstance(self._theta, Lines):
             X, states = self._theta.drawn(offsets, generator)
         else:

@@ -19,9 +19,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from keydyn.arrays import Floats, Integers
-from keydyn.model.ask import sampling
 from keydyn.model.ask.criteria import Criterion
 from keydyn.model.ask.inference import Inference
+from keydyn.model.data.random_state import generator_of
 from keydyn.model.data.sequences import Sequences, as_sequences, check_weights
 from keydyn.model.data.settings import Settings, check_settings, is_whole
 from keydyn.model.families.family import Emission, families_of
@@ -224,7 +224,7 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
         evidence = Evidence(
             sequences.X, sequences.offsets, weights, families, rows, steps, past.last, labels, names
         )
-        generator = sampling.generator_of(self.random_state)
+        generator = generator_of(self.random_state)
         results = []
         for number in range(settings.n_init):
             start = self._start(evidence, contexts, settings, generator if number else None)
