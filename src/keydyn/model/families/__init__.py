@@ -2,8 +2,18 @@
 
 from keydyn.model.families.categorical import Categorical
 from keydyn.model.families.exponential import Exponential
+from keydyn.model.families.family import sums_by_type
 from keydyn.model.families.gamma import Gamma
 from keydyn.model.families.normal import LogNormal, Normal
 from keydyn.model.families.student import LogStudent, Student
 
-__all__ = ["Categorical", "Exponential", "Gamma", "LogNormal", "LogStudent", "Normal", "Student"]
+__all__ = [
+    "Categorical",
+    "Exponential",
+    "Gamma",
+    "LogNormal",
+    "LogStudent",
+    "Normal",
+    "Student",
+    "sums_by_type",
+]

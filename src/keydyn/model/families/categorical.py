@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from keydyn.arrays import Floats, Integers
 from keydyn.model.data.settings import is_whole
 from keydyn.model.engine.sums import weighted_sums
-from keydyn.model.families.family import NO_MASS, Family, Params, Stats, register
-from keydyn.model.moments import add_stats
+from keydyn.model.families.family import NO_MASS, Family, Params, Stats, register, where_some
 
 # The share of a start that is uniform: EM cannot revive a probability of zero.
 UNIFORM = 0.1
@@ -83,15 +82,9 @@ class Categorical(Family):
         return passed
 
     def mean(self, params: Params) -> Floats:
+        """The mean category, by which states are ordered."""
         total: Floats = np.sum([c * params[name] for c, name in enumerate(self.parameters)], axis=0)
         return total
-
-    def location(self, params: Params) -> Floats:
-        """The mean category, so that states can be numbered."""
-        return self.mean(params)
-
-    def draw(self, generator: np.random.Generator, params: Params) -> Floats:
-        return self.quantile(generator.random(np.shape(params["p0"])), params)
 
     def start(self, mean: Floats, scale: Floats, shift: Floats) -> Params:
         """A bell over the categories around each state's place, and some of everything."""
@@ -108,27 +101,15 @@ class Categorical(Family):
         }
         return {"count": np.sum(list(sums.values()), axis=0), **sums}
 
-    def merge(self, a: Stats, b: Stats) -> Stats:
-        return add_stats(a, b)
-
     def update(
         self, stats: Stats, current: Params, min_scale: float, count_floor: float
     ) -> tuple[Params, NDArray[np.bool_]]:
         count = stats["count"]
         some = count > max(NO_MASS, count_floor)
         total = np.where(some, count + self.n_categories * self.pseudocount, 1.0)
-        params = {
-            name: np.where(some, (stats[name] + self.pseudocount) / total, current[name])
-            for name in self.parameters
-        }
+        shares = {name: (stats[name] + self.pseudocount) / total for name in self.parameters}
         # There is no scale, and so no floor to act.
-        return params, np.zeros(count.shape, dtype=bool)
-
-    def marginal(self, params: Params, weights: Floats) -> Params:
-        return {name: np.sum(weights * params[name], axis=0) for name in self.parameters}
-
-    def interpolate(self, params: Params, marginal: Params, keep: Floats) -> Params:
-        return {name: keep * params[name] + (1.0 - keep) * marginal[name] for name in self.parameters}
+        return where_some(some, shares, current), np.zeros(count.shape, dtype=bool)
 
     def check(self, params: Params) -> None:
         values = np.stack([params[name] for name in self.parameters])

@@ -11,8 +11,16 @@ from scipy import special
 
 from keydyn.arrays import Floats, Integers
 from keydyn.model.engine.sums import weighted_moments
-from keydyn.model.families.family import NO_MASS, Family, Params, Stats, at_least, check_positive, register
-from keydyn.model.moments import add_stats
+from keydyn.model.families.family import (
+    NO_MASS,
+    Family,
+    Params,
+    Stats,
+    at_least,
+    check_positive,
+    register,
+    where_some,
+)
 
 
 @register
@@ -37,9 +45,6 @@ class Exponential(Family):
     def mean(self, params: Params) -> Floats:
         return params["scale"]
 
-    def location(self, params: Params) -> Floats:
-        return params["scale"]
-
     def draw(self, generator: np.random.Generator, params: Params) -> Floats:
         return generator.exponential(params["scale"])
 
@@ -51,21 +56,12 @@ class Exponential(Family):
         count, mean, _ = weighted_moments(rows, n_rows, posterior, x)
         return {"count": count, "sum": count * mean}
 
-    def merge(self, a: Stats, b: Stats) -> Stats:
-        return add_stats(a, b)
-
     def update(
         self, stats: Stats, current: Params, min_scale: float, count_floor: float
     ) -> tuple[Params, NDArray[np.bool_]]:
         some = stats["count"] > max(NO_MASS, count_floor)
         scale, floored = at_least(stats["sum"] / np.where(some, stats["count"], 1.0), min_scale)
-        return {"scale": np.where(some, scale, current["scale"])}, floored & some
-
-    def marginal(self, params: Params, weights: Floats) -> Params:
-        return {"scale": np.sum(weights * params["scale"], axis=0)}
-
-    def interpolate(self, params: Params, marginal: Params, keep: Floats) -> Params:
-        return {"scale": keep * params["scale"] + (1.0 - keep) * marginal["scale"]}
+        return where_some(some, {"scale": scale}, current), floored & some
 
     def check(self, params: Params) -> None:
         check_positive(params, "scale")

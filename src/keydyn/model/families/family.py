@@ -1,8 +1,9 @@
 """What a distribution family must offer to serve as an emission, and the families by name.
 
 A family knows one feature. Its parameters are a dict of arrays; in a model each has shape (m, M), one
-value an event type and state, and every method works elementwise on whatever shape it is given. Adding a
-family is subclassing `Family` and calling `register`.
+value per event type and state, and every method works elementwise on whatever shape it is given. A new
+family is a class with `log_density`, `statistics` and `update`, made known by `register`; all else has a
+default.
 """
 
 from __future__ import annotations
@@ -14,26 +15,40 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from keydyn.arrays import Floats, Integers
 from keydyn.model.engine.maximisation import NO_MASS as NO_MASS
+from keydyn.model.engine.sums import weighted_sums
+from keydyn.model.families import numerical
 
 Params = dict[str, Floats]
 Stats = dict[str, Floats]
+
+
+# Where a start puts points: the middles of nine equal shares of a normal distribution, with deviation one.
+POINTS = special.ndtri((np.arange(9) + 0.5) / 9)
+POINTS /= POINTS.std()
+# A family bounded on the linear scale starts at least this far inside, in deviations.
+INSIDE = 0.1
 
 
 @dataclass(frozen=True)
 class Family(ABC):
     """A family of distributions of one feature.
 
+    A density, statistics and an update make a family. The defaults of the rest hold for any continuous
+    distribution: `cdf`, `quantile` and `mean` integrate the density, and `draw` turns uniform numbers into
+    quantiles, so their own formulas are worth writing where speed matters. A discrete family needs its own.
+
     Class attributes
     ----------------
     name : what it is called in `emission=`
     parameters : names of its parameters
-    lowest, highest : the values it takes, bounds included
-    domain : the same in words, for messages
+    lowest, highest : the values it takes, bounds included; from ±1e100 on there is no bound
+    domain : the same in words, for messages; by default from the bounds
     location_scale : whether the parameters `loc` and `scale` are a location and a scale
-    on_log_scale : whether statistics are of ln x
+    on_log_scale : whether start values and scale floor are those of ln x
     """
 
     name: ClassVar[str]
@@ -43,6 +58,11 @@ class Family(ABC):
     domain: ClassVar[str] = "a number between -1e100 and 1e100"
     location_scale: ClassVar[bool] = False
     on_log_scale: ClassVar[bool] = False
+
+    def __init_subclass__(cls) -> None:
+        own = cls.__dict__
+        if "domain" not in own and ("lowest" in own or "highest" in own):
+            cls.domain = f"a number between {cls.lowest} and {cls.highest}"
 
     def working(self, x: Floats) -> Floats:
         """x on the scale on which locations and spreads are taken: itself, or ln x."""
@@ -57,40 +77,13 @@ class Family(ABC):
         """ln f(x), per unit of x."""
 
     @abstractmethod
-    def cdf(self, x: Floats, params: Params) -> Floats:
-        """P(X ≤ x)."""
-
-    @abstractmethod
-    def quantile(self, q: Floats, params: Params) -> Floats:
-        """The x with P(X ≤ x) = q."""
-
-    @abstractmethod
-    def mean(self, params: Params) -> Floats:
-        """The expected value; inf where there is none."""
-
-    @abstractmethod
-    def location(self, params: Params) -> Floats:
-        """What states are ordered by."""
-
-    @abstractmethod
-    def draw(self, generator: np.random.Generator, params: Params) -> Floats:
-        """One value for each entry of the parameters."""
-
-    @abstractmethod
-    def start(self, mean: Floats, scale: Floats, shift: Floats) -> Params:
-        """Parameters from mean and deviation on the working scale, displaced by `shift` (Eqs. 23–24)."""
-
-    @abstractmethod
     def statistics(self, x: Floats, posterior: Floats, rows: Integers, n_rows: int, params: Params) -> Stats:
-        """What the update needs of these events, each array (n_rows, M).
+        """What the update needs of these events, each array (n_rows, M); "count" must be among them.
 
-        `posterior` (N, M) are the weights, `rows` the event types; a NaN in x has no weight. `params` are
-        the current ones, (n_rows + 1, M), for families whose statistics depend on them.
+        `posterior` (N, M) are the weights, `rows` the event types; a NaN in x has no weight, nor has an event
+        in row n_rows, whose type is unknown. `params` are the current ones, (n_rows + 1, M), for families
+        whose statistics depend on them.
         """
-
-    @abstractmethod
-    def merge(self, a: Stats, b: Stats) -> Stats:
-        """The statistics of two sets of events together."""
 
     @abstractmethod
     def update(
@@ -102,19 +95,73 @@ class Family(ABC):
         and log-normal; in the other families a cell with less mass keeps its parameters.
         """
 
-    @abstractmethod
-    def marginal(self, params: Params, weights: Floats) -> Params:
-        """One distribution a state, event types integrated out (Eqs. 29–31).
+    def cdf(self, x: Floats, params: Params) -> Floats:
+        """P(X ≤ x); by default the density's integral, to about 1e-8."""
+        return numerical.cdf(self, x, params)
 
-        `weights` (m, M) add up to one over types.
+    def quantile(self, q: Floats, params: Params) -> Floats:
+        """The x with P(X ≤ x) = q; the domain's ends for 0 and 1."""
+        return numerical.quantile(self, q, params)
+
+    def mean(self, params: Params) -> Floats:
+        """The expected value; inf where there is none, or where its integral hardly converges."""
+        return numerical.mean(self, params)
+
+    def location(self, params: Params) -> Floats:
+        """What states are ordered by; by default the mean, or the median where the mean is infinite."""
+        mean = self.mean(params)
+        finite = np.isfinite(mean)
+        return mean if finite.all() else np.where(finite, mean, self.quantile(np.array(0.5), params))
+
+    def draw(self, generator: np.random.Generator, params: Params) -> Floats:
+        """One value for each entry of the parameters; by default the quantiles of uniform numbers."""
+        shape = np.broadcast_shapes(*(np.shape(values) for values in params.values()))
+        # random() can be 0, whose quantile is no value.
+        uniform = np.maximum(generator.random(shape), 2.0**-54)
+        return np.clip(self.quantile(uniform, params), self.lowest, self.highest)
+
+    def start(self, mean: Floats, scale: Floats, shift: Floats) -> Params:
+        """Parameters from mean and deviation on the working scale, displaced by `shift` (Eqs. 23–24).
+
+        By default the update of a few points with this mean and deviation, brought into the domain. Where
+        `statistics` depends on current parameters, all of these are one.
         """
+        middle, scale = np.broadcast_arrays(np.asarray(mean + shift, dtype=np.float64), scale)
+        points = middle.reshape(-1, 1) + scale.reshape(-1, 1) * POINTS
+        margin: Floats | float = 0.0
+        if self.on_log_scale:
+            points = np.exp(np.clip(points, -700.0, 700.0))
+        else:
+            margin = np.minimum(INSIDE * scale.reshape(-1, 1), 0.25 * (self.highest - self.lowest))
+        points = np.clip(points, self.lowest + margin, self.highest - margin)
+        n_cells = len(points)
+        ones = {name: np.ones((n_cells + 1, 1)) for name in self.parameters}
+        rows, weights = np.repeat(np.arange(n_cells), len(POINTS)), np.ones((points.size, 1))
+        stats = self.statistics(points.ravel(), weights, rows, n_cells, ones)
+        current = {name: values[:-1] for name, values in ones.items()}
+        params, _ = self.update(stats, current, 1e-3 * float(scale.min(initial=1.0)), 0.0)
+        return {name: np.reshape(params[name], middle.shape).copy() for name in self.parameters}
 
-    @abstractmethod
+    def merge(self, a: Stats, b: Stats) -> Stats:
+        """The statistics of two sets of events together; by default they are sums and add up."""
+        return {name: a[name] + b[name] for name in a}
+
+    def marginal(self, params: Params, weights: Floats) -> Params:
+        """One distribution per state, event types integrated out (Eqs. 29–31).
+
+        `weights` (m, M) add up to one over types. The default averages the parameters, which gives valid ones
+        wherever those between two valid ones are valid; for some families other averages mean more.
+        """
+        return {name: np.sum(weights * params[name], axis=0) for name in self.parameters}
+
     def interpolate(self, params: Params, marginal: Params, keep: Floats) -> Params:
-        """Smoothed parameters (Eq. 34): `keep` (m, 1) of the type's own, the rest of the marginal's."""
+        """Smoothed parameters (Eq. 34): `keep` (m, 1) of the type's own, the rest of the marginal's.
 
-    @abstractmethod
-    def check(self, params: Params) -> None:
+        By default linear, as the marginal.
+        """
+        return {name: keep * params[name] + (1.0 - keep) * marginal[name] for name in self.parameters}
+
+    def check(self, params: Params) -> None:  # noqa: B027 any finite numbers will do unless a family objects
         """`ValueError` if these, finite and of one shape, cannot be this family's parameters."""
 
     def free_parameters(self) -> int:
@@ -136,7 +183,7 @@ class Family(ABC):
 
 @dataclass(frozen=True)
 class Emission:
-    """The emission distributions of one feature: a family and its parameters, one a type and state."""
+    """The emission distributions of one feature: a family and its parameters, one per type and state."""
 
     distribution: Family
     params: Params
@@ -213,7 +260,7 @@ def family(name: str | Family, **settings: Any) -> Family:
 
 
 def families_of(emission: str | Family | Sequence[str | Family], n_features: int) -> tuple[Family, ...]:
-    """The family of each feature, from one name for all or one a feature."""
+    """The family of each feature, from one name for all or one per feature."""
     if isinstance(emission, (str, Family)):
         return (family(emission),) * n_features
     if not isinstance(emission, (list, tuple)):
@@ -221,6 +268,20 @@ def families_of(emission: str | Family | Sequence[str | Family], n_features: int
     if len(emission) != n_features:
         raise ValueError(f"emission names {len(emission)} families, but there are {n_features} features")
     return tuple(family(name) for name in emission)
+
+
+def sums_by_type(posterior: Floats, rows: Integers, n_rows: int, *values: Floats) -> list[Floats]:
+    """Σγ, and Σγv of each of the values, by event type and state: what most statistics are made of.
+
+    `posterior` (N, M), `rows` and each of the values (N,); every sum (n_rows, M). Events of unknown type, row
+    n_rows, are left out, and those where a value is NaN.
+    """
+    there = ~np.any(np.isnan(values), axis=0)
+    rows, weights = rows[there], posterior[there]
+    return [
+        weighted_sums(rows, n_rows, weights),
+        *(weighted_sums(rows, n_rows, weights * v[there, None]) for v in values),
+    ]
 
 
 def at_least(values: Floats, floor: float) -> tuple[Floats, NDArray[np.bool_]]:
@@ -233,3 +294,8 @@ def check_positive(params: Params, *names: str) -> None:
     for name in names:
         if (params[name] <= 0).any():
             raise ValueError(f"{name} must be greater than zero")
+
+
+def where_some(some: NDArray[np.bool_], params: Params, current: Params) -> Params:
+    """New parameters in cells with mass, the current ones in the others."""
+    return {name: np.where(some, values, current[name]) for name, values in params.items()}

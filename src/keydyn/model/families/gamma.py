@@ -12,8 +12,8 @@ from scipy import special
 
 from keydyn.arrays import Floats, Integers
 from keydyn.model.engine.sums import weighted_moments
-from keydyn.model.families.family import NO_MASS, Family, Params, Stats, check_positive, register
-from keydyn.model.moments import add_stats, mixture_moments
+from keydyn.model.families.family import NO_MASS, Family, Params, Stats, check_positive, register, where_some
+from keydyn.model.moments import mixture_moments
 
 HALF_LOG_TAU = 0.5 * math.log(2.0 * math.pi)
 # From this shape on the next term of Stirling's series is below 1e-18.
@@ -51,9 +51,6 @@ class Gamma(Family):
     def mean(self, params: Params) -> Floats:
         return params["shape"] * params["scale"]
 
-    def location(self, params: Params) -> Floats:
-        return self.mean(params)
-
     def draw(self, generator: np.random.Generator, params: Params) -> Floats:
         return np.maximum(generator.gamma(params["shape"], params["scale"]), self.lowest)
 
@@ -68,9 +65,6 @@ class Gamma(Family):
         _, mean, _ = weighted_moments(rows, n_rows, posterior, x)
         return {"count": count, "sum": count * mean, "log_sum": count * log_mean}
 
-    def merge(self, a: Stats, b: Stats) -> Stats:
-        return add_stats(a, b)
-
     def update(
         self, stats: Stats, current: Params, min_scale: float, count_floor: float
     ) -> tuple[Params, NDArray[np.bool_]]:
@@ -83,11 +77,7 @@ class Gamma(Family):
         # ln a − ψ(a) = excess; at the largest shape it is about 1 / (2a)
         floored = excess <= _log_minus_digamma(np.array(largest))
         shape = np.where(floored, largest, gamma_shape(np.where(floored, 1.0, excess)))
-        params = {
-            "shape": np.where(some, shape, current["shape"]),
-            "scale": np.where(some, mean / shape, current["scale"]),
-        }
-        return params, floored & some
+        return where_some(some, {"shape": shape, "scale": mean / shape}, current), floored & some
 
     def marginal(self, params: Params, weights: Floats) -> Params:
         return _gamma_from_moments(*mixture_moments(*_gamma_moments(params), weights))

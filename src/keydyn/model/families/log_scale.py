@@ -14,7 +14,10 @@ LARGEST = float(np.finfo(float).max)
 
 
 class LogScale(Family):
-    """Put before a family in the list of bases: x is positive, and ln x has the other's distribution."""
+    """Put before a family in the list of bases: x is positive, and ln x has the other's distribution.
+
+    The other must have its own `cdf`, `quantile` and `draw`: the defaults would integrate the density of x.
+    """
 
     lowest: ClassVar[float] = 5e-324
     highest: ClassVar[float] = LARGEST
@@ -28,14 +31,14 @@ class LogScale(Family):
     def cdf(self, x: Floats, params: Params) -> Floats:
         x = np.asarray(x, dtype=np.float64)
         log_x = np.log(x, out=np.full_like(x, -np.inf), where=x > 0)
-        return super().cdf(log_x, params)  # type: ignore[safe-super]
+        return super().cdf(log_x, params)
 
     def quantile(self, q: Floats, params: Params) -> Floats:
-        return exp_or_inf(super().quantile(q, params))  # type: ignore[safe-super]
+        return exp_or_inf(super().quantile(q, params))
 
     def draw(self, generator: np.random.Generator, params: Params) -> Floats:
         """The nearest positive number where e^x is none."""
-        drawn = super().draw(generator, params)  # type: ignore[safe-super]
+        drawn = super().draw(generator, params)
         return np.exp(np.clip(drawn, -math.log(LARGEST), math.log(LARGEST)))
 
 

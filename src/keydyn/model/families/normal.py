@@ -12,21 +12,20 @@ from scipy import special
 
 from keydyn.arrays import Floats, Integers
 from keydyn.model.engine.sums import weighted_moments
-from keydyn.model.families.family import NO_MASS, Family, Params, Stats, at_least, check_positive, register
+from keydyn.model.families.family import NO_MASS, Params, Stats, at_least, register, where_some
+from keydyn.model.families.location_scale import LocationScale
 from keydyn.model.families.log_scale import LogScale, exp_or_inf
-from keydyn.model.moments import merge_moments, mixture_moments
+from keydyn.model.moments import merge_moments
 
 HALF_LOG_TAU = 0.5 * math.log(2.0 * math.pi)
 
 
 @register
 @dataclass(frozen=True)
-class Normal(Family):
+class Normal(LocationScale):
     """The normal distribution: mean `loc`, standard deviation `scale`."""
 
     name: ClassVar[str] = "normal"
-    parameters: ClassVar[tuple[str, ...]] = ("loc", "scale")
-    location_scale: ClassVar[bool] = True
 
     def log_density(self, x: Floats, params: Params) -> Floats:
         standard = (x - params["loc"]) / params["scale"]
@@ -41,15 +40,8 @@ class Normal(Family):
     def mean(self, params: Params) -> Floats:
         return params["loc"]
 
-    def location(self, params: Params) -> Floats:
-        return params["loc"]
-
     def draw(self, generator: np.random.Generator, params: Params) -> Floats:
         return generator.normal(params["loc"], params["scale"])
-
-    def start(self, mean: Floats, scale: Floats, shift: Floats) -> Params:
-        loc = mean + shift
-        return {"loc": loc, "scale": np.broadcast_to(scale, loc.shape).copy()}
 
     def statistics(self, x: Floats, posterior: Floats, rows: Integers, n_rows: int, params: Params) -> Stats:
         count, mean, square = weighted_moments(rows, n_rows, posterior, self.working(x))
@@ -67,21 +59,7 @@ class Normal(Family):
         loc = count * mean / divisor if count_floor > 0.0 else mean
         # Σγ(x − loc)², for a loc that is not the mean where the divisor was raised
         scale, floored = at_least(np.sqrt((stats["square"] + count * (mean - loc) ** 2) / divisor), min_scale)
-        params = {
-            "loc": np.where(some, loc, current["loc"]),
-            "scale": np.where(some, scale, current["scale"]),
-        }
-        return params, floored & some
-
-    def marginal(self, params: Params, weights: Floats) -> Params:
-        loc, variance = mixture_moments(params["loc"], params["scale"] ** 2, weights)
-        return {"loc": loc, "scale": np.sqrt(variance)}
-
-    def interpolate(self, params: Params, marginal: Params, keep: Floats) -> Params:
-        return {name: keep * params[name] + (1.0 - keep) * marginal[name] for name in self.parameters}
-
-    def check(self, params: Params) -> None:
-        check_positive(params, "scale")
+        return where_some(some, {"loc": loc, "scale": scale}, current), floored & some
 
 
 @register

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import special
 
 from keydyn.arrays import Floats, Integers
-from keydyn.model.families.quadrature import Logarithm, Peak
+from keydyn.model.families.quadrature import Peak
 
 if TYPE_CHECKING:
     from keydyn.model.families.family import Family, Params
@@ -84,8 +84,8 @@ class Density:
         if len(wrong):
             given = ", ".join(f"{name} = {values[wrong[0]]:.6g}" for name, values in params.items())
             raise ValueError(
-                f"the density of {family.name!r} with {given} integrates to {self.total[wrong[0]]:.9g} over its "
-                "domain, not to 1; if it is right, give the family its own cdf, quantile and mean"
+                f"the density of {family.name!r} with {given} integrates to {self.total[wrong[0]]:.9g} over "
+                "its domain, not to 1; if it is right, give the family its own cdf, quantile and mean"
             )
 
     def at(self, cells: Integers) -> Density:
@@ -135,7 +135,9 @@ class Density:
         middle = self.line.x(self.peak.mode)
         above, below = self._beyond(1.0, middle), self._beyond(-1.0, middle)
         finite = np.isfinite(above) & np.isfinite(below)
-        mean = np.where(finite, middle + (np.where(finite, above, 0.0) - np.where(finite, below, 0.0)), np.inf)
+        mean = np.where(
+            finite, middle + (np.where(finite, above, 0.0) - np.where(finite, below, 0.0)), np.inf
+        )
         return np.where(np.isnan(self.total), np.nan, mean)
 
     def _beyond(self, side: float, middle: Floats) -> Floats:

@@ -87,7 +87,8 @@ class Peak:
     def size(self, side: Floats | float) -> Floats:
         """What integrals over w are multiplied with."""
         with np.errstate(over="ignore"):
-            return np.exp(self.height + np.log(self.width(side)))
+            size: Floats = np.exp(self.height + np.log(self.width(side)))
+        return size
 
     def between(self, side: Floats | float, low: Floats, high: Floats) -> Floats:
         """The integral over low ≤ w ≤ high."""

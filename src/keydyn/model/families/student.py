@@ -12,9 +12,18 @@ from scipy import optimize, special
 
 from keydyn.arrays import Floats, Integers
 from keydyn.model.engine.sums import weighted_moments, weighted_sums
-from keydyn.model.families.family import NO_MASS, Family, Params, Stats, at_least, check_positive, register
+from keydyn.model.families.family import (
+    NO_MASS,
+    Params,
+    Stats,
+    at_least,
+    check_positive,
+    register,
+    where_some,
+)
+from keydyn.model.families.location_scale import LocationScale
 from keydyn.model.families.log_scale import LogScale
-from keydyn.model.moments import merge_moments, mixture_moments
+from keydyn.model.moments import merge_moments
 
 # Degrees of freedom with a distribution function that is a short sum, ten times as quick as the general one.
 EVEN = range(2, 17, 2)
@@ -41,8 +50,8 @@ def even_cdf(standard: Floats, df: int) -> Floats:
 
 @register
 @dataclass(frozen=True)
-class Student(Family):
-    """Student's t: `loc`, `scale` and degrees of freedom `df`, one a feature.
+class Student(LocationScale):
+    """Student's t: `loc`, `scale` and degrees of freedom `df`, one per feature.
 
     `Student(df=4.0)` keeps ν fixed; `Student(estimate_df=True)` estimates it, starting at `df`, between
     0.5 and 200. Estimation is EM with the precision of each event as a second hidden variable, so that it
@@ -54,7 +63,6 @@ class Student(Family):
 
     name: ClassVar[str] = "student"
     parameters: ClassVar[tuple[str, ...]] = ("loc", "scale", "df")
-    location_scale: ClassVar[bool] = True
     lowest_df: ClassVar[float] = 0.5
     highest_df: ClassVar[float] = 200.0
 
@@ -83,19 +91,12 @@ class Student(Family):
     def mean(self, params: Params) -> Floats:
         return np.where(params["df"] > 1.0, params["loc"], np.inf)
 
-    def location(self, params: Params) -> Floats:
-        return params["loc"]
-
     def draw(self, generator: np.random.Generator, params: Params) -> Floats:
         return params["loc"] + params["scale"] * generator.standard_t(params["df"])
 
     def start(self, mean: Floats, scale: Floats, shift: Floats) -> Params:
-        loc = mean + shift
-        return {
-            "loc": loc,
-            "scale": np.broadcast_to(scale, loc.shape).copy(),
-            "df": np.full(loc.shape, self.df),
-        }
+        params = super().start(mean, scale, shift)
+        return params | {"df": np.full(params["loc"].shape, self.df)}
 
     def statistics(self, x: Floats, posterior: Floats, rows: Integers, n_rows: int, params: Params) -> Stats:
         values = self.working(x)
@@ -106,20 +107,16 @@ class Student(Family):
         precision = (df + 1.0) / (df + standard**2)
         weights = posterior * precision
         precise, mean, square = weighted_moments(rows, n_rows, weights, values)
-        expected_log = (
-            np.log(precision) + special.digamma(0.5 * (df + 1.0)) - np.log(0.5 * (df + 1.0)) - precision
-        )
-        return {
-            "count": weighted_sums(rows, n_rows, posterior),
-            "precision": precise,
-            "mean": mean,
-            "square": square,
-            "log_precision": weighted_sums(rows, n_rows, posterior * expected_log),
-        }
+        count = weighted_sums(rows, n_rows, posterior)
+        stats = {"count": count, "precision": precise, "mean": mean, "square": square}
+        if self.estimate_df:
+            half = 0.5 * (df + 1.0)
+            expected_log = np.log(precision) + special.digamma(half) - np.log(half) - precision
+            stats["log_precision"] = weighted_sums(rows, n_rows, posterior * expected_log)
+        return stats
 
     def merge(self, a: Stats, b: Stats) -> Stats:
-        together = merge_moments(a, b, weight="precision")
-        return together | {name: a[name] + b[name] for name in ("count", "log_precision")}
+        return super().merge(a, b) | merge_moments(a, b, weight="precision")
 
     def update(
         self, stats: Stats, current: Params, min_scale: float, count_floor: float
@@ -127,15 +124,11 @@ class Student(Family):
         some = (stats["precision"] > NO_MASS) & (stats["count"] > count_floor)
         deviation = np.sqrt(stats["square"] / np.where(some, stats["count"], 1.0))
         scale, floored = at_least(deviation, min_scale)
-        params = {
-            "loc": np.where(some, stats["mean"], current["loc"]),
-            "scale": np.where(some, scale, current["scale"]),
-            "df": current["df"],
-        }
-        floored &= some
+        params = where_some(some, {"loc": stats["mean"], "scale": scale}, current)
+        params["df"] = current["df"]
         if self.estimate_df and stats["count"].sum() > NO_MASS:
             params["df"] = np.full_like(current["df"], self._best_df(stats))
-        return params, floored
+        return params, floored & some
 
     def _best_df(self, stats: Stats) -> float:
         mean_log = float(stats["log_precision"].sum() / stats["count"].sum())
@@ -150,8 +143,7 @@ class Student(Family):
         return float(optimize.brentq(slope, self.lowest_df, self.highest_df, xtol=1e-10))
 
     def marginal(self, params: Params, weights: Floats) -> Params:
-        loc, square = mixture_moments(params["loc"], params["scale"] ** 2, weights)
-        return {"loc": loc, "scale": np.sqrt(square), "df": params["df"][0].copy()}
+        return super().marginal(params, weights) | {"df": params["df"][0].copy()}
 
     def interpolate(self, params: Params, marginal: Params, keep: Floats) -> Params:
         square = keep * params["scale"] ** 2 + (1.0 - keep) * marginal["scale"] ** 2
@@ -164,7 +156,7 @@ class Student(Family):
     def check(self, params: Params) -> None:
         check_positive(params, "scale", "df")
         if np.ptp(params["df"]) > 0:
-            raise ValueError("df must be one number a feature, the same for all types and states")
+            raise ValueError("df must be one number per feature, the same for all types and states")
 
     def free_parameters(self) -> int:
         return 2

@@ -1,0 +1,32 @@
+"""What families with a location and a scale have in common."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from keydyn.arrays import Floats
+from keydyn.model.families.family import Family, Params, check_positive
+from keydyn.model.moments import mixture_moments
+
+
+class LocationScale(Family):
+    """Location `loc` and scale `scale`; the marginal has the mixture's location and squared scale."""
+
+    parameters: ClassVar[tuple[str, ...]] = ("loc", "scale")
+    location_scale: ClassVar[bool] = True
+
+    def location(self, params: Params) -> Floats:
+        return params["loc"]
+
+    def start(self, mean: Floats, scale: Floats, shift: Floats) -> Params:
+        loc = mean + shift
+        return {"loc": loc, "scale": np.broadcast_to(scale, loc.shape).copy()}
+
+    def marginal(self, params: Params, weights: Floats) -> Params:
+        loc, square = mixture_moments(params["loc"], params["scale"] ** 2, weights)
+        return {"loc": loc, "scale": np.sqrt(square)}
+
+    def check(self, params: Params) -> None:
+        check_positive(params, "scale")
