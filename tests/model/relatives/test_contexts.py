@@ -115,7 +115,7 @@ def test_a_callable_sees_events(X):
     assert model.emission_context_.labels == ("a", "b")
     unseen = model.score_samples(X[:2], events=["z", "a"])
     lattice = model._lattice(X[:2], np.array(["z", "a"]), None)
-    assert lattice.trans_index[1] == 3
+    assert lattice.steps[1] == 3
     pooled = model.emission_[0].loc[3], model.emission_[0].scale[3]
     ordinary = (np.log(X[1, 0]) - pooled[0]) / pooled[1]
     density = -0.5 * ordinary**2 - np.log(pooled[1] * np.sqrt(2 * np.pi)) - np.log(X[1, 0])

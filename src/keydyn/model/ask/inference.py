@@ -12,6 +12,7 @@ from keydyn.arrays import Floats, Integers
 from keydyn.model.data.sequences import check_weights
 from keydyn.model.theta import lattice as lattices
 from keydyn.model.theta.lattice import Lattice
+from keydyn.model.theta.marginals import normalised
 
 
 class Inference(ABC):
@@ -55,7 +56,8 @@ class Inference(ABC):
         lattice = self._lattice(X, events, lengths)
         posterior = lattices.posterior(lattice)
         lattices.check_posterior(posterior, lattice)
-        return posterior.states
+        # Rounding adds up along a sequence; a certain state is to have probability one.
+        return normalised(posterior.states)
 
     def filter_proba(self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None) -> Floats:
         """Probability of each state given the events up to and including this one; (N, M)."""

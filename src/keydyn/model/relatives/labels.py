@@ -123,8 +123,8 @@ class LabelledTables(Tables):
         theta, floored = super().maximised(evidence, posterior, settings)
         if evidence.labels is None:
             return theta, floored
-        weighted = posterior.states * evidence.event_weights
-        reliability = self.reliability.updated(evidence.labels, weighted, evidence.event_weights[:, 0])
+        weights = evidence.event_weights[:, 0]
+        reliability = self.reliability.updated(evidence.labels, posterior.states, weights)
         return replace(theta, reliability=reliability), floored
 
     def reordered(self, order: Integers) -> Self:

@@ -107,8 +107,7 @@ class Lines:
 
     def maximised(self, evidence: Evidence, posterior: Posterior, settings: Settings) -> tuple[Self, Floored]:
         """The M-step: least squares for the lines, Newton's method for the logits."""
-        weighted = posterior.states * evidence.event_weights
-        u = self._training_deviations(evidence)
+        weighted, u = posterior.states, self._training_deviations(evidence)
         startprob, transmat, steepness = self.startprob, self.transmat, self.transition_slopes
         if "start" not in settings.fixed:
             startprob = start_update(weighted, evidence, settings)

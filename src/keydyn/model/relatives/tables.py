@@ -129,8 +129,7 @@ class Tables:
 
         Returns also where the scale floor acted.
         """
-        weighted = posterior.states * evidence.event_weights
-        startprob = self.startprob
+        weighted, startprob = posterior.states, self.startprob
         if "start" not in settings.fixed:
             startprob = start_update(weighted, evidence, settings)
         transmat = self.transmat
@@ -150,10 +149,9 @@ class Tables:
 
     def pooled_emission(self, evidence: Evidence, posterior: Posterior) -> list[Emission]:
         """One distribution a state with contexts integrated out, each counting as often as it occurred."""
-        weighted = posterior.states * evidence.event_weights
         pooled = []
         for k, e in enumerate(self.emission):
-            mass = e.distribution.mass(self._statistics(evidence, weighted, k))
+            mass = e.distribution.mass(self._statistics(evidence, posterior.states, k))
             shares = normalised(mass.T).T
             pooled.append(e.replace(e.distribution.marginal(e.params, shares)))
         return pooled
@@ -163,11 +161,10 @@ class Tables:
 
         `rows` and `steps` say whether the emission and the transition tables are to have one.
         """
-        weighted = posterior.states * evidence.event_weights
         emission, transmat = list(self.emission), self.transmat
         if rows:
             for k, together in enumerate(self.pooled_emission(evidence, posterior)):
-                mass = self.emission[k].distribution.mass(self._statistics(evidence, weighted, k))
+                mass = self.emission[k].distribution.mass(self._statistics(evidence, posterior.states, k))
                 used = mass.sum(axis=1, keepdims=True) > 0
                 params = {
                     name: np.vstack([np.where(used, values, together.params[name]), together.params[name]])
