@@ -58,7 +58,10 @@ class Sums:
 
 @dataclass
 class PlainFit:
-    """A fit. `codes` are event types 0 … m − 1, m where there is none; `settings` are those of `POHMM`."""
+    """A fit. `codes` are event types 0 … m − 1, m where there is none; `settings` are those of `POHMM`.
+
+    It is `faint` if exact marginals were shares of a sum that underflow may have decided.
+    """
 
     X: np.ndarray
     codes: np.ndarray
@@ -68,6 +71,7 @@ class PlainFit:
     settings: dict
     m: int
     history: list = field(default_factory=list)
+    faint: bool = False
 
     def __post_init__(self):
         self.M = self.settings["n_states"]
@@ -252,6 +256,9 @@ class PlainFit:
             joint = sums.steps
             self.given_before, self.given_after = joint.sum(axis=1), joint.sum(axis=0)
             shares = [shares_of(mass.T).T for mass in masses]
+            rows = [self.given_before[self.leaving > 0], self.given_after[self.entering > 0]]
+            least = min(row.sum(axis=-1).min(initial=1.0) for row in rows)
+            self.faint |= min(least, *(mass.sum(axis=0).min() for mass in masses)) < NO_MASS
         else:
             joint = self.trans * self.chain[:, :, None, None]
             self.given_before, self.given_after = joint.sum(axis=1), joint.sum(axis=0)

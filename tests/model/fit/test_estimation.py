@@ -10,7 +10,6 @@ from hmmlearn.hmm import GaussianHMM
 
 from keydyn import HMM, POHMM
 from keydyn.model import Student
-from keydyn.model.fit.statistics import Data, expectation
 from keydyn.model.theta import lattice
 from tests.model.enumeration import FAMILIES, Truth, random_values
 
@@ -44,18 +43,16 @@ def test_gradient_by_fishers_identity():
         moved = lattice.Lattice(
             built.log_density,
             offsets,
-            index.start_index,
+            index.start_rows,
             start,
-            index.trans_index,
+            index.steps,
             np.ascontiguousarray(trans[index.before, index.after]),
         )
         return lattice.filtered(moved)[1].sum()
 
     model = POHMM.from_parameters(*truth.arguments())
     families = [e.distribution for e in model.emission_]
-    index = lattice.EventIndex.of(codes, np.concatenate([[0], np.cumsum(lengths)]), 3)
-    data = Data(X, index, np.ones(3), model.event_types_, families)
-    statistics = expectation(model._parameters, data, None)
+    statistics = model.accumulate(X, events=events, lengths=lengths)._totals
     gamma = model.predict_proba(X, events=events, lengths=lengths)
     step = 1e-5
 

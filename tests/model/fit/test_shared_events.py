@@ -9,7 +9,9 @@ import pytest
 from keydyn.model.estimation import exchange
 
 from keydyn import HMM, POHMM, Sequences, fit_many
+from keydyn.model import Categorical
 from keydyn.model.fit import many
+from keydyn.model.fit.batch import Batch
 
 LENGTHS = [1, 30, 11, 8]
 N = sum(LENGTHS)
@@ -27,6 +29,21 @@ def items(n, seed=0, families=("lognormal", "normal"), types=5):
             X[7] *= 1e6
         if families[1] == "normal":
             X[:, 1] -= 150.0
+        made.append(Sequences.from_arrays(X, events, LENGTHS))
+    return made
+
+
+def positive(n, seed=1, families=("gamma", "gamma")):
+    """Values of their own over the same events, such as each family can emit; nothing underflows."""
+    rng = np.random.default_rng(seed)
+    events = rng.integers(0, 5, N)
+    made = []
+    for _ in range(n):
+        slow = rng.random((N, 2)) < 0.3
+        X = np.exp(5.0 + slow + 0.3 * rng.standard_normal((N, 2)))
+        for k, family in enumerate(families):
+            if family == "categorical":
+                X[:, k] = rng.integers(0, 3, N) // (1 + slow[:, k])
         made.append(Sequences.from_arrays(X, events, LENGTHS))
     return made
 
@@ -54,11 +71,11 @@ def fitted_both_ways(model, data):
 def test_lanes_give_what_each_fit_alone_gives(kind, changes, monkeypatch):
     """Every one stops by its own tolerance, with the same result, to rounding; more models than lanes."""
     model = kind(**({"emission": ["lognormal", "normal"], "tol": 1e-3} | changes))
-    calls = []
-    fit_shared_events = exchange.fit_shared_events
-    monkeypatch.setattr(exchange, "fit_shared_events", lambda *a: calls.append(1) or fit_shared_events(*a))
-    together, alone = fitted_both_ways(model, items(70))
-    assert calls
+    in_lanes = []
+    shared = Batch.shared
+    monkeypatch.setattr(Batch, "shared", lambda data, *a: in_lanes.append(len(data)) or shared(data, *a))
+    together, alone = fitted_both_ways(model, items(many.FEW + 10))
+    assert in_lanes == [many.FEW + 10]
     for one, other in zip(together, alone, strict=True):
         assert (one.n_iter_, one.stop_reason_) == (other.n_iter_, other.stop_reason_)
         np.testing.assert_allclose(one.history_, other.history_, rtol=1e-9)
@@ -66,7 +83,7 @@ def test_lanes_give_what_each_fit_alone_gives(kind, changes, monkeypatch):
         np.testing.assert_allclose(one.startprob_, other.startprob_, atol=1e-6)
         np.testing.assert_allclose(one.transmat_, other.transmat_, atol=1e-5)
         np.testing.assert_allclose(one.stationary_, other.stationary_, atol=1e-6)
-        np.testing.assert_allclose(one._totals.first_occurrence, other._totals.first_occurrence, atol=1e-5)
+        np.testing.assert_allclose(one._totals.first_seen, other._totals.first_seen, atol=1e-5)
         for a, b in zip(one.emission_, other.emission_, strict=True):
             np.testing.assert_allclose(a.loc, b.loc, rtol=1e-5, atol=1e-6)
             np.testing.assert_allclose(a.scale, b.scale, rtol=1e-4, atol=1e-7)
@@ -77,7 +94,7 @@ def test_lanes_give_what_each_fit_alone_gives(kind, changes, monkeypatch):
 
 def test_results_do_not_depend_on_threads_or_company():
     """Bit for bit: the number of threads, and for lanes which other models there are."""
-    data = items(40)
+    data = items(many.FEW + 1)
     model = POHMM(tol=1e-3, emission=["lognormal", "normal"])
     one, two, other = fit_many(model, data), fit_many(model, data, n_jobs=2), fit_many(model, data[::-1])
     for a, b, c in zip(one, two, other[::-1], strict=True):
@@ -87,12 +104,12 @@ def test_results_do_not_depend_on_threads_or_company():
 
 
 def test_what_cannot_share_is_fitted_alone():
-    """Other events, missing values or types, three states, another family: no lane, and the right result."""
-    data = items(30)
-    assert [len(group) for group in many.same_events(POHMM(), data)] == [30]
+    """Other events, missing values or types, three states, several starts: the right result."""
+    n = many.FEW + 4
+    data = items(n)
+    assert [len(group) for group in many.same_events(POHMM(), data)] == [n]
+    assert many.same_events(POHMM(), data[: many.FEW - 1]) == []
     assert many.same_events(POHMM(n_states=3), data) == []
-    assert many.same_events(POHMM(n_init=2), data) == []
-    assert many.same_events(POHMM(callback=print), data) == []
     gap = data[3].X.copy()
     gap[4, 0] = np.nan
     data[3] = Sequences.from_arrays(gap, data[3].labels(), LENGTHS)
@@ -101,20 +118,19 @@ def test_what_cannot_share_is_fitted_alone():
     labels[2] = None
     data[7] = Sequences.from_arrays(data[7].X, labels, LENGTHS)
     (group,) = many.same_events(POHMM(), data)
-    assert sorted(set(range(30)) - set(group)) == [3, 5, 7]
+    assert sorted(set(range(n)) - set(group)) == [3, 5, 7]
     model = POHMM(tol=1e-2, emission=["lognormal", "normal"])
     together, alone = fitted_both_ways(model, data)
     for one, other in zip(together, alone, strict=True):
         assert one.log_likelihood_ == pytest.approx(other.log_likelihood_, rel=1e-9)
-    together, alone = fitted_both_ways(
-        POHMM(tol=1e-2, emission="gamma"), items(30, families=("gamma", "gamma"))
-    )
-    assert [m.log_likelihood_ for m in together] == [m.log_likelihood_ for m in alone]
+    for changes in ({"n_init": 2, "random_state": 1}, {"callback": lambda iteration: None}, {"n_states": 3}):
+        together, alone = fitted_both_ways(POHMM(tol=1.0, emission="gamma", **changes), positive(n))
+        assert [m.log_likelihood_ for m in together] == [m.log_likelihood_ for m in alone]
 
 
 def test_an_error_names_its_item():
     """Also where the item would have shared its events with others."""
-    data = items(30)
+    data = items(many.FEW + 4)
     data[13] = Sequences.from_arrays(-data[13].X, data[13].labels(), LENGTHS)
     with pytest.raises(ValueError, match=r"model 13: .*is no value of a lognormal emission"):
         fit_many(
@@ -127,7 +143,36 @@ def test_feature_names_come_along():
     """A fitted model knows the columns of its data."""
     data = [
         Sequences(item.X, item.codes, item.event_types, item.offsets, ("duration", "tau"))
-        for item in items(30)
+        for item in items(many.FEW + 4)
     ]
     for model in fit_many(POHMM(tol=1e-1, emission=["lognormal", "normal"]), data):
         assert model.feature_names_in_.tolist() == ["duration", "tau"]
+
+
+@pytest.mark.parametrize("family", ["normal", "lognormal", "student", "gamma", "exponential", "categorical"])
+@pytest.mark.parametrize("kind", [POHMM, POHMM.published])
+def test_every_family_in_lanes(family, kind, monkeypatch):
+    """Ten iterations, to 1e-10: rounding of 1e-15 grows by some powers of ten where γ are divided by."""
+    emission = [Categorical(n_categories=3) if family == "categorical" else family, "lognormal"]
+    model = kind(emission=emission, max_iter=10, tol=0.0)
+    data = positive(many.FEW + 3, families=(family, "lognormal"))
+    in_lanes, shared = [], Batch.shared
+    monkeypatch.setattr(Batch, "shared", lambda items, *a: in_lanes.append(len(items)) or shared(items, *a))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        together = fit_many(model, data)
+        alone = [kind(**model.get_params()).fit(item) for item in data]
+    assert in_lanes == [len(data)]
+    for one, other in zip(together, alone, strict=True):
+        close = {"rtol": 1e-10, "atol": 1e-13}
+        assert (one.n_iter_, one.stop_reason_) == (other.n_iter_, other.stop_reason_)
+        np.testing.assert_allclose(one.history_, other.history_, rtol=1e-10)
+        assert one.log_likelihood_ == pytest.approx(other.log_likelihood_, rel=1e-10)
+        for name in ("startprob_", "transmat_", "stationary_"):
+            np.testing.assert_allclose(getattr(one, name), getattr(other, name), err_msg=name, **close)
+        for a, b in zip(
+            one.emission_ + one.marginal_.emission, other.emission_ + other.marginal_.emission, strict=True
+        ):
+            for name in a.params:
+                np.testing.assert_allclose(a.params[name], b.params[name], err_msg=name, **close)
+        np.testing.assert_array_equal(one.scale_floored_, other.scale_floored_)

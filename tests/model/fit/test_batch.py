@@ -1,0 +1,94 @@
+"""Training data of many models laid out one after the other, against each laid out alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from keydyn import POHMM, Sequences
+from keydyn.model.families.family import families_of
+from keydyn.model.fit.batch import Batch
+from tests.model.fit.test_many import items
+
+FAMILIES = families_of(["lognormal", "normal"], 2)
+
+
+@pytest.fixture
+def weighted():
+    """Data of many forms, and weights of their sequences."""
+    data = items(11, seed=3)
+    return data, [np.linspace(0.5, 2.0, len(item)) for item in data]
+
+
+def test_every_model_has_its_own_part(weighted):
+    """Whatever stands in a model's part is what stands there when it is alone; parts leave no gap."""
+    data, weights = weighted
+    together = Batch.of(data, weights, FAMILIES)
+    rules = POHMM(smoothing={"start": "frequency", "transitions": 0.3, "emission": "frequency"})._settings(2)
+    chain, least = together.chain(rules), together.least_scales(rules)
+    sizes = {"events_of": 0, "sequences_of": 0, "types_of": 0, "pairs_of": 0, "seen_of": 0}
+    for b, (item, own) in enumerate(zip(data, weights, strict=True)):
+        alone = Batch.of([item], [own], FAMILIES)
+        for name in sizes:
+            assert getattr(together, name)[b] == sizes[name], name
+            sizes[name] += int(getattr(alone, name)[-1])
+        for ours, theirs in zip(together.events(b), alone.events(0), strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+        counts, expected = together.counts(b), alone.counts(0)
+        assert counts.event_types.tolist() == expected.event_types.tolist()
+        for name in ("pairs", "types", "starts", "pair"):
+            np.testing.assert_array_equal(getattr(counts, name), getattr(expected, name))
+        # Sums over all models are taken in one pass, so that they may differ in their last digit.
+        np.testing.assert_allclose(least[b], alone.least_scales(rules)[0], rtol=1e-14)
+        values = slice(*together.values_of[b : b + 2])
+        np.testing.assert_array_equal(together.engine_values[values], alone.engine_values)
+        types, pairs = slice(*together.types_of[b : b + 2]), slice(*together.pairs_of[b : b + 2])
+        by_type = ("leaving", "prob", "keep_start", "keep_emission")
+        for name, theirs in alone.chain(rules)._asdict().items():
+            part = types if name in by_type else pairs
+            np.testing.assert_allclose(getattr(chain, name)[part], theirs, rtol=1e-14, err_msg=name)
+    for name, size in sizes.items():
+        assert getattr(together, name)[-1] == size, name
+
+
+def test_counts_by_hand(weighted):
+    """Types, first types, pairs, first occurrences and moments, counted in loops over labels."""
+    data, weights = weighted
+    together = Batch.of(data, weights, FAMILIES)
+    for b, (item, own) in enumerate(zip(data, weights, strict=True)):
+        labels = item.labels().tolist()
+        types, starts, pairs, seen = {}, {}, {}, []
+        for s, (first, last) in enumerate(zip(item.offsets[:-1], item.offsets[1:], strict=True)):
+            part = labels[first:last]
+            for n, label in enumerate(part):
+                if label is not None:
+                    types[label] = types.get(label, 0.0) + own[s]
+                    if label not in part[:n]:
+                        seen.append(first + n)
+                    if n == 0:
+                        starts[label] = starts.get(label, 0.0) + own[s]
+                    elif part[n - 1] is not None:
+                        pair = part[n - 1], label
+                        pairs[pair] = pairs.get(pair, 0.0) + own[s]
+        if not types:
+            continue
+        counts = together.counts(b)
+        names = counts.event_types.tolist()
+        assert names == sorted(types)
+        assert dict(zip(names, counts.types, strict=True)) == pytest.approx(types)
+        assert {k: v for k, v in zip(names, counts.starts, strict=True) if v} == pytest.approx(starts)
+        found = {(names[v], names[w]): f for (v, w), f in zip(counts.pairs, counts.pair, strict=True)}
+        assert found == pytest.approx(pairs)
+        assert together.events(b).first_seen.tolist() == seen
+
+
+def test_the_order_of_pairs_is_told():
+    """Few possible pairs are sorted; many come as the data have them."""
+    rng = np.random.default_rng(0)
+    for m, in_order in ((5, True), (90, False)):
+        item = Sequences.from_arrays(rng.lognormal(size=(500, 1)), rng.integers(0, m, 500), [250, 250])
+        batch = Batch.of([item], [np.ones(2)], families_of("lognormal", 1))
+        codes = batch.before * m + batch.after
+        assert batch.in_order is in_order
+        assert bool((np.diff(codes) > 0).all()) is in_order
+        assert len(set(codes.tolist())) == len(codes)
