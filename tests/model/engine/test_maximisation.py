@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import math
 import warnings
 
 import numpy as np
 import pytest
-from scipy import special
+from scipy import optimize, special
 
 from keydyn import POHMM
 from tests.model.enumeration import Truth, random_values
@@ -19,13 +20,13 @@ CODES = [0, 1, 0, 2, 0, 0, 1, 2, 0, 1, 2, 2, 1, 0, 1, 3]
 
 def expected_counts(truth, X):
     """γ and ξ of every event from the sum over paths."""
-    gamma, xi, starts, n = [], [], [], 0
+    gamma, xi, n = [], [], 0
     for length in LENGTHS:
         codes = CODES[n : n + length]
         paths = truth.paths(X[n : n + length], codes)
         total = special.logsumexp(list(paths.values()))
-        here = np.zeros((length, STATES))
-        between = np.zeros((length - 1, STATES, STATES))
+        here = np.zeros((length, truth.M))
+        between = np.zeros((length - 1, truth.M, truth.M))
         for path, log_p in paths.items():
             for k, j in enumerate(path):
                 here[k, j] += np.exp(log_p - total)
@@ -33,7 +34,6 @@ def expected_counts(truth, X):
                 between[k, i, j] += np.exp(log_p - total)
         gamma.append(here)
         xi.append(between)
-        starts.append(n)
         n += length
     return gamma, xi
 
@@ -182,3 +182,141 @@ def test_fixed_share(share):
     if share == 1.0:
         np.testing.assert_allclose(model.emission_[0].loc, np.tile(model.marginal_.emission[0].loc, (4, 1)))
     np.testing.assert_allclose(model.transmat_.sum(axis=-1), 1.0)
+
+
+def one_step(truth, X, **settings):
+    """A model of given parameters after a single iteration."""
+    fixed = {"warm_start": True, "max_iter": 1, "tol": 0.0, "order_states": False}
+    model = POHMM.from_parameters(*truth.arguments(), **fixed, **settings)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return model.fit(X, events=np.array(truth.types)[CODES], lengths=LENGTHS)
+
+
+def counted_pairs():
+    """f(ψ, ω)."""
+    pair = np.zeros((M_TYPES, M_TYPES))
+    for codes in np.split(np.array(CODES), np.cumsum(LENGTHS)[:-1]):
+        for v, w in itertools.pairwise(codes):
+            pair[v, w] += 1
+    return pair
+
+
+def summed_steps(xi):
+    """Σξ by pair of types, (m, m, M, M)."""
+    n_states = xi[0].shape[-1]
+    steps = np.zeros((M_TYPES, M_TYPES, n_states, n_states))
+    for codes, joint in zip(np.split(np.array(CODES), np.cumsum(LENGTHS)[:-1]), xi, strict=True):
+        for n, (v, w) in enumerate(itertools.pairwise(codes)):
+            steps[v, w] += joint[n]
+    return steps
+
+
+@pytest.mark.parametrize("share", [0.3, 1.0])
+def test_a_share_of_seen_transitions(share):
+    """Of ã[i, j | ψ, ω] half the share is a[i, j | ψ], half a[i, j | ω], however often the pair occurred."""
+    rng = np.random.default_rng(31)
+    truth = Truth.random(rng, m=M_TYPES, n_states=STATES, families=("lognormal",))
+    X = random_values(rng, ("lognormal",), len(CODES))
+    model = one_step(truth, X, smoothing={"transitions": share}, min_scale=1e-4)
+
+    pair, steps = counted_pairs(), summed_steps(expected_counts(truth, X)[1])
+    seen = sorted(zip(*np.nonzero(pair), strict=True))
+    own, before, after = np.zeros_like(steps), np.zeros_like(steps[0]), np.zeros_like(steps[0])
+    for v, w in seen:
+        own[v, w] = normal(steps[v, w])
+        before[v] += own[v, w] * pair[v, w] / pair[v].sum()
+        after[w] += own[v, w] * pair[v, w] / pair[v].sum()
+    # What follows the dead end k3 is anything, in any state.
+    after += 1 / M_TYPES / STATES
+    after = normal(after)
+    np.testing.assert_allclose(model.marginal_.transmat_from[:3], before[:3], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(model.marginal_.transmat_to, after, rtol=1e-9, atol=1e-12)
+    for v, w in seen:
+        expected = (1 - share) * own[v, w] + share / 2 * before[v] + share / 2 * after[w]
+        np.testing.assert_allclose(model.transmat_[v, w], expected, rtol=1e-9, atol=1e-12)
+        if share < 1.0:
+            assert np.abs(expected - own[v, w]).max() > 1e-3, "smoothing must have had something to do"
+    # Start probabilities and emissions are not smoothed: k1, which begins no sequence, has the marginal.
+    np.testing.assert_allclose(model.startprob_[1], model.marginal_.startprob, rtol=1e-12)
+
+
+def test_three_states_gamma_emissions_exact_marginals():
+    """One whole maximisation step by hand: roots by bisection, marginals from what occurred together."""
+    rng = np.random.default_rng(32)
+    m, M, codes = M_TYPES, 3, np.array(CODES)
+    truth = Truth.random(rng, m=m, n_states=M, families=("gamma",))
+    X = random_values(rng, ("gamma",), len(CODES))
+    least, share = 0.05, {"start": 0.2, "transitions": 0.3, "emission": 0.4}
+    model = one_step(truth, X, marginals="exact", smoothing=share, min_scale=least)
+
+    gamma, xi = expected_counts(truth, X)
+    states, steps, x = np.concatenate(gamma), summed_steps(xi), X[:, 0]
+    first = np.cumsum([0, *LENGTHS[:-1]])
+    start_all = states[first].sum(axis=0) / len(LENGTHS)
+    start = np.array(
+        [
+            states[first[codes[first] == w]].mean(axis=0) if (codes[first] == w).any() else start_all
+            for w in range(m)
+        ]
+    )
+    shape, scale, mass = np.zeros((m, M)), np.zeros((m, M)), np.zeros((m, M))
+    for w, j in itertools.product(range(m), range(M)):
+        own, values = states[codes == w, j], x[codes == w]
+        mass[w, j] = own.sum()
+        mean = (own * values).sum() / own.sum()
+        excess = math.log(mean) - (own * np.log(values)).sum() / own.sum()
+
+        def gap(a, excess=excess):
+            return math.log(a) - special.digamma(a) - excess
+
+        # A deviation of ln x below the floor is that of a shape of 1 / floor².
+        shape[w, j] = least**-2 if gap(least**-2) > 0 else optimize.brentq(gap, 1e-2, least**-2, xtol=1e-13)
+        scale[w, j] = mean / shape[w, j]
+    assert (shape[3] == least**-2).all(), "k3 was seen once: nothing but the floor tells its spread"
+    assert (shape[:3] < least**-2).all()
+
+    weights = mass / mass.sum(axis=0)
+    means, variances = shape * scale, shape * scale**2
+    all_mean = (weights * means).sum(axis=0)
+    all_variance = (weights * (variances + (means - all_mean) ** 2)).sum(axis=0)
+    from_type, to_type = steps.sum(axis=1), normal(steps.sum(axis=0))
+    # Nothing follows k3.
+    from_type = np.stack([normal(table) if table.sum() > 0 else np.full((M, M), 1 / M) for table in from_type])
+    close = {"rtol": 1e-9, "atol": 1e-12}
+    found = model.marginal_
+    np.testing.assert_allclose(found.startprob, start_all, **close)
+    np.testing.assert_allclose(found.transmat, normal(steps.sum(axis=(0, 1))), **close)
+    np.testing.assert_allclose(found.transmat_from, from_type, **close)
+    np.testing.assert_allclose(found.transmat_to, to_type, **close)
+    np.testing.assert_allclose(found.emission[0].params["shape"], all_mean**2 / all_variance, **close)
+    np.testing.assert_allclose(found.emission[0].params["scale"], all_variance / all_mean, **close)
+
+    np.testing.assert_allclose(model.startprob_, 0.8 * start + 0.2 * start_all, **close)
+    for v, w in zip(*np.nonzero(counted_pairs()), strict=True):
+        smoothed = 0.7 * normal(steps[v, w]) + 0.15 * from_type[v] + 0.15 * to_type[w]
+        np.testing.assert_allclose(model.transmat_[v, w], smoothed, **close)
+    means, variances = 0.6 * means + 0.4 * all_mean, 0.6 * variances + 0.4 * all_variance
+    np.testing.assert_allclose(model.emission_[0].params["shape"], means**2 / variances, **close)
+    np.testing.assert_allclose(model.emission_[0].params["scale"], variances / means, **close)
+    np.testing.assert_array_equal(model.scale_floored_[0], np.repeat([[False], [False], [False], [True]], M, 1))
+
+
+def test_the_same_step_from_chunks():
+    """accumulate on each sequence, then update, is the same iteration."""
+    rng = np.random.default_rng(33)
+    truth = Truth.random(rng, m=M_TYPES, n_states=3, families=("gamma",))
+    X = random_values(rng, ("gamma",), len(CODES))
+    settings = {"marginals": "exact", "smoothing": 0.3, "min_scale": 0.05}
+    at_once = one_step(truth, X, **settings)
+    model = POHMM.from_parameters(*truth.arguments(), order_states=False, **settings)
+    for first, last in itertools.pairwise(np.cumsum([0, *LENGTHS])):
+        model.accumulate(X[first:last], events=np.array(truth.types)[CODES[first:last]])
+    model.update()
+    close = {"rtol": 1e-10, "atol": 1e-13}
+    for name in ("startprob_", "transmat_", "event_transmat_"):
+        np.testing.assert_allclose(getattr(model, name), getattr(at_once, name), **close)
+    for name in ("shape", "scale"):
+        ours, theirs = model.emission_[0].params[name], at_once.emission_[0].params[name]
+        np.testing.assert_allclose(ours, theirs, **close)
+    np.testing.assert_allclose(model.marginal_.transmat, at_once.marginal_.transmat, **close)
