@@ -45,6 +45,10 @@ def values_of(rng, families, n, missing=0.0):
     return values
 
 
+class ImpossibleError(Exception):
+    """A sequence has no probability at all."""
+
+
 @dataclass
 class Sums:
     """What an expectation step adds up, each times the weight of its sequence."""
@@ -103,11 +107,9 @@ class PlainFit:
                 if v < m and w < m:
                     self.pairs[v, w] += weight
         self.prob = self.types / self.types.sum()
-        leaving = self.pairs.sum(axis=1)
-        self.chain = np.array(
-            [row / total if total > 0 else np.full(m, 1 / m) for row, total in zip(self.pairs, leaving, strict=True)]
-        )
-        self.entering, self.leaving = self.pairs.sum(axis=0), leaving
+        self.entering, self.leaving = self.pairs.sum(axis=0), self.pairs.sum(axis=1)
+        # Any type may follow one that nothing follows.
+        self.chain = shares_of(self.pairs)
 
     def least_scale(self, k):
         if self.settings["min_scale"] != "auto":
@@ -192,9 +194,7 @@ class PlainFit:
                 if not here.any():
                     continue
                 table = self.emission[k] if w < self.m else self.marginal_emission[k]
-                params = {
-                    name: values[w, j] if w < self.m else values[j] for name, values in table.items()
-                }
+                params = {name: values[w, j] if w < self.m else values[j] for name, values in table.items()}
                 logs = density(family, self.X[here, k], params)
                 total[here, j] += logs if floor is None else np.maximum(logs, math.log(floor))
         return total
@@ -217,6 +217,8 @@ class PlainFit:
                 for n in range(len(b) - 2, -1, -1):
                     beta[n] = log_sum(log_a[n] + b[n + 1] + beta[n + 1], axis=1)
                 total = log_sum(alpha[-1], axis=0)
+                if total == -math.inf:
+                    raise ImpossibleError
                 gamma = weight * np.exp(alpha + beta - total)
                 sums.log_likelihood += weight * float(total)
                 sums.states[first:last] = gamma
@@ -249,9 +251,7 @@ class PlainFit:
                 row = np.maximum(sums.steps[v, w, i], floor)
                 if self.pairs[v, w] > 0 and row.sum() > NO_MASS:
                     self.trans[v, w, i] = row / row.sum()
-        masses = []
-        for k in range(len(self.families)):
-            masses.append(self.maximise_emission(k, "emission" in fixed))
+        masses = [self.maximise_emission(k, "emission" in fixed) for k in range(len(self.families))]
         if self.settings["marginals"] == "exact":
             joint = sums.steps
             self.given_before, self.given_after = joint.sum(axis=1), joint.sum(axis=0)

@@ -9,7 +9,6 @@ from decimal import Decimal, localcontext
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-
 from scipy import special
 
 from keydyn.arrays import compiled

@@ -282,7 +282,9 @@ def test_three_states_gamma_emissions_exact_marginals():
     all_variance = (weights * (variances + (means - all_mean) ** 2)).sum(axis=0)
     from_type, to_type = steps.sum(axis=1), normal(steps.sum(axis=0))
     # Nothing follows k3.
-    from_type = np.stack([normal(table) if table.sum() > 0 else np.full((M, M), 1 / M) for table in from_type])
+    from_type = np.stack(
+        [normal(table) if table.sum() > 0 else np.full((M, M), 1 / M) for table in from_type]
+    )
     close = {"rtol": 1e-9, "atol": 1e-12}
     found = model.marginal_
     np.testing.assert_allclose(found.startprob, start_all, **close)
@@ -299,7 +301,9 @@ def test_three_states_gamma_emissions_exact_marginals():
     means, variances = 0.6 * means + 0.4 * all_mean, 0.6 * variances + 0.4 * all_variance
     np.testing.assert_allclose(model.emission_[0].params["shape"], means**2 / variances, **close)
     np.testing.assert_allclose(model.emission_[0].params["scale"], variances / means, **close)
-    np.testing.assert_array_equal(model.scale_floored_[0], np.repeat([[False], [False], [False], [True]], M, 1))
+    np.testing.assert_array_equal(
+        model.scale_floored_[0], np.repeat([[False], [False], [False], [True]], M, 1)
+    )
 
 
 def test_the_same_step_from_chunks():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import stats
 from scipy.special import logsumexp
 
 from keydyn import HMM
@@ -129,3 +130,18 @@ def test_a_faint_step_that_lost_something_is_noticed():
     start = np.array([0.5, 0.5, 1e-249])
     transmat = np.array([[1, 1e-240, 1e-249], [0, 1, 1e-249], [0, 0, 1.0]])
     check(log_density, start, transmat)
+
+
+def test_a_state_lost_before_alpha_is_scaled_back():
+    """What was lost to underflow must not pass for evidence once the rest of α was small and is scaled up.
+
+    Transitions are the identity, so that ln P is a sum over two paths, each a product of three densities. The
+    first event makes state 0 faint (1e-190), the second loses state 1 (1e-391), the third wants it back.
+    """
+    x = np.array([54.37, 41.0, 56.0])
+    model = HMM.from_parameters([0.5, 0.5], np.eye(2), [("normal", [0.0, 100.0], [1.0, 1.0])])
+    log_density = stats.norm.logpdf(x[:, None], [0.0, 100.0])
+    paths = np.log(0.5) + log_density.sum(axis=0)
+    assert model.score(x[:, None]) == pytest.approx(logsumexp(paths), rel=1e-12)
+    shares = np.exp(paths - logsumexp(paths))
+    np.testing.assert_allclose(model.predict_proba(x[:, None]), np.tile(shares, (3, 1)), rtol=1e-9)

@@ -1,7 +1,6 @@
-"""Families that the engine knows, against the same families as it does not know them.
+"""Families that the engine knows, against the same families unknown to it.
 
-A class derived from a family goes through its own methods, in Python: densities and tails from scipy, sums and
-updates in NumPy.
+A class derived from a family goes through its own methods, in Python.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from keydyn.model import Categorical
 from keydyn.model.families.family import families_of
 from keydyn.model.fit.training import training_data
 from tests.model.enumeration import Truth, random_values
-from tests.model.plain_fit import PARAMETERS, PlainFit, values_of
+from tests.model.plain_fit import PARAMETERS, ImpossibleError, PlainFit, values_of
 
 RULES = st.sampled_from(["frequency", None, 0.2, 0.7, 1.0])
 
@@ -117,8 +117,14 @@ def test_a_fit_is_that_of_plain_loops(case):
     The two differ in the order of sums and in how γ comes about, so by some 1e-15 a step of each of the
     at most 12 events; a maximisation step divides by sums of γ, which may be small.
     """
-    model, families, X, events, lengths, weights = case
-    expected = in_plain_loops(*case)
+    model, _, X, events, lengths, weights = case
+    try:
+        expected = in_plain_loops(*case)
+    except ImpossibleError:
+        # A category that has died out in all states occurs where the event has no type, say.
+        with pytest.raises(ValueError, match="has probability zero under the model"):
+            fitted(model, X, events, lengths, weights)
+        return
     gains, size = np.diff(expected.history), 1.0 + abs(expected.log_likelihood)
     # Where rounding decides whether it stops, either answer is right; nor is underflow the question here.
     assume(not expected.faint)
