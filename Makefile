@@ -17,7 +17,7 @@ help:
 	@echo "make bench-choices  what each choice in the compiled loops gains"
 	@echo "make bench-million  a million users through fit and scoring; results in out/bench-million/"
 	@echo "make bench-page     the results of make bench into the documentation"
-	@echo "make lint      ruff and mypy only"
+	@echo "make lint      ruff, mypy and import-linter only"
 	@echo "make results   all studies, half an hour or more; writes docs/results.md"
 	@echo "make docs      build the documentation in docs/_build/html"
 	@echo "make clean     remove everything that was made, the environment too"

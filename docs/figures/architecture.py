@@ -55,7 +55,7 @@ def draw(ax: Axes, layers: list[list[str]], title: str) -> None:
 
 def main() -> None:
     """Draw both contracts."""
-    figure, axes = plt.subplots(2, 1, figsize=(11.0, 5.4), layout="constrained")
+    figure, axes = plt.subplots(2, 1, figsize=(11.0, 2.9), layout="constrained")
     draw(axes[0], layers_of("Packages"), "keydyn: each imports only from its left")
     draw(axes[1], layers_of("Inside the model"), "keydyn.model: likewise")
     figure.savefig(HERE / "architecture.png", dpi=110)

@@ -6,7 +6,6 @@ import warnings
 
 import numpy as np
 import pytest
-from keydyn.model.estimation import exchange
 
 from keydyn import HMM, POHMM, Sequences, fit_many
 from keydyn.model import Categorical
