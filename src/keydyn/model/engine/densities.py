@@ -7,7 +7,6 @@ for every event type, feature and state four coefficients, or the logarithms of 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 from keydyn.arrays import Floats, Integers, compiled, inner
 from keydyn.model.engine.elementary import logarithm
@@ -26,21 +25,10 @@ LARGEST = 1e300
 STIRLING = 1e3
 
 
-class Features(NamedTuple):
-    """What the features are, K of them.
-
-    Attributes
-    ----------
-    kind : (K,) the family, CUSTOM where only the family's own methods know it
-    on_log_scale : (K,) 1 where ln x has the family's distribution
-    first : (K + 1,) where the parameters of a feature begin among all, and where the last ends
-    pseudocount : (K,) of the categorical
-    """
-
-    kind: Integers
-    on_log_scale: Floats
-    first: Integers
-    pseudocount: Floats
+# Columns of `features` (K, 4): the family of each feature, CUSTOM where only its own methods know it; whether
+# ln x has the family's distribution; where its parameters begin among those of all features, and where they
+# end.
+KIND, ON_LOG_SCALE, FIRST, END = range(4)
 
 
 @inner
@@ -66,19 +54,19 @@ def log_density(kind: int, value: float, loc: float, inverse: float, height: flo
 
 @inner
 def prepare_cells(
-    variant: Variant, first_row: int, last_row: int, features: Features, emission: Floats, cells: Floats
+    variant: Variant, first_row: int, last_row: int, features: Integers, emission: Floats, cells: Floats
 ) -> None:
     """The coefficients of some rows from the parameters (R, F, M, L)."""
     n_states = states_of(variant, emission.shape[2])
     if not (fits(variant, n_states, emission.shape[2:]) and fits(variant, n_states, cells.shape[3:])):
         return
     for row in range(first_row, last_row):
-        for k in range(len(features.kind)):
-            kind, first = features.kind[k], features.first[k]
+        for k in range(len(features)):
+            kind, first = features[k, KIND], features[k, FIRST]
             for j in range(n_states):
                 for lane in range(lanes_of(variant)):
                     if kind == CATEGORICAL:
-                        for c in range(features.first[k + 1] - first):
+                        for c in range(features[k, END] - first):
                             p = emission[row, first + c, j, lane]
                             cells[row, k, c, j, lane] = math.log(p) if p > 0.0 else -math.inf
                     elif kind == EXPONENTIAL:
@@ -110,7 +98,7 @@ def _log_densities(
     last: int,
     codes: Integers,
     x: Floats,
-    features: Features,
+    features: Integers,
     cells: Floats,
     log_floor: float,
     given: Floats,
@@ -132,8 +120,8 @@ def _log_densities(
         for j in range(n_states):
             for lane in range(n_lanes):
                 density[n - first, j, lane] = given[n, j, lane] if len(given) else 0.0
-    for k in range(len(features.kind)):
-        kind, on_log_scale = features.kind[k], features.on_log_scale[k]
+    for k in range(len(features)):
+        kind, on_log_scale = features[k, KIND], float(features[k, ON_LOG_SCALE])
         if kind == NORMAL:
             for n in range(first, last):
                 code = codes[n]
@@ -176,6 +164,6 @@ log_densities = inner(_log_densities, fastmath={"contract"})
 
 
 @compiled
-def cells_of(variant: Variant, features: Features, emission: Floats, cells: Floats) -> None:
+def cells_of(variant: Variant, features: Integers, emission: Floats, cells: Floats) -> None:
     """The coefficients of one model."""
     prepare_cells(variant, len(emission) * 0, len(emission), features, emission, cells)

@@ -10,11 +10,11 @@ from keydyn.model.engine.densities import (
     CUSTOM,
     GAMMA,
     INVERSE,
+    KIND,
     LOC,
     NORMAL,
     POWER,
     STUDENT,
-    Features,
     log_densities,
     prepare_cells,
 )
@@ -116,7 +116,7 @@ def posteriors(
     events: Events,
     x: Floats,
     given: Floats,
-    features: Features,
+    features: Integers,
     log_floor: float,
     tables: Tables,
     sums: Sums,
@@ -177,7 +177,7 @@ def posteriors(
 
 @inner
 def finish_sums(
-    variant: Variant, span: Integers, events: Events, features: Features, sums: Sums, scratch: Scratch
+    variant: Variant, span: Integers, events: Events, features: Integers, sums: Sums, scratch: Scratch
 ) -> None:
     """The sums of γ at first events, and means and squared deviations from the sums of features."""
     row, end_row, states = span[ROW], span[ROW + 1], scratch.states
@@ -224,7 +224,7 @@ def sum_moments(
     last: int,
     codes: Integers,
     x: Floats,
-    features: Features,
+    features: Integers,
     cells: Floats,
     states: Floats,
     moments: Floats,
@@ -242,8 +242,8 @@ def sum_moments(
         and x.shape[2] == n_lanes
     ):
         return
-    for k in range(len(features.kind)):
-        kind = features.kind[k]
+    for k in range(len(features)):
+        kind = features[k, KIND]
         if kind == NORMAL:
             for n in range(first, last):
                 code = codes[n]
@@ -280,14 +280,14 @@ def sum_moments(
 
 @inner
 def finish_moments(
-    variant: Variant, span: Integers, features: Features, cells: Floats, moments: Floats
+    variant: Variant, span: Integers, features: Integers, cells: Floats, moments: Floats
 ) -> None:
     """Means, and squared deviations from them, of the normal and t families."""
     n_states, n_lanes = states_of(variant, moments.shape[3]), lanes_of(variant)
     if not (fits(variant, n_states, cells.shape[3:]) and fits(variant, n_states, moments.shape[3:])):
         return
-    for k in range(len(features.kind)):
-        kind = features.kind[k]
+    for k in range(len(features)):
+        kind = features[k, KIND]
         if kind != NORMAL and kind != STUDENT:
             continue
         divisor = PRECISION if kind == STUDENT else MASS

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from keydyn.arrays import Floats, Integers, compiled, inner
-from keydyn.model.engine.densities import Features, log_densities
+from keydyn.model.engine.densities import ON_LOG_SCALE, log_densities
 from keydyn.model.engine.elementary import logarithm
 from keydyn.model.engine.expectation import end_of_block
 from keydyn.model.engine.log_domain import (
@@ -35,7 +35,7 @@ def score(
     places: Integers,
     step_rows: Integers,
     given_steps: Integers,
-    features: Features,
+    features: Integers,
     cells: Floats,
     log_floor: float,
     given: Floats,
@@ -67,7 +67,7 @@ def score(
         end = end_of_block(offsets, first, len(offsets) - 1, longest)
         begin, stop = offsets[first], offsets[end]
         own, of_sequences = offsets[first : end + 1] - begin, np.empty((end - first, 1))
-        scaled_values(X[begin:stop], features.on_log_scale, x)
+        scaled_values(X[begin:stop], features, x)
         before = 0
         for n in range(stop - begin):
             codes[n] = places[source[begin + n]]
@@ -103,19 +103,19 @@ def score(
 
 
 @inner
-def scaled_values(X: Floats, on_log_scale: Floats, x: Floats) -> None:
+def scaled_values(X: Floats, features: Integers, x: Floats) -> None:
     """Values (N, K, 1) on the scale that densities are taken on; a missing one stays NaN."""
     n_features, every = X.shape[1], True
     flat, taken = X.reshape(-1), x.reshape(-1)
     for k in range(n_features):
-        every = every and on_log_scale[k] > 0.0
+        every = every and features[k, ON_LOG_SCALE] > 0
     if every:
         # All in one loop, in vector instructions.
         for n in range(len(flat)):
             taken[n] = logarithm(flat[n]) if flat[n] == flat[n] else flat[n]
     else:
         for n in range(len(flat)):
-            logs = on_log_scale[n % n_features] > 0.0 and flat[n] == flat[n]
+            logs = features[n % n_features, ON_LOG_SCALE] > 0 and flat[n] == flat[n]
             taken[n] = logarithm(flat[n]) if logs else flat[n]
 
 

@@ -9,7 +9,7 @@ import math
 from typing import NamedTuple
 
 from keydyn.arrays import Floats, Integers, Truths, compiled, inner
-from keydyn.model.engine.densities import CATEGORICAL, CUSTOM, EXPONENTIAL, GAMMA, STUDENT, Features
+from keydyn.model.engine.densities import CATEGORICAL, CUSTOM, END, EXPONENTIAL, FIRST, GAMMA, KIND, STUDENT
 from keydyn.model.engine.elementary import log_minus_digamma, trigamma
 from keydyn.model.engine.expectation import (
     FIRST_CATEGORY,
@@ -84,13 +84,16 @@ def maximisation(
     span: Integers,
     chain: Chain,
     rules: Rules,
-    features: Features,
+    features: Integers,
     sums: Sums,
     min_scale: Floats,
     tables: Tables,
     floored: Truths,
 ) -> None:
-    """New parameters, nothing smoothed yet. `min_scale` (K, L) is the least scale of each feature."""
+    """New parameters, nothing smoothed yet.
+
+    `min_scale` (K, L) is the least scale of each feature; of a categorical, its pseudocount.
+    """
     floor, start_sums = rules.count_floor, sums.first_seen if rules.first_occurrence else sums.start
     update_start(variant, span, floor, rules.fixed_start, start_sums, sums.start, tables.start)
     if not rules.fixed_transitions:
@@ -157,7 +160,7 @@ def update_transitions(
 def update_emission(
     variant: Variant,
     span: Integers,
-    features: Features,
+    features: Integers,
     moments: Floats,
     min_scale: Floats,
     count_floor: float,
@@ -174,8 +177,8 @@ def update_emission(
         return
     enough = max(NO_MASS, count_floor)
     for row in range(span[ROW], span[ROW + 1] - 1):
-        for k in range(len(features.kind)):
-            kind, at = features.kind[k], features.first[k]
+        for k in range(len(features)):
+            kind, at = features[k, KIND], features[k, FIRST]
             if kind == CUSTOM:
                 continue
             for j in range(n_states):
@@ -183,10 +186,10 @@ def update_emission(
                     mass, least = moments[row, k, MASS, j, lane], min_scale[k, lane]
                     mean, deviation = moments[row, k, MEAN, j, lane], math.inf
                     if kind == CATEGORICAL:
-                        n_categories = features.first[k + 1] - at
-                        total = mass + n_categories * features.pseudocount[k]
+                        n_categories = features[k, END] - at
+                        total = mass + n_categories * least
                         for c in range(n_categories if mass > enough else 0):
-                            count = moments[row, k, FIRST_CATEGORY + c, j, lane] + features.pseudocount[k]
+                            count = moments[row, k, FIRST_CATEGORY + c, j, lane] + least
                             emission[row, at + c, j, lane] = count / total
                     elif kind == EXPONENTIAL:
                         if mass > enough:
@@ -276,7 +279,7 @@ def marginal_transitions(
                     total += transitions[row, i, j, lane]
                 for j in range(n_states):
                     share = transitions[row, i, j, lane] / total
-                    transitions[row, i, j, lane] = share if total > 0.0 else uniform
+                    transitions[row, i, j, lane] = share if total > NO_MASS else uniform
 
 
 @compiled
@@ -293,7 +296,7 @@ def marginal_emission(
     span: Integers,
     of_types: Floats,
     exact: bool,
-    features: Features,
+    features: Integers,
     moments: Floats,
     emission: Floats,
 ) -> None:
@@ -304,8 +307,8 @@ def marginal_emission(
     n_states, m = states_of(variant, emission.shape[2]), span[ROW + 1] - 1
     if not (fits(variant, n_states, emission.shape[2:]) and fits(variant, n_states, moments.shape[3:])):
         return
-    for k in range(len(features.kind)):
-        kind, at, end = features.kind[k], features.first[k], features.first[k + 1]
+    for k in range(len(features)):
+        kind, at, end = features[k, KIND], features[k, FIRST], features[k, END]
         if kind == CUSTOM:
             continue
         by_moments = kind != EXPONENTIAL and kind != CATEGORICAL
@@ -320,7 +323,7 @@ def marginal_emission(
                 for second in range(2):
                     for row in range(span[ROW], m):
                         weight = moments[row, k, MASS, j, lane] if exact else of_types[row, PROB]
-                        weight = weight / total if total > 0.0 else 1.0 / (m - span[ROW])
+                        weight = weight / total if total > NO_MASS else 1.0 / (m - span[ROW])
                         if by_moments:
                             loc, scale = emission[row, at, j, lane], emission[row, at + 1, j, lane]
                             of_row = loc * scale if kind == GAMMA else loc

@@ -26,7 +26,8 @@ RESCALE_EVERY = 16
 # A probability below LOST may have lost digits to underflow; thirty digits above it, at COVERED, that cannot
 # be seen.
 LOST = 1e-300
-COVERED = 1e-270
+THIRTY_DIGITS = 1e30
+COVERED = LOST * THIRTY_DIGITS
 # A smaller sum of α, or in lanes a smaller probability, is not to be trusted.
 FAINT = 1e-200
 
@@ -89,7 +90,7 @@ def forward(
     ):
         return
     for s in range(first, last):
-        n, total, before, lost = offsets[s], 0.0, 1.0, False
+        n, total, before, lost = offsets[s], 0.0, 1.0, 0.0
         for lane in range(n_lanes):
             scores[s, lane] = 0.0
             for j in range(n_states):
@@ -97,14 +98,15 @@ def forward(
                 value = chance * density[n - begin, j, lane]
                 states[n, j, lane] = value
                 total += value
-                lost = lost or (value < LOST and chance > 0.0)
+                lost = max(lost, LOST) if value < LOST and chance > 0.0 else lost
         if len(increments):
             increments[n] = logarithm(total) + largest[n - begin, 0]
         for n in range(offsets[s] + 1, offsets[s + 1]):
             step, before = steps[n], total
             if (n - offsets[s]) % RESCALE_EVERY == 0 if n_lanes > 1 else total < SMALL:
                 rescale(variant, n - 1, s, states, scores, worst)
-                before = 1.0
+                # What was lost is as much larger now as all else.
+                before, lost = 1.0, lost / total
             total = 0.0
             for lane in range(n_lanes):
                 for j in range(n_states):
@@ -117,9 +119,11 @@ def forward(
                         worst[lane] = min(worst[lane], predicted)
                     else:
                         total += value
-                        if predicted < COVERED and (lost or reachable(states[n - 1], transitions[step], j)):
+                        if predicted < THIRTY_DIGITS * lost or (
+                            predicted < COVERED and reachable(states[n - 1], transitions[step], j)
+                        ):
                             scores[s, lane] = math.nan
-                        lost = lost or (value < LOST and predicted > 0.0)
+                        lost = max(lost, LOST) if value < LOST and predicted > 0.0 else lost
             if len(increments):
                 increments[n] = logarithm(total / before) + largest[n - begin, 0]
         rescale(variant, offsets[s + 1] - 1, s, states, scores, worst)

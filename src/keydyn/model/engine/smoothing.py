@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from keydyn.arrays import Floats, Integers, inner
-from keydyn.model.engine.densities import CUSTOM, GAMMA, STUDENT, Features
+from keydyn.model.engine.densities import CUSTOM, END, FIRST, GAMMA, KIND, STUDENT
 from keydyn.model.engine.expectation import PAIR, ROW, STEP, Tables
 from keydyn.model.engine.maximisation import (
     KEEP_EMISSION,
@@ -20,7 +20,7 @@ from keydyn.model.engine.variants import Variant, fits, lanes_of, states_of
 
 @inner
 def smooth(
-    variant: Variant, span: Integers, chain: Chain, rules: Rules, features: Features, tables: Tables
+    variant: Variant, span: Integers, chain: Chain, rules: Rules, features: Integers, tables: Tables
 ) -> None:
     """All parameters towards the same, unsmoothed marginals, in one pass. A single type is its marginal."""
     m, start = span[ROW + 1] - 1, tables.start
@@ -68,7 +68,7 @@ def smooth_transitions(variant: Variant, span: Integers, chain: Chain, transitio
 
 @inner
 def smooth_emission(
-    variant: Variant, span: Integers, of_types: Floats, features: Features, emission: Floats
+    variant: Variant, span: Integers, of_types: Floats, features: Integers, emission: Floats
 ) -> None:
     """b̃[j | ω] (Eq. 34): parameters interpolated, variances for the t families, moments for the gamma."""
     n_states, m = states_of(variant, emission.shape[2]), span[ROW + 1] - 1
@@ -76,8 +76,8 @@ def smooth_emission(
         return
     for row in range(span[ROW], m):
         share, rest = of_types[row, KEEP_EMISSION], 1.0 - of_types[row, KEEP_EMISSION]
-        for k in range(len(features.kind)):
-            kind, at = features.kind[k], features.first[k]
+        for k in range(len(features)):
+            kind, at = features[k, KIND], features[k, FIRST]
             if kind == CUSTOM:
                 continue
             for j in range(n_states):
@@ -90,7 +90,7 @@ def smooth_emission(
                         emission[row, at, j, lane] = mean * mean / variance
                         emission[row, at + 1, j, lane] = variance / mean
                         continue
-                    for p in range(at, features.first[k + 1]):
+                    for p in range(at, features[k, END]):
                         own, marginal = emission[row, p, j, lane], emission[m, p, j, lane]
                         mixed = share * own + rest * marginal
                         if kind == STUDENT and p > at:

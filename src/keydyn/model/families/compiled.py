@@ -6,15 +6,16 @@ from functools import lru_cache
 
 import numpy as np
 
+from keydyn.arrays import Integers
 from keydyn.model.engine.densities import (
     CATEGORICAL,
     CUSTOM,
     EXPONENTIAL,
     GAMMA,
+    KIND,
     N_COEFFICIENTS,
     NORMAL,
     STUDENT,
-    Features,
 )
 from keydyn.model.families.categorical import Categorical
 from keydyn.model.families.exponential import Exponential
@@ -46,14 +47,16 @@ def kind_of(family: Family) -> int:
 
 
 @lru_cache(maxsize=64)
-def features_of(families: tuple[Family, ...]) -> Features:
-    """The features of a model."""
-    return Features(
-        np.array([kind_of(family) for family in families]),
-        np.array([1.0 if isinstance(family, LogScale) else 0.0 for family in families]),
-        np.concatenate([[0], np.cumsum([len(family.parameters) for family in families])]),
-        np.array([getattr(family, "pseudocount", 0.0) for family in families], dtype=np.float64),
+def features_of(families: tuple[Family, ...]) -> Integers:
+    """The features of a model, (K, 4); see `engine.densities`."""
+    end = np.cumsum([len(family.parameters) for family in families])
+    columns = (
+        [kind_of(family) for family in families],
+        [isinstance(family, LogScale) for family in families],
+        end - [len(family.parameters) for family in families],
+        end,
     )
+    return np.ascontiguousarray(np.stack(columns, axis=1), dtype=np.int64)
 
 
 @lru_cache(maxsize=64)
@@ -65,4 +68,4 @@ def width_of(families: tuple[Family, ...]) -> int:
 
 def custom_features(families: tuple[Family, ...]) -> list[int]:
     """The features whose family only its own methods know."""
-    return np.flatnonzero(features_of(families).kind == CUSTOM).tolist()
+    return np.flatnonzero(features_of(families)[:, KIND] == CUSTOM).tolist()

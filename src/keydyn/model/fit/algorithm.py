@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from keydyn.arrays import Floats, Integers, Truths, compiled, inner
-from keydyn.model.engine.densities import Features, log_densities
+from keydyn.model.engine.densities import log_densities
 from keydyn.model.engine.expectation import (
     ROW,
     SEQUENCE,
@@ -63,7 +63,7 @@ def climb(
     first: int,
     last: int,
     rules: Rules,
-    features: Features,
+    features: Integers,
     spans: Integers,
     events: Events,
     chain: Chain,
@@ -104,7 +104,7 @@ def climb_in_logs(
     variant: Variant,
     b: int,
     rules: Rules,
-    features: Features,
+    features: Integers,
     span: Integers,
     events: Events,
     x: Floats,
@@ -192,7 +192,7 @@ def smooth_emissions(
     variant: Variant,
     exact: bool,
     rules: Rules,
-    features: Features,
+    features: Integers,
     spans: Integers,
     chain: Chain,
     moments: Floats,
@@ -243,7 +243,7 @@ def maximise(
     span: Integers,
     chain: Chain,
     rules: Rules,
-    features: Features,
+    features: Integers,
     sums: Sums,
     min_scale: Floats,
     tables: Tables,

@@ -19,6 +19,7 @@ from keydyn.model.data import vocabulary
 from keydyn.model.data.sequences import Sequences
 from keydyn.model.data.settings import Settings
 from keydyn.model.data.vocabulary import MISSING, SINGLE_TYPE, Types
+from keydyn.model.engine.densities import ON_LOG_SCALE
 from keydyn.model.engine.expectation import Events
 from keydyn.model.engine.maximisation import (
     KEEP_EMISSION,
@@ -195,7 +196,7 @@ class Batch:
     @cached_property
     def engine_values(self) -> Floats:
         """Values on the scale on which the engine takes densities, (V, K, 1)."""
-        logs = features_of(self.families).on_log_scale > 0.0
+        logs = features_of(self.families)[:, ON_LOG_SCALE] > 0
         if logs.all():
             return np.log(self.values)[..., None]
         taken = self.values.copy()
@@ -275,7 +276,7 @@ class Batch:
         return Moments(np.tile(count, len(values)), mean.ravel(), square.ravel())
 
     def least_scales(self, settings: Settings) -> Floats:
-        """The scale floor of each model and feature, (B, K, 1)."""
+        """The scale floor of each model and feature, (B, K, 1); of a categorical, its pseudocount."""
         columns = [
             least_scale(family, *self.overall[k], settings.min_scale)
             for k, family in enumerate(self.families)

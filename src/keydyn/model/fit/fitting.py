@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from keydyn.arrays import Floats, Integers, Truths
 from keydyn.model.data.settings import Settings
+from keydyn.model.engine.densities import END, FIRST
 from keydyn.model.engine.expectation import ROW, SEQUENCE, STEP, Scratch, Sums, Tables
 from keydyn.model.engine.inference import BLOCK
 from keydyn.model.engine.maximisation import KEEP_EMISSION, PROB, Chain, Rules
@@ -246,11 +247,12 @@ class Fits:
 
     def _between(self, scratch: Scratch) -> None:
         """What Python has to do with a single model after each expectation step."""
-        goes_on = self.outcome.reason[0] == GOES_ON
+        if self.outcome.reason[0] == IMPOSSIBLE:
+            return
         self._take_custom(scratch)
-        if self._reported_to_stop() and goes_on:
+        if self._reported_to_stop():
             self.outcome.reason[0] = CALLBACK
-        elif self.custom and goes_on:
+        elif self.custom and self.outcome.reason[0] == GOES_ON:
             self._maximise_custom()
 
     def _reported_to_stop(self) -> bool:
@@ -293,7 +295,7 @@ class Fits:
             of_all = Moments(*(values[model] for values in batch.overall[k][0]))
             floor = self.min_scale[model, k, 0]
             params = start_emission(family, k, batch.moments_by_type(k), of_all, floor, settings, jitter)
-            for p, name in enumerate(family.parameters, int(self.features.first[k])):
+            for p, name in enumerate(family.parameters, int(self.features[k, FIRST])):
                 self.tables.emission[:, p, :, 0] = params[name]
         chain = self.chain
         if batch.is_shared:
@@ -315,7 +317,7 @@ class Fits:
 
     def _columns(self, k: int) -> Floats:
         """The parameters of one feature of a single model, (m + 1, p, M)."""
-        columns = slice(self.features.first[k], self.features.first[k + 1])
+        columns = slice(self.features[k, FIRST], self.features[k, END])
         table: Floats = self.tables.emission[:, columns, :, 0]
         return table
 
@@ -367,7 +369,7 @@ class Fits:
 
     def _tables(self, n_rows: int, n_steps: int, n_lanes: int) -> Tables:
         """Room for parameters; a lane without a model computes on ones."""
-        n_states, n_parameters = self.settings.n_states, int(self.features.first[-1])
+        n_states, n_parameters = self.settings.n_states, int(self.features[-1, END])
         return Tables(
             np.ones((n_rows, n_states, n_lanes)),
             np.ones((n_steps, n_states, n_states, n_lanes)),
@@ -526,7 +528,7 @@ def maximised(
     span = np.array([0, 0, 0, m + 1, 0, n_pairs, 0, 0, 0])
     maximise(variant, span, basis, rules, features, sums, np.array(least), tables, floored)
     for k in custom_features(families):
-        columns = slice(features.first[k], features.first[k + 1])
+        columns = slice(features[k, FIRST], features[k, END])
         maximise_custom(
             families[k],
             totals.custom[k],

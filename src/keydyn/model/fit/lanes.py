@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from keydyn.arrays import Floats, Integers, Truths, compiled, inner
-from keydyn.model.engine.densities import Features
 from keydyn.model.engine.expectation import Events, Scratch, Sums, Tables, finish_sums, posteriors
 from keydyn.model.engine.maximisation import Chain, Rules, maximisation
 from keydyn.model.engine.recursions import FAINT
@@ -39,7 +38,7 @@ class Lanes(NamedTuple):
 def climb_in_lanes(
     variant: Variant,
     rules: Rules,
-    features: Features,
+    features: Integers,
     span: Integers,
     events: Events,
     chain: Chain,

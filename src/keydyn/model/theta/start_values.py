@@ -8,6 +8,7 @@ import numpy as np
 
 from keydyn.arrays import Floats, Integers
 from keydyn.model.data.settings import Settings
+from keydyn.model.families.categorical import Categorical
 from keydyn.model.families.family import Family, Params
 
 # Equal values leave a spread of rounding errors.
@@ -43,8 +44,11 @@ def least_scale(family: Family, overall: Moments, largest: Floats, min_scale: fl
     """The scale floor of a feature (docs/decisions/0008) in each of several sets of data.
 
     As given, or a thousandth of the data's own spread. Where they have none it is absolute: 1e-3 on the log
-    scale, 1e-6·max(1, |x|) on the linear one.
+    scale, 1e-6·max(1, |x|) on the linear one. A categorical has no scale; in its place the engine looks for
+    its pseudocount.
     """
+    if isinstance(family, Categorical):
+        return np.full(len(overall.weight), float(family.pseudocount))
     if min_scale is not None:
         return np.full(len(overall.weight), min_scale)
     spread, logs = overall.deviation, family.on_log_scale
