@@ -259,3 +259,14 @@ def test_impossible_data_are_named():
         model.fit(
             [np.full((2, 1), truth.emission[0][1]["loc"][0, 0]), np.ones((2, 1))], events=[["k0"] * 2] * 2
         )
+
+
+def test_nobody_is_told_of_an_impossible_step(capsys):
+    """There is no log-likelihood to tell: neither the callback nor the terminal hears of it."""
+    seen = []
+    flat = [("normal", [0.0, 0.0], [1e-200, 1e-200])]
+    model = HMM.from_parameters([1.0, 0.0], np.eye(2), flat, warm_start=True, callback=seen.append, verbose=1)
+    with np.errstate(over="ignore"), pytest.raises(ValueError, match="sequence 0 has probability zero"):
+        model.fit(np.ones((3, 1)))
+    assert seen == []
+    assert capsys.readouterr().err == ""
