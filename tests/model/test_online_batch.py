@@ -10,10 +10,10 @@ import pytest
 from scipy import special, stats
 
 from keydyn import HMM, POHMM
-from keydyn.model import LogNormal, OnlineBatch
+from keydyn.model import Categorical, LogNormal, OnlineBatch
+from keydyn.model.engine.online import TOGETHER
 from keydyn.model.families.family import family as family_of
-from keydyn.model.watch import online_tables, online_two
-from keydyn.model.watch.densities import coefficients_of, kind_of, log_density
+from keydyn.model.watch import side_by_side
 from tests.model.enumeration import FAMILIES, Truth, random_params, random_values
 from tests.model.enumeration import log_density as true_density
 
@@ -49,7 +49,7 @@ def fitted(seed, labels, **settings):
 def test_batch_equals_single_equals_score_samples(settings, dense, monkeypatch):
     """Vocabularies differ; types that a model does not know, pairs never seen and gaps in the data occur."""
     if not dense:
-        monkeypatch.setattr(online_tables, "DENSE", 0)
+        monkeypatch.setattr(side_by_side, "SMALL_TABLE", 0)
     models = [
         fitted(u, labels, **settings) for u, labels in enumerate(["abc", "bcd", "a", "efgh", "abcdefgh"])
     ]
@@ -102,15 +102,37 @@ def test_compiled_densities(name):
     if name == "gamma":
         params["shape"][:100] *= 10.0 ** rng.uniform(2, 6, 100)
         params["shape"][150:] = 1.0
-    distribution = family_of(name)
-    x = np.abs(distribution.draw(rng, params)) + 1e-9
-    table = coefficients_of(distribution, params)
+    x = np.abs(family_of(name).draw(rng, params)) + 1e-9
+    # One state: ln P of the first event is its density under its type.
+    emission = [(name, {key: value[:, None] for key, value in params.items()})]
+    model = POHMM.from_parameters(
+        np.arange(200), np.ones((200, 1)), np.ones((200, 200, 1, 1)), emission, np.full(200, 0.005)
+    )
+    found = OnlineBatch([model], 200).update(x[:, None], np.arange(200))[:, 0]
     for n in range(200):
-        found = log_density(kind_of(distribution), x[n], math.log(x[n]), *table[n])
         one = {key: value[n] for key, value in params.items()}
         # scipy's own gamma loses digits where large terms cancel.
         expected = true_density(name, x[n], one)
-        assert found == pytest.approx(expected, rel=1e-8 if name == "gamma" else 1e-10, abs=1e-9)
+        assert found[n] == pytest.approx(expected, rel=1e-8 if name == "gamma" else 1e-10, abs=1e-9)
+
+
+def test_categories():
+    """Values that are places in a table; one of them a state cannot emit, others no state can."""
+    p = [[[0.5, 0.2], [0.1, 0.3]], [[0.5, 0.0], [0.4, 0.3]], [[0.0, 0.8], [0.5, 0.4]]]
+    emission = [(Categorical(n_categories=3), {f"p{c}": np.array(p[c]) for c in range(3)})]
+    trans = np.random.default_rng(0).dirichlet([1.0, 1.0], (2, 2, 2))
+    model = POHMM.from_parameters(["a", "b"], [[0.4, 0.6], [0.7, 0.3]], trans, emission)
+    X, events = np.array([[2.0], [1.0], [np.nan], [0.0], [2.0], [1.0], [1.0]]), list("abaabba")
+    batch, one = OnlineBatch([model], 1), model.online()
+    found = [batch.update([x], [event])[0, 0] for x, event in zip(X, events, strict=True)]
+    np.testing.assert_allclose(found, model.score_samples(X, events=events), **CLOSE)
+    np.testing.assert_allclose([one.update(x, e) for x, e in zip(X, events, strict=True)], found, **CLOSE)
+    for bad in (0.5, 3.0, -1.0, np.inf):
+        with pytest.raises(ValueError, match=r"^session 0, column 0: .* a whole number from 0 to 2"):
+            batch.update([[bad]], ["a"])
+        with pytest.raises(ValueError, match=r"^stream 0, column 0: .* a whole number from 0 to 2"):
+            one.update([bad], "a")
+    assert batch.n_events[0] == one.n_events == 7
 
 
 def two_normals(transmat=((1.0, 0.0), (0.0, 1.0))):
@@ -224,7 +246,7 @@ def test_sessions_with_their_own_cohorts():
 def test_more_filters_than_are_taken_at_a_time(n_models):
     """Some begin in every step, some are missing a value or a type, some come near underflow."""
     models = [fitted(u, labels) for u, labels in enumerate(["abc", "bcd", "abcd"][:n_models])]
-    n_sessions = 2 * online_two.TOGETHER + 7
+    n_sessions = 2 * TOGETHER + 7
     batch = OnlineBatch(models, n_sessions)
     rng = np.random.default_rng(12)
     seen = [[] for _ in range(n_sessions)]
@@ -332,11 +354,11 @@ BAD = {
     "beyond": (lambda: OnlineBatch(MODELS, 2).update(TWO, "ab", [0, 2]), "sessions are numbered 0 to 1"),
     "both": (lambda: OnlineBatch(MODELS, 2).update(TWO, "ab", codes=[0, 0]), "not both"),
     "code": (lambda: OnlineBatch(MODELS, 2).update(TWO, codes=[0, 9]), "codes are numbered 0 to 5"),
-    "codes": (lambda: OnlineBatch(MODELS, 2).update(TWO, codes=[0.5, 1]), "one whole number a session"),
+    "codes": (lambda: OnlineBatch(MODELS, 2).update(TWO, codes=[0.5, 1]), "one whole number per session"),
     "rejected": (lambda: OnlineBatch(STRICT, 2).update(TWO, "ac"), "^session 1, model 1: event type was not"),
     "unknown": (lambda: OnlineBatch([NO_CHAIN], 2).update(TWO, "az"), "no unique stationary"),
     "restart": (lambda: OnlineBatch(MODELS, 2).restart([2]), "sessions are numbered 0 to 1"),
-    "restart width": (lambda: OnlineBatch(MODELS, 2).restart([1], [[0]]), "2 models a session"),
+    "restart width": (lambda: OnlineBatch(MODELS, 2).restart([1], [[0]]), "2 models per session"),
     "states given": (lambda: OnlineBatch(MODELS, 2).resume(0, []), "session 0 has 2 models, not 0"),
     "no such": (lambda: OnlineBatch(MODELS, 2).state(2), "sessions are numbered 0 to 1"),
 }

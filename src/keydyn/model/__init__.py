@@ -24,8 +24,8 @@ from keydyn.model.relatives import (
     Past,
     register_context,
 )
-from keydyn.model.watch.online import OnlineFilter, OnlineFilters
 from keydyn.model.watch.online_batch import OnlineBatch
+from keydyn.model.watch.online_filters import OnlineFilter, OnlineFilters
 
 __all__ = [
     "HMM",

@@ -23,7 +23,7 @@ from keydyn.model.files.restoring import restorable
 from keydyn.model.fit.estimation import Estimation
 from keydyn.model.fit.incremental import Incremental
 from keydyn.model.theta import given
-from keydyn.model.watch.online import OnlineFilter, OnlineFilters
+from keydyn.model.watch.online_filters import OnlineFilter, OnlineFilters
 
 
 @restorable

@@ -75,7 +75,7 @@ class Labels:
         """Codes that the caller gives: one for each of n streams or sessions (`what`), from `encode`."""
         given = np.asarray(codes)
         if given.shape != (n,) or given.dtype.kind not in "iu":
-            raise ValueError(f"codes must be one whole number a {what}: {n} are needed")
+            raise ValueError(f"codes must be one whole number per {what}: {n} are needed")
         if n and (given.min() < 0 or given.max() > self.unseen):
             raise ValueError(f"codes are numbered 0 to {self.unseen}, as `encode` gives them")
         return given.astype(np.int64, copy=False)

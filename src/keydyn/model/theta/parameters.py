@@ -288,6 +288,12 @@ class Parameters:
         unseen = self.unseen_pairs(before, after)
         return rows.ravel(), np.concatenate([self.transitions, unseen])[..., None]
 
+    @cached_property
+    def laid_out_steps(self) -> Floats:
+        """a[i, j | ψ, ω] of all (m + 1)² pairs of codes, in order: for filters, which jump between models."""
+        rows, table = self.all_steps
+        return table[rows]
+
     def steps_of(self, codes: Integers) -> tuple[Integers, Floats]:
         """The row of each step between neighbouring codes, 0 for the first, and the table they are in.
 

@@ -2,38 +2,62 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from collections.abc import Sequence
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keydyn.arrays import Floats, Integers, compiled
-from keydyn.model.watch.online_kernels import COUNT, EXTRA, IN_LOGS, LAST, TOTAL, bad_column, update_many
-from keydyn.model.watch.online_tables import Tables
-from keydyn.model.watch.online_two import update_many_of_two
-
-NONE_GIVEN = np.empty((0, 0, 0))
+from keydyn.arrays import Floats, Integers, Truths
+from keydyn.model.data import vocabulary
+from keydyn.model.data.label_codes import Labels, translations
+from keydyn.model.data.vocabulary import Types
+from keydyn.model.engine.online import COUNT, EXTRA, IN_LOGS, LAST, TOTAL, update_many
+from keydyn.model.engine.variants import variant_of
+from keydyn.model.theta.parameters import Parameters
+from keydyn.model.watch.side_by_side import custom_parameters, feature_table, laid_out
 
 
 class FilterBank:
     """The numbers of all filters, and the step that advances them.
 
-    `models` (S, C) tells which model of `tables` each filter has, `translation` (U, V) what an event's code
-    is in each model, `what` what a row is called in messages.
+    `thetas` are U models, `floors` their density floors, and `strict` tells which refuse event types that
+    they do not know. `types` are those that labels are looked up among, `chosen` (S, C) is the number of each
+    filter's model, `what` is what a session is called in messages, and `name_models` tells whether these say
+    which model they are about.
     """
 
-    def __init__(self, tables: Tables, models: Integers, translation: Integers, what: str) -> None:
-        self.tables = tables
-        self.models = models
-        self.translation = translation
+    def __init__(
+        self,
+        thetas: Sequence[Parameters],
+        floors: Sequence[float | None],
+        strict: Sequence[bool],
+        types: Types,
+        chosen: Integers,
+        what: str,
+        name_models: bool,
+    ) -> None:
+        self.thetas = thetas
+        self.chosen = chosen
+        self.labels = Labels(types)
+        self.translation = translations([theta.event_types for theta in thetas], types)
+        self.models = laid_out(thetas)
+        self.features = feature_table(thetas[0].families)
+        self.log_floors = np.array([-math.inf if floor is None else math.log(floor) for floor in floors])
+        self.custom = custom_parameters(thetas, self.features)
+        self._first_row = np.cumsum([0] + [len(theta.start) for theta in thetas])
+        named = np.array([not vocabulary.is_single(theta.event_types) for theta in thetas])
+        self.rejects = named & np.array(strict)
+        self.no_marginal = named & ~np.array([theta.has_marginal for theta in thetas])
         self._what = what
-        self._called = np.zeros(len(models), dtype=np.int64)
-        self._calls = 0
-        self.filters = np.zeros((models.size, tables.n_states + EXTRA))
-        self.restart(np.arange(len(models)))
+        self._name_models = name_models
+        self._numbers = np.empty(len(chosen), dtype=np.int64)
+        self.filters = np.zeros((chosen.size, thetas[0].n_states + EXTRA))
+        self.restart(np.arange(len(chosen)))
 
     def __len__(self) -> int:
-        return len(self.models)
+        return len(self.chosen)
 
     @property
     def counts(self) -> Floats:
@@ -51,7 +75,7 @@ class FilterBank:
         return self._column(LAST)
 
     @property
-    def in_logs(self) -> Any:
+    def in_logs(self) -> Truths:
         """Whether a filter's probabilities are kept as logarithms, (S·C,)."""
         return self._column(IN_LOGS) > 0
 
@@ -61,121 +85,138 @@ class FilterBank:
         return self.filters[:, :-EXTRA]
 
     def proba(self) -> Floats:
-        """P(z_n | x_1..n, Ω) of each filter, (S·C, M); zeros where it is not known."""
+        """P(z_n | x_1..n, Ω) of each filter, (S·C, M); before its first event the marginal start."""
         probabilities = self.kept.copy()
         probabilities[self.in_logs] = np.exp(probabilities[self.in_logs])
+        model = self.chosen.ravel()
+        unbegun = self.counts == 0
+        for u in np.unique(model[unbegun]).tolist():
+            probabilities[unbegun & (model == u)] = self.thetas[u].known_marginal().startprob
         return probabilities
 
     def restart(self, rows: Integers) -> None:
         """These sessions have seen nothing yet."""
-        n_filters = self.models.shape[1]
+        n_filters = self.chosen.shape[1]
         which = (rows[:, None] * n_filters + np.arange(n_filters)).ravel()
         self.filters[which] = 0.0
-        sizes = np.diff(self.tables.first_row)
-        self.filters[which, self.tables.n_states + LAST] = sizes[self.models[rows]].ravel() - 1
+        sizes = np.diff(self._first_row)
+        self.filters[which, LAST - EXTRA] = sizes[self.chosen[rows]].ravel() - 1
 
-    def check(self, x: ArrayLike, rows: ArrayLike | None) -> tuple[Floats, Integers]:
-        """The values (B, K) and the rows (B,) of one call; a `ValueError` says what is wrong with them."""
-        which = np.arange(len(self)) if rows is None else np.asarray(rows)
-        if which.ndim != 1 or which.dtype.kind not in "iu":
-            raise ValueError(f"{self._what}s must be a list of whole numbers")
-        which = which.astype(np.int64, copy=False)
-        values = np.ascontiguousarray(x, dtype=np.float64)
-        shape = (len(which), len(self.tables.features))
-        if values.shape != shape:
-            raise ValueError(f"x must have shape {shape}, one row a {self._what}, not {values.shape}")
+    def resume(self, filters: Floats) -> None:
+        """Let all sessions, which may be more or fewer now, have these numbers; there is a single model."""
+        if len(filters) != len(self.filters):
+            self.chosen = np.zeros((len(filters), 1), dtype=np.int64)
+            self._numbers = np.empty(len(filters), dtype=np.int64)
+            self.filters = np.empty(filters.shape)
+        self.filters[:] = filters
+
+    def update(self, x: ArrayLike, events: Any, rows: ArrayLike | None, codes: ArrayLike | None) -> Floats:
+        """One event in each of some sessions: ln P(x_n | x_1..n−1, Ω) of each filter, (B, C).
+
+        A `ValueError` says what is wrong with the input, and then nothing has changed.
+        """
+        which = np.arange(len(self)) if rows is None else self.check_rows(rows)
         if rows is not None:
-            self._check_rows(which)
-        bad = first_bad(values, self.tables.features)
-        if bad >= 0:
-            row, k = divmod(bad, len(self.tables.features))
-            family = self.tables.families[k]
-            raise ValueError(
-                f"{self._what} {which[row]}, column {k}: {values[row, k]} is no value of a {family.name} "
-                f"emission, which is {family.domain}"
-            )
-        return values, which
-
-    def advance(self, values: Floats, which: Integers, codes: Integers) -> Floats:
-        """One event in each of these rows: ln P(x_n | x_1..n−1, Ω) of each filter, (B, C)."""
-        tables = self.tables
-        increments = np.empty((len(which), self.models.shape[1]))
-        if tables.n_states == 2 and not tables.custom:
-            update_many_of_two(
-                values,
-                codes,
-                which,
-                self.models,
-                self.translation,
-                self.filters,
-                tables.types,
-                tables.successors,
-                tables.steps,
-                tables.features,
-                tables.rules,
-                tables.first_row,
-                increments,
-            )
-            return increments
-        update_many(
-            values,
-            codes,
+            self._check_distinct(which)
+        values = np.asarray(x, dtype=np.float64)
+        shape = (len(which), len(self.features))
+        if values.shape != shape:
+            raise ValueError(f"x must have shape {shape}, one row per {self._what}, not {values.shape}")
+        found = self._codes(events, codes, len(which))
+        if self.rejects.any() or self.no_marginal.any():
+            self._check_known(found, which, events)
+        increments = np.empty((len(which), self.chosen.shape[1]))
+        given = self._custom_densities(values, which, found)
+        bad = update_many(
+            variant_of(self.thetas[0].n_states),
+            # A copy, which is used up.
+            np.array(values.T, order="C"),
+            found,
             which,
-            self.models,
+            self.chosen,
             self.translation,
-            self._custom_densities(values, which, codes),
+            self._first_row,
+            self.log_floors,
+            self.features,
+            self.models,
+            given,
             self.filters,
-            tables.types,
-            tables.successors,
-            tables.steps,
-            tables.features,
-            tables.rules,
-            tables.first_row,
-            increments,
+            increments.reshape(-1),
         )
+        if bad >= 0:
+            self._refuse(bad, values, which)
         return increments
 
-    def _custom_densities(self, values: Floats, which: Integers, codes: Integers) -> Floats:
-        if not self.tables.custom:
-            return NONE_GIVEN
-        models = self.models[which]
-        rows = self.tables.first_row[models] + self.translation[models, codes[:, None]]
-        return self.tables.custom_densities(values, rows, models)
-
-    def _check_rows(self, which: Integers) -> None:
-        self._calls += 1
-        wrong = wrong_row(which, self._called, self._calls)
-        if wrong == BEYOND:
+    def check_rows(self, rows: ArrayLike) -> Integers:
+        """The sessions that a call names, or a `ValueError`."""
+        which = np.asarray(rows)
+        if which.ndim != 1 or which.dtype.kind not in "iu":
+            raise ValueError(f"{self._what}s must be a list of whole numbers")
+        if len(which) and (which.min() < 0 or which.max() >= len(self)):
             raise ValueError(f"{self._what}s are numbered 0 to {len(self) - 1}")
-        if wrong == TWICE:
+        return np.ascontiguousarray(which, dtype=np.int64)
+
+    def _check_distinct(self, which: Integers) -> None:
+        """Each session gets a number here, and one that is named twice the last of its numbers."""
+        numbers = np.arange(len(which))
+        self._numbers[which] = numbers
+        if (self._numbers[which] != numbers).any():
             raise ValueError(f"a {self._what} is named twice; one event each in a call")
 
+    def _codes(self, events: Any, codes: ArrayLike | None, n: int) -> Integers:
+        if codes is not None:
+            if events is not None:
+                raise ValueError("give events or codes, not both")
+            return self.labels.check(codes, n, self._what)
+        found = np.full(n, self.labels.missing) if events is None else self.labels.many(events)
+        if len(found) != n:
+            what = self._what
+            raise ValueError(f"events must be one label per {what}: {n} {what}s, {len(found)} labels")
+        return found
+
+    def _check_known(self, codes: Integers, which: Integers, events: Any) -> None:
+        """Models that take no unknown types, or cannot, say so before anything changes."""
+        models = self.chosen[which]
+        sizes = np.diff(self._first_row) - 1
+        unknown = self.translation[models, codes[:, None]] == sizes[models]
+        rejected = unknown & self.rejects[models] & (codes != self.labels.missing)[:, None]
+        if rejected.any():
+            row, c = np.argwhere(rejected)[0]
+            model, label = "", ""
+            if self._name_models:
+                model = f", model {models[row, c]}"
+            elif events is not None:
+                label = f" {vocabulary.as_labels(events)[row]!r}"
+            raise ValueError(f"{self._what} {which[row]}{model}: event type{label} was not seen in fitting")
+        impossible = np.argwhere(unknown & self.no_marginal[models])
+        if len(impossible):
+            self.thetas[models[tuple(impossible[0])]].known_marginal()
+
+    def _custom_densities(self, values: Floats, which: Integers, codes: Integers) -> Floats:
+        """ln f of the features that are not compiled, (B·C, M); no rows if there are none."""
+        if not self.custom:
+            return np.empty((0, 0))
+        models = self.chosen[which]
+        rows = self._first_row[models] + self.translation[models, codes[:, None]]
+        total = np.zeros((*rows.shape, self.thetas[0].n_states))
+        for k, table in self.custom.items():
+            family = self.thetas[0].families[k]
+            if family.outside(values[:, k]).any():
+                self._refuse(k, values, which)
+            present = np.flatnonzero(~np.isnan(values[:, k]))
+            params = {name: of_types[rows[present]] for name, of_types in table.items()}
+            density = family.log_density(values[present, k][:, None, None], params)
+            total[present] += np.maximum(density, self.log_floors[models[present]][..., None])
+        return total.reshape(-1, total.shape[2])
+
+    def _refuse(self, k: int, values: Floats, which: Integers) -> NoReturn:
+        family = self.thetas[0].families[k]
+        row = int(np.argmax(family.outside(values[:, k])))
+        raise ValueError(
+            f"{self._what} {which[row]}, column {k}: {values[row, k]} is no value of a {family.name} "
+            f"emission, which is {family.domain}"
+        )
+
     def _column(self, column: int) -> Floats:
-        values: Floats = self.filters[:, self.tables.n_states + column]
+        values: Floats = self.filters[:, column - EXTRA]
         return values
-
-
-FINE, BEYOND, TWICE = range(3)
-
-
-@compiled
-def wrong_row(which: Integers, called: Integers, call: int) -> int:
-    """What is wrong with the rows that a call names; `called` remembers each row's last call."""
-    for row in which:
-        if row < 0 or row >= len(called):
-            return BEYOND
-    for row in which:
-        if called[row] == call:
-            return TWICE
-        called[row] = call
-    return FINE
-
-
-@compiled
-def first_bad(values: Floats, features: Floats) -> int:
-    """The place, row by row, of the first value that its family cannot emit; −1 if there is none."""
-    for row in range(len(values)):
-        k = bad_column(values, row, features)
-        if k >= 0:
-            return row * len(features) + k
-    return -1

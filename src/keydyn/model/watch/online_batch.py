@@ -10,14 +10,12 @@ from numpy.typing import ArrayLike
 
 from keydyn.arrays import Floats, Integers
 from keydyn.model.data import vocabulary
-from keydyn.model.data.label_codes import Labels, translations
 from keydyn.model.data.settings import is_whole
 from keydyn.model.files import storage
 from keydyn.model.pohmm import POHMM
 from keydyn.model.theta.parameters import Parameters
 from keydyn.model.watch import online_state
 from keydyn.model.watch.filter_bank import FilterBank
-from keydyn.model.watch.online_tables import Tables
 
 
 class OnlineBatch:
@@ -26,7 +24,7 @@ class OnlineBatch:
     `models` are fitted, with the same number of states and the same families. Each session is followed under
     all of them, or under those that `cohorts` (S, C) names by their numbers: a claimed user and the users
     that rank against it, or with C = 1 the claimed user alone. Memory is that of the models plus
-    8·(M + 5) bytes a filter, however long sessions last.
+    8·(M + 5) bytes per filter, however long sessions last.
     """
 
     def __init__(
@@ -48,12 +46,15 @@ class OnlineBatch:
         union = named[0]
         for own in named[1:]:
             union = vocabulary.union(union, own)
-        self._labels = Labels(union)
-        tables = Tables.of(self._thetas, [model.density_floor for model in models])
-        self._bank = FilterBank(tables, chosen, translations(types, union), "session")
-        several = np.array([not vocabulary.is_single(own) for own in types])
-        self._rejects = several & [model.handle_unknown == "error" for model in models]
-        self._no_marginal = several & [theta.marginal is None for theta in self._thetas]
+        self._bank = FilterBank(
+            self._thetas,
+            [model.density_floor for model in models],
+            [model.handle_unknown == "error" for model in models],
+            union,
+            chosen,
+            "session",
+            name_models=True,
+        )
 
     def __len__(self) -> int:
         return len(self._bank)
@@ -61,7 +62,7 @@ class OnlineBatch:
     @property
     def cohorts(self) -> Integers:
         """The number of each filter's model, (S, C)."""
-        return self._bank.models.copy()
+        return self._bank.chosen.copy()
 
     @property
     def n_events(self) -> Integers:
@@ -81,18 +82,13 @@ class OnlineBatch:
             session, c = impossible[0]
             raise ValueError(
                 f"the events of session {session} so far have probability zero under model "
-                f"{self._bank.models[session, c]}"
+                f"{self._bank.chosen[session, c]}"
             )
-        probabilities = self._bank.proba().reshape(*self._bank.models.shape, -1)
-        unbegun = self.n_events == 0
-        for u in np.unique(self._bank.models[unbegun]).tolist():
-            start = self._thetas[u].known_marginal().startprob
-            probabilities[unbegun[:, None] & (self._bank.models == u)] = start
-        return probabilities
+        return self._bank.proba().reshape(*self._bank.chosen.shape, -1)
 
     def encode(self, events: Any) -> Integers:
         """The code of each label, for `update(codes=…)`: worth it where labels come in large numbers."""
-        return self._labels.many(events)
+        return self._bank.labels.many(events)
 
     def update(
         self,
@@ -104,25 +100,19 @@ class OnlineBatch:
     ) -> Floats:
         """One event in each of some sessions (all unless named): ln P(x_n | x_1..n−1, Ω), (B, C).
 
-        `x` is (B, K), `events` one label a session, `sessions` the distinct numbers of the sessions. `codes`
+        `x` is (B, K), `events` one label per session, `sessions` the distinct numbers of the sessions. `codes`
         from `encode` may stand in place of `events`.
         """
-        values, which = self._bank.check(x, sessions)
-        found = self._codes(events, codes, which)
-        return self._bank.advance(values, which, found)
+        return self._bank.update(x, events, sessions, codes)
 
     def restart(self, sessions: ArrayLike | None = None, cohorts: ArrayLike | None = None) -> None:
         """Forget what these sessions (all unless named) have seen; `cohorts` (B, C) gives them new models."""
-        which = np.arange(len(self)) if sessions is None else np.asarray(sessions)
-        if which.ndim != 1 or which.dtype.kind not in "iu":
-            raise ValueError("sessions must be a list of whole numbers")
-        if len(which) and (which.min() < 0 or which.max() >= len(self)):
-            raise ValueError(f"sessions are numbered 0 to {len(self) - 1}")
+        which = np.arange(len(self)) if sessions is None else self._bank.check_rows(sessions)
         if cohorts is not None:
             chosen = _check_cohorts(cohorts, len(self._thetas), len(which))
-            if chosen.shape[1] != self._bank.models.shape[1]:
-                raise ValueError(f"cohorts must have {self._bank.models.shape[1]} models a session")
-            self._bank.models[which] = chosen
+            if chosen.shape[1] != self._bank.chosen.shape[1]:
+                raise ValueError(f"cohorts must have {self._bank.chosen.shape[1]} models per session")
+            self._bank.chosen[which] = chosen
         self._bank.restart(which)
 
     def state(self, session: int) -> list[dict[str, Any]]:
@@ -130,12 +120,12 @@ class OnlineBatch:
         first = self._first(session)
         return [
             online_state.to_plain(self._bank, storage.fingerprint(self._thetas[u]), slice(f, f + 1))
-            for f, u in enumerate(self._bank.models[session].tolist(), first)
+            for f, u in enumerate(self._bank.chosen[session].tolist(), first)
         ]
 
     def resume(self, session: int, states: Sequence[dict[str, Any]]) -> None:
-        """Let a session go on from a `state`; a `ValueError` says what does not fit."""
-        first, chosen = self._first(session), self._bank.models[session].tolist()
+        """Let a session resume from a `state`; a `ValueError` says what does not fit."""
+        first, chosen = self._first(session), self._bank.chosen[session].tolist()
         if len(states) != len(chosen):
             raise ValueError(f"session {session} has {len(chosen)} models, not {len(states)}")
         rows = []
@@ -150,41 +140,10 @@ class OnlineBatch:
     def _first(self, session: int) -> int:
         if not is_whole(session) or not 0 <= session < len(self):
             raise ValueError(f"sessions are numbered 0 to {len(self) - 1}")
-        return int(session) * int(self._bank.models.shape[1])
+        return int(session) * int(self._bank.chosen.shape[1])
 
     def _grid(self, values: Floats) -> Floats:
-        return values.reshape(self._bank.models.shape)
-
-    def _codes(self, events: Any, codes: ArrayLike | None, which: Integers) -> Integers:
-        n = len(which)
-        if codes is not None:
-            if events is not None:
-                raise ValueError("give events or codes, not both")
-            found = self._labels.check(codes, n, "session")
-        elif events is None:
-            found = np.full(n, self._labels.missing)
-        else:
-            found = self._labels.many(events)
-        if len(found) != n:
-            raise ValueError(f"events must be one label a session: {n} sessions, {len(found)} labels")
-        if self._rejects.any() or self._no_marginal.any():
-            self._check_known(found, which)
-        return found
-
-    def _check_known(self, codes: Integers, which: Integers) -> None:
-        """Models that take no unknown types, or cannot, say so before anything changes."""
-        models = self._bank.models[which]
-        sizes = np.diff(self._bank.tables.first_row) - 1
-        unknown = self._bank.translation[models, codes[:, None]] == sizes[models]
-        rejected = unknown & self._rejects[models] & (codes != self._labels.missing)[:, None]
-        if rejected.any():
-            row, c = np.argwhere(rejected)[0]
-            raise ValueError(
-                f"session {which[row]}, model {models[row, c]}: event type was not seen in fitting"
-            )
-        impossible = np.argwhere(unknown & self._no_marginal[models])
-        if len(impossible):
-            self._thetas[models[tuple(impossible[0])]].known_marginal()
+        return values.reshape(self._bank.chosen.shape)
 
 
 def _alike(models: Sequence[POHMM]) -> list[Parameters]:
@@ -197,10 +156,9 @@ def _alike(models: Sequence[POHMM]) -> list[Parameters]:
             raise ValueError(f"model {u} is no fitted POHMM")
         theta = model._parameters
         thetas.append(theta)
-        families = [emission.distribution for emission in theta.emission]
         if theta.n_states != thetas[0].n_states:
             raise ValueError(f"model {u} has {theta.n_states} states, model 0 has {thetas[0].n_states}")
-        if families != [emission.distribution for emission in thetas[0].emission]:
+        if theta.families != thetas[0].families:
             raise ValueError(f"model {u} has other features or families than model 0")
     return thetas
 
@@ -208,7 +166,7 @@ def _alike(models: Sequence[POHMM]) -> list[Parameters]:
 def _check_cohorts(cohorts: ArrayLike, n_models: int, n_sessions: int | None) -> Integers:
     chosen = np.asarray(cohorts)
     if chosen.ndim != 2 or chosen.size == 0 or chosen.dtype.kind not in "iu":
-        raise ValueError("cohorts must be a table of whole numbers, a row a session and a column a model")
+        raise ValueError("cohorts must be a table of whole numbers, a row per session and a column per model")
     if n_sessions is not None and len(chosen) != n_sessions:
         raise ValueError(f"cohorts has {len(chosen)} rows for {n_sessions} sessions")
     if chosen.min() < 0 or chosen.max() >= n_models:

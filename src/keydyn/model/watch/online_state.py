@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from keydyn.arrays import Floats, Integers
+from keydyn.model.engine.online import EXTRA
 from keydyn.model.watch.filter_bank import FilterBank
-from keydyn.model.watch.online_kernels import EXTRA
 
 STATE_VERSION = 1
 # Logarithms of what is kept as it is are given to so many digits.
@@ -16,7 +16,7 @@ ROUNDING = 1e-9
 
 
 def to_plain(bank: FilterBank, fingerprint: str, rows: slice = slice(None)) -> dict[str, Any]:
-    """All that is needed to go on later.
+    """All that is needed to resume later.
 
     `filtered` is what `log_filtered` is the logarithm of, to the last digit; None where only logarithms
     can hold it.

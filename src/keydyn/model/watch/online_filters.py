@@ -11,14 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from keydyn.arrays import Floats, Integers
-from keydyn.model.data import vocabulary
-from keydyn.model.data.label_codes import Labels, translations
 from keydyn.model.data.settings import is_whole
+from keydyn.model.engine.online import update_one
 from keydyn.model.theta.parameters import Parameters
 from keydyn.model.watch import online_state
 from keydyn.model.watch.filter_bank import FilterBank
-from keydyn.model.watch.online_kernels import update_one
-from keydyn.model.watch.online_tables import Tables
 
 FLOAT = np.dtype(np.float64)
 
@@ -37,10 +34,16 @@ class OnlineFilters:
         if not is_whole(n_streams) or n_streams < 1:
             raise ValueError(f"n_streams must be a whole number, 1 or more, not {n_streams!r}")
         self._parameters = parameters
-        self._reject_unknown = reject_unknown and not vocabulary.is_single(parameters.event_types)
         self._fingerprint = fingerprint
-        self._labels = Labels(parameters.event_types)
-        self._bank = self._fresh(Tables.of([parameters], [density_floor], for_many=n_streams > 1), n_streams)
+        self._bank = FilterBank(
+            [parameters],
+            [density_floor],
+            [reject_unknown],
+            parameters.event_types,
+            np.zeros((n_streams, 1), dtype=np.int64),
+            "stream",
+            name_models=False,
+        )
 
     def __len__(self) -> int:
         return len(self._bank)
@@ -63,15 +66,11 @@ class OnlineFilters:
             raise ValueError(
                 f"the events of stream {impossible[0]} so far have probability zero under the model"
             )
-        probabilities = self._bank.proba()
-        unbegun = self._bank.counts == 0
-        if unbegun.any():
-            probabilities[unbegun] = self._parameters.known_marginal().startprob
-        return probabilities
+        return self._bank.proba()
 
     def encode(self, events: Any) -> Integers:
         """The code of each label, for `update(codes=…)`: worth it where labels come in large numbers."""
-        return self._labels.many(events)
+        return self._bank.labels.many(events)
 
     def update(
         self,
@@ -83,50 +82,21 @@ class OnlineFilters:
     ) -> Floats:
         """One event in each of some streams (all of them unless named): ln P(x_n | x_1..n−1, Ω) of each.
 
-        `x` is (B, K), `events` one label a stream, `streams` the distinct numbers of the streams. `codes`
+        `x` is (B, K), `events` one label per stream, `streams` the distinct numbers of the streams. `codes`
         from `encode` may stand in place of `events`.
         """
-        values, which = self._bank.check(x, streams)
-        found = self._codes(events, codes, which)
-        increments: Floats = self._bank.advance(values, which, found)[:, 0]
+        increments: Floats = self._bank.update(x, events, streams, codes)[:, 0]
         return increments
 
     def state(self) -> dict[str, Any]:
-        """All that is needed to go on later, as plain values that JSON can hold."""
+        """All that is needed to resume later, as plain values that JSON can hold."""
         return online_state.to_plain(self._bank, self._fingerprint)
 
     def resume(self, state: dict[str, Any]) -> None:
-        """Go on from a `state()` of the same model; a `ValueError` says what does not fit."""
+        """Resume from a `state()` of the same model; a `ValueError` says what does not fit."""
         parameters = self._parameters
         filters = online_state.from_plain(state, self._fingerprint, parameters.n_states, parameters.n_types)
-        if len(filters) != len(self):
-            self._bank = self._fresh(self._bank.tables, len(filters))
-        self._bank.filters[:] = filters
-
-    def _fresh(self, tables: Tables, n_streams: int) -> FilterBank:
-        types = self._parameters.event_types
-        own = translations([types], types)
-        return FilterBank(tables, np.zeros((n_streams, 1), dtype=np.int64), own, "stream")
-
-    def _codes(self, events: Any, codes: ArrayLike | None, which: Integers) -> Integers:
-        n = len(which)
-        if codes is not None:
-            if events is not None:
-                raise ValueError("give events or codes, not both")
-            found = self._labels.check(codes, n, "stream")
-        elif events is None:
-            found = np.full(n, self._labels.missing)
-        else:
-            found = self._labels.many(events)
-        if len(found) != n:
-            raise ValueError(f"events must be one label a stream: {n} streams, {len(found)} labels")
-        if self._reject_unknown and (found == self._labels.unseen).any():
-            row = int(np.argmax(found == self._labels.unseen))
-            label = "" if events is None else f" {vocabulary.as_labels(events)[row]!r}"
-            raise ValueError(f"stream {which[row]}: event type{label} was not seen in fitting")
-        if self._parameters.marginal is None and (found >= self._labels.missing).any():
-            self._parameters.known_marginal()
-        return found
+        self._bank.resume(filters)
 
 
 class OnlineFilter:
@@ -134,33 +104,23 @@ class OnlineFilter:
 
     def __init__(self, streams: OnlineFilters) -> None:
         self._streams = streams
-        bank, labels = streams._bank, streams._labels
-        tables = bank.tables
-        self._label = labels.one
+        bank = streams._bank
+        self._label = bank.labels.one
         self._own = bank.translation[0].tolist()
         # From this code on, and with families that are not compiled, an event goes the general way.
-        everything = streams._parameters.marginal is not None and not streams._reject_unknown
-        self._end = 0 if tables.custom else labels.unseen + 1 if everything else labels.missing
-        self._shape = (len(tables.features),)
-        self._filters, self._types, self._successors = bank.filters, tables.types, tables.successors
-        self._steps, self._features, self._rules = tables.steps, tables.features, tables.rules
+        refuses = bank.rejects.any() or bank.no_marginal.any()
+        self._end = 0 if bank.custom else bank.labels.missing if refuses else bank.labels.unseen + 1
+        self._shape = (len(bank.features),)
+        self._rest = (float(bank.log_floors[0]), bank.features, *bank.models, bank.filters)
 
     def update(self, x: ArrayLike, event: Any = None) -> float:
         """Take the next event, its feature values and its type."""
-        # A copy: whatever the array's strides and flags, the compiled step sees one kind of array.
-        values = np.array(x, FLOAT)
+        # The compiled step sees one kind of array: anything else is copied.
+        usual = type(x) is np.ndarray and x.dtype is FLOAT and x.flags.carray
+        values = x if usual else np.array(x, FLOAT)
         code = self._label(event)
         if code < self._end and values.shape == self._shape:
-            increment = update_one(
-                values,
-                self._own[code],
-                self._filters,
-                self._types,
-                self._successors,
-                self._steps,
-                self._features,
-                self._rules,
-            )
+            increment = update_one(values, self._own[code], *self._rest)
             # Only NaN differs from itself.
             if increment == increment:
                 return increment
@@ -185,5 +145,5 @@ class OnlineFilter:
         return float(self._streams.log_likelihood[0])
 
     def state(self) -> dict[str, Any]:
-        """All that is needed to go on later; give it to `model.online(state)`."""
+        """All that is needed to resume later; give it to `model.online(state)`."""
         return self._streams.state()

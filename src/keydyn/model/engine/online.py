@@ -1,0 +1,432 @@
+"""One event at a time: the forward step (Eqs. 3–4) of many filters, each with a model of its own.
+
+A filter is a row of `filters`, (M + 4) numbers: the states' probabilities, whether these are logarithms, the
+last event's type, how many events there were, and ln P of them. Probabilities are kept scaled to one. What
+came before cannot be done again, so a step that could lose a probability to underflow is taken in the log
+domain, and the filter stays there until nothing would be lost by coming back.
+
+Filters are taken some at a time, in three passes: what is looked up, the arithmetic, whose loops over filters
+become vector instructions, and what is written. Between the passes a filter is a column of two small tables.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from keydyn.arrays import Floats, Integers, compiled, inner
+from keydyn.model.engine.densities import (
+    CATEGORICAL,
+    CUSTOM,
+    HEIGHT,
+    INVERSE,
+    LOC,
+    NORMAL,
+    POWER,
+    log_density,
+)
+from keydyn.model.engine.elementary import exponential, logarithm
+from keydyn.model.engine.log_domain import log_predicted, log_sum_exp, safe_log
+from keydyn.model.engine.variants import Variant, fits, states_of
+
+# Columns of a filter after its M probabilities.
+IN_LOGS, LAST, COUNT, TOTAL, EXTRA = range(5)
+# Columns of a feature's row: its family, whether ln x has that distribution, and the values x may have.
+KIND, ON_LOG_SCALE, LOWEST, HIGHEST = range(4)
+# Rows of the table of places, a column per filter: the filter, its event, the row of the event's type, that
+# of its model's unknown types, the event's code, and the row of the transitions, or what is below zero.
+FILTER, EVENT, ROW, UNKNOWN, CODE, STEP, N_PLACES = range(7)
+UNSEEN, NOT_BEGUN = -1, -2
+# Rows of the table of numbers, after the M probabilities and the M log-densities.
+FLOOR, SUM, LEAST, N_NUMBERS = range(4)
+# Filters at a time: their columns stay in a core's first-level cache.
+TOGETHER = 128
+# Underflow begins at 2.3e-308. What a probability of this size or more has lost to it cannot be seen.
+COVERED = 1e-250
+LOG_COVERED = math.log(COVERED)
+
+
+class Models(NamedTuple):
+    """Models one after the other. Of each a row per type, R in all, the last of a model for unknown types.
+
+    Attributes
+    ----------
+    start : (R, M, 1) π[j | ω]
+    cells : (R, K, W, M, 1) coefficients of the densities
+    transitions : (T, M, M, 1) a[i, j | ψ, ω] of all pairs of a model's types, in order; or, where these would
+        be too many, of the observed ones and then the marginals, as θ has them
+    steps : (R,) the row of `transitions` where those from a type begin; where only observed pairs are there,
+        then (T,) the later type of each pair, ascending for each earlier one
+    weights : (R, 3) what a[i, j | ψ] weighs in an unseen pair that leads to a type, a[i, j | ω] in one that
+        leaves it, and what both may add up to; no rows if all pairs are laid out
+    """
+
+    start: Floats
+    cells: Floats
+    transitions: Floats
+    steps: Integers
+    weights: Floats
+
+
+@inner
+def find_sorted(codes: Integers, first: int, end: int, code: int) -> int:
+    """Where a code is among the ascending ones from `first` to `end` − 1, −1 if it is not.
+
+    Halving without a branch on what is found: types come in no order that a processor could guess.
+    """
+    size = end - first
+    while size > 1:
+        half = size >> 1
+        first += half if codes[first + half] <= code else 0
+        size -= half
+    return first if size == 1 and codes[first] == code else -1
+
+
+@inner
+def find_step(steps: Integers, n_rows: int, unknown: int, earlier: int, later: int, code: int) -> int:
+    """The row of the transitions between two types, given by their rows; UNSEEN for a pair not observed.
+
+    For models of which not all pairs are laid out. `n_rows` is R, `unknown` the row of the model's unknown
+    types, `code` that of the later type.
+    """
+    first, marginals = later - code, steps[unknown]
+    if earlier == unknown:
+        return int(marginals + unknown - first + code)
+    if later == unknown:
+        return int(marginals + earlier - first)
+    found = find_sorted(steps, n_rows + steps[earlier], n_rows + steps[earlier + 1], code)
+    return found - n_rows if found >= 0 else UNSEEN
+
+
+@inner
+def unseen_step(
+    transitions: Floats, steps: Integers, weights: Floats, unknown: int, earlier: int, later: int, code: int
+) -> Floats:
+    """a[i, j | ψ, ω] of a pair that was never observed, (1, M, M, 1): a uniform estimate, smoothed."""
+    n_states, first, marginals = transitions.shape[1], later - code, steps[unknown]
+    of_earlier, of_later = weights[later, 0], weights[earlier, 1]
+    excess = max((of_earlier + of_later) / weights[later, 2], 1.0)
+    of_earlier, of_later = of_earlier / excess, of_later / excess
+    own = (1.0 - of_earlier - of_later) / n_states
+    from_earlier = marginals + earlier - first
+    to_later = marginals + unknown - first + code
+    step = np.empty((1, n_states, n_states, 1))
+    for i in range(n_states):
+        total = 0.0
+        for j in range(n_states):
+            mixed = own + of_earlier * transitions[from_earlier, i, j, 0]
+            mixed = max(mixed + of_later * transitions[to_later, i, j, 0], 0.0)
+            step[0, i, j, 0] = mixed
+            total += mixed
+        for j in range(n_states):
+            # Without marginals all this is NaN.
+            step[0, i, j, 0] = step[0, i, j, 0] / total if total > 0.0 else 1.0 / n_states
+    return step
+
+
+@inner
+def scale_values(x: Floats, features: Floats) -> int:
+    """x (K, B) on the scale of the families, in place; or the number of a feature that cannot have its value.
+
+    −1 if there is none. NaN is missing.
+    """
+    for k in range(len(features)):
+        lowest, highest, outside = features[k, LOWEST], features[k, HIGHEST], 0
+        for n in range(x.shape[1]):
+            outside += 1 if x[k, n] < lowest or x[k, n] > highest else 0
+        if features[k, KIND] == CATEGORICAL and outside == 0:
+            for n in range(x.shape[1]):
+                outside += 1 if x[k, n] == x[k, n] and x[k, n] != float(int(x[k, n])) else 0
+        if outside > 0:
+            return k
+    for k in range(len(features)):
+        if features[k, ON_LOG_SCALE] > 0.0:
+            for n in range(x.shape[1]):
+                value = x[k, n]
+                log_value = logarithm(value)
+                x[k, n] = log_value if value == value else value
+    return -1
+
+
+def _look_up(
+    variant: Variant,
+    n_filters: int,
+    places: Integers,
+    numbers: Floats,
+    x: Floats,
+    features: Floats,
+    start: Floats,
+    cells: Floats,
+    transitions: Floats,
+    steps: Integers,
+    weights: Floats,
+    filters: Floats,
+) -> None:
+    """P(z_n | x_1..n−1, Ω) of each filter, and ln f of its event added to what there is, by state.
+
+    A missing value drops its factor.
+    """
+    n_states, all_pairs = states_of(variant, start.shape[1]), len(weights) == 0
+    if not (
+        fits(variant, n_states, start.shape[1:])
+        and fits(variant, n_states, cells.shape[3:])
+        and fits(variant, n_states, transitions.shape[1:])
+        and filters.shape[1] == n_states + EXTRA
+    ):
+        return
+    for place in range(n_filters):
+        number, row, code = places[FILTER, place], places[ROW, place], places[CODE, place]
+        if filters[number, n_states + COUNT] == 0.0:
+            places[STEP, place] = NOT_BEGUN
+            for j in range(n_states):
+                numbers[j, place] = start[row, j, 0]
+        else:
+            earlier = row - code + int(filters[number, n_states + LAST])
+            if all_pairs:
+                step = steps[earlier] + code
+            else:
+                step = find_step(steps, len(start), places[UNKNOWN, place], earlier, row, code)
+            places[STEP, place] = step
+            if step >= 0:
+                for j in range(n_states):
+                    predicted = 0.0
+                    for i in range(n_states):
+                        predicted += filters[number, i] * transitions[step, i, j, 0]
+                    numbers[j, place] = predicted
+            else:
+                unseen = unseen_step(transitions, steps, weights, places[UNKNOWN, place], earlier, row, code)
+                for j in range(n_states):
+                    predicted = 0.0
+                    for i in range(n_states):
+                        predicted += filters[number, i] * unseen[0, i, j, 0]
+                    numbers[j, place] = predicted
+        event, floor = places[EVENT, place], numbers[2 * n_states + FLOOR, place]
+        for k in range(len(features)):
+            kind, on_log_scale, value = features[k, KIND], features[k, ON_LOG_SCALE], x[k, event]
+            if kind == NORMAL:
+                for j in range(n_states):
+                    standard = (value - cells[row, k, LOC, j, 0]) * cells[row, k, INVERSE, j, 0]
+                    of_feature = cells[row, k, HEIGHT, j, 0] - 0.5 * standard * standard
+                    of_feature = max(of_feature - on_log_scale * value, floor)
+                    numbers[n_states + j, place] += of_feature if value == value else 0.0
+            elif kind != CUSTOM and value == value:
+                for j in range(n_states):
+                    if kind == CATEGORICAL:
+                        of_feature = cells[row, k, int(value), j, 0]
+                    else:
+                        of_feature = log_density(
+                            int(kind),
+                            value,
+                            cells[row, k, LOC, j, 0],
+                            cells[row, k, INVERSE, j, 0],
+                            cells[row, k, HEIGHT, j, 0],
+                            cells[row, k, POWER, j, 0],
+                        )
+                        of_feature -= on_log_scale * value
+                    numbers[n_states + j, place] += max(of_feature, floor)
+
+
+def _normalise(variant: Variant, n_filters: int, n_states: int, numbers: Floats) -> None:
+    """Predicted to filtered probabilities, in place; ln P(x_n | x_1..n−1, Ω) goes to SUM.
+
+    LEAST is the smallest product of a probability and a density, by which underflow is seen.
+    """
+    n_states = states_of(variant, n_states)
+    for place in range(n_filters):
+        largest, total = numbers[n_states, place], 0.0
+        for j in range(1, n_states):
+            largest = max(largest, numbers[n_states + j, place])
+        least = 1.0 if largest > -math.inf else 0.0
+        for j in range(n_states):
+            value = numbers[j, place] * exponential(numbers[n_states + j, place] - largest)
+            numbers[j, place] = value
+            total += value
+            least = min(least, value)
+        scale = 1.0 / total
+        for j in range(n_states):
+            numbers[j, place] *= scale
+        numbers[2 * n_states + SUM, place] = logarithm(total) + largest
+        numbers[2 * n_states + LEAST, place] = least
+
+
+# A product and a sum may be rounded once instead of twice; no NaN or infinity depends on that.
+look_up = inner(_look_up, fastmath={"contract"})
+normalise = inner(_normalise, fastmath={"contract"})
+
+
+@inner
+def step_in_logs(
+    place: int,
+    places: Integers,
+    numbers: Floats,
+    start: Floats,
+    transitions: Floats,
+    steps: Integers,
+    weights: Floats,
+    filters: Floats,
+) -> None:
+    """The step of one filter again, in the log domain. Rare, so that it may allocate."""
+    n_states, number, step = start.shape[1], places[FILTER, place], places[STEP, place]
+    row, code, in_logs = places[ROW, place], places[CODE, place], filters[number, n_states + IN_LOGS] > 0.0
+    before, after = np.empty(n_states), np.empty(n_states)
+    if step == UNSEEN:
+        earlier = row - code + int(filters[number, n_states + LAST])
+        transitions, step = (
+            unseen_step(transitions, steps, weights, places[UNKNOWN, place], earlier, row, code),
+            0,
+        )
+    for j in range(n_states):
+        before[j] = filters[number, j] if in_logs else safe_log(filters[number, j])
+    for j in range(n_states):
+        if step == NOT_BEGUN:
+            predicted = safe_log(start[row, j, 0])
+        else:
+            predicted = log_predicted(before, transitions, step, j)
+        after[j] = predicted + numbers[n_states + j, place]
+    increment = log_sum_exp(after)
+    back = increment > -math.inf
+    for j in range(n_states):
+        after[j] = after[j] - increment if increment > -math.inf else -math.inf
+        back = back and (after[j] > LOG_COVERED or after[j] == -math.inf)
+    for j in range(n_states):
+        numbers[j, place] = math.exp(after[j]) if back else after[j]
+    numbers[2 * n_states + SUM, place] = increment
+    filters[number, n_states + IN_LOGS] = 0.0 if back else 1.0
+
+
+@inner
+def advance(
+    variant: Variant,
+    n_filters: int,
+    places: Integers,
+    numbers: Floats,
+    x: Floats,
+    features: Floats,
+    start: Floats,
+    cells: Floats,
+    transitions: Floats,
+    steps: Integers,
+    weights: Floats,
+    filters: Floats,
+) -> None:
+    """One step of as many filters as have a column; ln P(x_n | x_1..n−1, Ω) is left in the row SUM."""
+    n_states = states_of(variant, start.shape[1])
+    if filters.shape[1] != n_states + EXTRA:
+        return
+    look_up(
+        variant, n_filters, places, numbers, x, features, start, cells, transitions, steps, weights, filters
+    )
+    normalise(variant, n_filters, n_states, numbers)
+    for place in range(n_filters):
+        in_logs = filters[places[FILTER, place], n_states + IN_LOGS] > 0.0
+        if in_logs or not numbers[2 * n_states + LEAST, place] > COVERED:
+            step_in_logs(place, places, numbers, start, transitions, steps, weights, filters)
+    for place in range(n_filters):
+        number = places[FILTER, place]
+        for j in range(n_states):
+            filters[number, j] = numbers[j, place]
+        filters[number, n_states + LAST] = places[CODE, place]
+        filters[number, n_states + COUNT] += 1.0
+        filters[number, n_states + TOTAL] += numbers[2 * n_states + SUM, place]
+
+
+@compiled
+def update_one(
+    x: Floats,
+    code: int,
+    log_floor: float,
+    features: Floats,
+    start: Floats,
+    cells: Floats,
+    transitions: Floats,
+    steps: Integers,
+    weights: Floats,
+    filters: Floats,
+) -> float:
+    """The next event `x` (K,) of the only filter of one model; NaN if a family cannot have it.
+
+    A Python call costs more than all else here, and less for arrays one by one than for a tuple of them.
+    """
+    n_states, event = start.shape[1], np.empty((len(x), 1))
+    for k in range(len(x)):
+        event[k, 0] = x[k]
+    if scale_values(event, features) >= 0:
+        return math.nan
+    places, numbers = np.empty((N_PLACES, 1), dtype=np.int64), np.empty((2 * n_states + N_NUMBERS, 1))
+    places[FILTER, 0] = places[EVENT, 0] = 0
+    places[ROW, 0] = places[CODE, 0] = code
+    places[UNKNOWN, 0] = len(start) - 1
+    for j in range(n_states):
+        numbers[n_states + j, 0] = 0.0
+    numbers[2 * n_states + FLOOR, 0] = log_floor
+    advance(((), ()), 1, places, numbers, event, features, start, cells, transitions, steps, weights, filters)
+    return float(numbers[2 * n_states + SUM, 0])
+
+
+@compiled
+def update_many(
+    variant: Variant,
+    x: Floats,
+    codes: Integers,
+    sessions: Integers,
+    chosen: Integers,
+    translation: Integers,
+    first_row: Integers,
+    log_floor: Floats,
+    features: Floats,
+    models: Models,
+    given: Floats,
+    filters: Floats,
+    increments: Floats,
+) -> int:
+    """One event in each of B sessions, `x` (K, B), used up, for each of the C filters of a session.
+
+    Session s has the filters s·C … and `chosen` (S, C) tells the model of each, `first_row` (U + 1,) where
+    the rows of a model begin. `translation` (U, V) turns `codes` (B,) into each model's own. `given`
+    (B·C, M) has ln f of features that are not compiled; it has no rows where all are. ln P goes into
+    `increments` (B·C,). If a feature's family cannot have some value, nothing is done, and the answer is the
+    feature's number; otherwise −1.
+    """
+    bad = scale_values(x, features)
+    if bad >= 0:
+        return bad
+    start, cells, transitions, steps, weights = models
+    n_states, n_models = states_of(variant, filters.shape[1] - EXTRA), chosen.shape[1]
+    places = np.empty((N_PLACES, TOGETHER), dtype=np.int64)
+    numbers = np.empty((2 * n_states + N_NUMBERS, TOGETHER))
+    b, c = 0, 0
+    for begin in range(0, len(increments), TOGETHER):
+        together = min(TOGETHER, len(increments) - begin)
+        for place in range(together):
+            model = chosen[sessions[b], c]
+            code = translation[model, codes[b]]
+            places[FILTER, place] = sessions[b] * n_models + c
+            places[EVENT, place] = b
+            places[ROW, place] = first_row[model] + code
+            places[UNKNOWN, place] = first_row[model + 1] - 1
+            places[CODE, place] = code
+            numbers[2 * n_states + FLOOR, place] = log_floor[model]
+            for j in range(n_states):
+                numbers[n_states + j, place] = given[begin + place, j] if len(given) else 0.0
+            c += 1
+            if c == n_models:
+                b, c = b + 1, 0
+        advance(
+            variant,
+            together,
+            places,
+            numbers,
+            x,
+            features,
+            start,
+            cells,
+            transitions,
+            steps,
+            weights,
+            filters,
+        )
+        for place in range(together):
+            increments[begin + place] = numbers[2 * n_states + SUM, place]
+    return -1
