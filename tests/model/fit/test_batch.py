@@ -26,27 +26,44 @@ def test_every_model_has_its_own_part(weighted):
     together = Batch.of(data, weights, FAMILIES)
     rules = POHMM(smoothing={"start": "frequency", "transitions": 0.3, "emission": "frequency"})._settings(2)
     chain, least = together.chain(rules), together.least_scales(rules)
-    sizes = {"events_of": 0, "sequences_of": 0, "types_of": 0, "pairs_of": 0, "seen_of": 0}
+    sizes = {"sequences_of": 0, "rows_of": 0, "pairs_of": 0, "seen_of": 0, "steps_of": 0}
+    n_events = 0
     for b, (item, own) in enumerate(zip(data, weights, strict=True)):
         alone = Batch.of([item], [own], FAMILIES)
+        before = dict(sizes)
         for name in sizes:
             assert getattr(together, name)[b] == sizes[name], name
             sizes[name] += int(getattr(alone, name)[-1])
-        for ours, theirs in zip(together.events(b), alone.events(0), strict=True):
-            np.testing.assert_array_equal(ours, theirs)
+        parts = {
+            "codes": (slice(n_events, n_events + item.n_events), before["rows_of"]),
+            "steps": (slice(n_events, n_events + item.n_events), before["steps_of"]),
+            "offsets": (slice(before["sequences_of"], sizes["sequences_of"] + 1), n_events),
+            "weights": (slice(before["sequences_of"], sizes["sequences_of"]), 0),
+            "start_rows": (slice(before["sequences_of"], sizes["sequences_of"]), before["rows_of"]),
+            "first_seen": (slice(before["seen_of"], sizes["seen_of"]), n_events),
+        }
+        for name, (part, shift) in parts.items():
+            ours = getattr(together.events, name)[part] - shift
+            np.testing.assert_array_equal(ours, getattr(alone.events, name), err_msg=name)
         counts, expected = together.counts(b), alone.counts(0)
         assert counts.event_types.tolist() == expected.event_types.tolist()
         for name in ("pairs", "types", "starts", "pair"):
             np.testing.assert_array_equal(getattr(counts, name), getattr(expected, name))
         # Sums over all models are taken in one pass, so that they may differ in their last digit.
         np.testing.assert_allclose(least[b], alone.least_scales(rules)[0], rtol=1e-14)
-        values = slice(*together.values_of[b : b + 2])
+        values = slice(n_events, n_events + item.n_events)
         np.testing.assert_array_equal(together.engine_values[values], alone.engine_values)
-        types, pairs = slice(*together.types_of[b : b + 2]), slice(*together.pairs_of[b : b + 2])
-        by_type = ("leaving", "prob", "keep_start", "keep_emission")
-        for name, theirs in alone.chain(rules)._asdict().items():
-            part = types if name in by_type else pairs
-            np.testing.assert_allclose(getattr(chain, name)[part], theirs, rtol=1e-14, err_msg=name)
+        rows, pairs = slice(before["rows_of"], sizes["rows_of"]), slice(before["pairs_of"], sizes["pairs_of"])
+        own_chain = alone.chain(rules)
+        np.testing.assert_array_equal(chain.pairs[pairs] - before["rows_of"], own_chain.pairs)
+        np.testing.assert_allclose(chain.of_pairs[pairs], own_chain.of_pairs, rtol=1e-14)
+        np.testing.assert_allclose(chain.of_types[rows], own_chain.of_types, rtol=1e-14)
+        span = together.spans[b] - np.repeat(
+            [before[name] for name in ("sequences_of", "rows_of", "pairs_of", "seen_of", "steps_of")],
+            [2, 2, 2, 2, 1],
+        )
+        np.testing.assert_array_equal(span, alone.spans[0])
+        n_events += item.n_events
     for name, size in sizes.items():
         assert getattr(together, name)[-1] == size, name
 
@@ -79,16 +96,18 @@ def test_counts_by_hand(weighted):
         assert {k: v for k, v in zip(names, counts.starts, strict=True) if v} == pytest.approx(starts)
         found = {(names[v], names[w]): f for (v, w), f in zip(counts.pairs, counts.pair, strict=True)}
         assert found == pytest.approx(pairs)
-        assert together.events(b).first_seen.tolist() == seen
+        part = slice(*together.seen_of[b : b + 2])
+        begin = together.offsets[together.sequences_of[b]]
+        assert (together.first_seen[part] - begin).tolist() == seen
 
 
-def test_the_order_of_pairs_is_told():
+def test_the_order_of_pairs_is_known():
     """Few possible pairs are sorted; many come as the data have them."""
     rng = np.random.default_rng(0)
     for m, in_order in ((5, True), (90, False)):
         item = Sequences.from_arrays(rng.lognormal(size=(500, 1)), rng.integers(0, m, 500), [250, 250])
         batch = Batch.of([item], [np.ones(2)], families_of("lognormal", 1))
-        codes = batch.before * m + batch.after
+        codes = batch.pairs[:, 0] * m + batch.pairs[:, 1]
         assert batch.in_order is in_order
         assert bool((np.diff(codes) > 0).all()) is in_order
         assert len(set(codes.tolist())) == len(codes)

@@ -72,6 +72,7 @@ def climb(
     min_scale: Floats,
     tables: Tables,
     sums: Sums,
+    spare: Sums,
     floored: Truths,
     scratch: Scratch,
     outcome: Outcome,
@@ -79,7 +80,9 @@ def climb(
 ) -> None:
     """Fit the models `first` … `last` − 1 from the parameters in `tables`, which then hold the results.
 
-    `budget` counts events times expectation steps; at least one expectation step is made.
+    After `max_iter` iterations one expectation step more gives the log-likelihood of the result; its sums are
+    `spare`, and those of the last iteration stay. `budget` counts events times expectation steps; at least
+    one expectation step is made.
     """
     for b in range(first, last):
         span = spans[b]
@@ -89,12 +92,13 @@ def climb(
             if outcome.n_iter[b] > 0:
                 maximisation(variant, span, chain, rules, features, sums, min_scale[b], tables, floored)
                 smooth(variant, span, chain, rules, features, tables)
-            posteriors(variant, span, events, x, given, features, rules.log_floor, tables, sums, scratch)
+            found = sums if outcome.n_iter[b] < rules.max_iter else spare
+            posteriors(variant, span, events, x, given, features, rules.log_floor, tables, found, scratch)
             log_likelihood = total_score(0, span, events.weights, scratch.scores)
             if not log_likelihood > -math.inf:
                 outcome.reason[b] = IN_LOGS
                 return
-            finish_sums(variant, span, events, features, sums, scratch)
+            finish_sums(variant, span, events, features, found, scratch)
             settle(b, log_likelihood, rules, outcome)
             budget -= events.offsets[span[SEQUENCE + 1]] - events.offsets[span[SEQUENCE]]
 
@@ -160,10 +164,7 @@ def total_score(lane: int, span: Integers, weights: Floats, scores: Floats) -> f
 
 @inner
 def settle(b: int, log_likelihood: float, rules: Rules, outcome: Outcome) -> None:
-    """Note the log-likelihood of a model, and decide whether it stops.
-
-    After `max_iter` iterations there is one expectation step more, for the log-likelihood of the result.
-    """
+    """Note the log-likelihood of a model, and decide whether it stops."""
     n_iter = outcome.n_iter[b]
     outcome.log_likelihood[b] = log_likelihood
     if not log_likelihood > -math.inf:

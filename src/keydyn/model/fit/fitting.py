@@ -103,7 +103,7 @@ class Fits:
         copies = len(batch) if batch.is_shared else 1
         self.n_rows, self.n_steps = int(batch.rows_of[-1]) * copies, int(batch.steps_of[-1]) * copies
         self.tables = self._tables(self.n_rows, self.n_steps, 1)
-        self.sums = self._sums(self.n_rows, self.n_steps, 1)
+        self.sums, self.spare = (self._sums(self.n_rows, self.n_steps, 1) for _ in range(2))
         self.floored = self._floored(self.n_rows, 1)
         self.stationary = np.zeros((self.n_rows, settings.n_states))
         self.custom_stats: dict[int, Stats] = {}
@@ -187,6 +187,7 @@ class Fits:
             self.min_scale,
             self.tables,
             self.sums,
+            self.spare,
             self.floored,
             scratch,
             self.outcome,
@@ -203,7 +204,7 @@ class Fits:
                 batch.engine_values,
                 given,
                 self.tables,
-                self.sums,
+                self.sums if self.outcome.n_iter[b] < self.rules.max_iter else self.spare,
                 scratch,
                 self.outcome,
             )
@@ -249,7 +250,8 @@ class Fits:
         """What Python has to do with a single model after each expectation step."""
         if self.outcome.reason[0] == IMPOSSIBLE:
             return
-        self._take_custom(scratch)
+        if self.outcome.reason[0] != MAX_ITER:
+            self._take_custom(scratch)
         if self._reported_to_stop():
             self.outcome.reason[0] = CALLBACK
         elif self.custom and self.outcome.reason[0] == GOES_ON:
@@ -432,7 +434,7 @@ class _Found:
         parameters = self.parameters(b)
         return Estimates(
             parameters,
-            self.statistics(b, float(self.outcome.log_likelihood[b])),
+            self.statistics(b, float(self.outcome.history[b, self.outcome.n_iter[b] - 1])),
             [self.floored[types, k, :, 0] for k in range(len(self.families))],
             self.stationary[types],
             n_parameters(parameters, self.counts(int(self.group[b])), self.settings.fixed),

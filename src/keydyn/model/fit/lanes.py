@@ -14,7 +14,7 @@ from keydyn.model.engine.maximisation import Chain, Rules, maximisation
 from keydyn.model.engine.recursions import FAINT
 from keydyn.model.engine.smoothing import smooth
 from keydyn.model.engine.variants import LANES, Variant
-from keydyn.model.fit.algorithm import ALONE, GOES_ON, IMPOSSIBLE, Outcome, settle, total_score
+from keydyn.model.fit.algorithm import ALONE, DECREASE, GOES_ON, IMPOSSIBLE, TOL, Outcome, settle, total_score
 
 FREE = -1
 # What `cursor` remembers between two calls: the next model that waits for a lane, and how many are in one.
@@ -82,8 +82,12 @@ def climb_in_lanes(
             # A lane is not helped out in the log domain.
             if not scratch.worst[lane] >= FAINT or outcome.reason[b] == IMPOSSIBLE:
                 outcome.reason[b] = ALONE
+            if outcome.reason[b] in (TOL, DECREASE) or (
+                outcome.reason[b] == GOES_ON and outcome.n_iter[b] == rules.max_iter
+            ):
+                unload_sums(lane, b, n_rows, n_steps, found, sums)
             if outcome.reason[b] >= 0:
-                unload(lane, b, n_rows, n_steps, theta, found, found_floored, tables, sums, floored)
+                unload(lane, b, n_rows, n_steps, theta, found_floored, tables, floored)
             if outcome.reason[b] != GOES_ON:
                 lanes.model[lane] = FREE
                 cursor[BUSY] -= 1
@@ -134,27 +138,35 @@ def unload(
     n_rows: int,
     n_steps: int,
     theta: Tables,
-    found: Sums,
     found_floored: Truths,
     tables: Tables,
-    sums: Sums,
     floored: Truths,
 ) -> None:
-    """A lane's parameters and sums to where its model has its place."""
+    """A lane's parameters to where its model has its place."""
     for j in range(2):
         for row in range(n_rows):
             at = b * n_rows + row
             theta.start[at, j, 0] = tables.start[row, j, lane]
-            found.start[at, j, 0] = sums.start[row, j, lane]
-            found.first_seen[at, j, 0] = sums.first_seen[row, j, lane]
             for p in range(tables.emission.shape[1]):
                 theta.emission[at, p, j, 0] = tables.emission[row, p, j, lane]
             for k in range(floored.shape[1]):
                 found_floored[at, k, j, 0] = floored[row, k, j, lane]
+        for step in range(n_steps):
+            for i in range(2):
+                theta.transitions[b * n_steps + step, i, j, 0] = tables.transitions[step, i, j, lane]
+
+
+@inner
+def unload_sums(lane: int, b: int, n_rows: int, n_steps: int, found: Sums, sums: Sums) -> None:
+    """The sums of a lane's last iteration to where its model has its place."""
+    for j in range(2):
+        for row in range(n_rows):
+            at = b * n_rows + row
+            found.start[at, j, 0] = sums.start[row, j, lane]
+            found.first_seen[at, j, 0] = sums.first_seen[row, j, lane]
+            for k in range(sums.moments.shape[1]):
                 for p in range(sums.moments.shape[2]):
                     found.moments[at, k, p, j, 0] = sums.moments[row, k, p, j, lane]
         for step in range(n_steps):
             for i in range(2):
-                at = b * n_steps + step
-                theta.transitions[at, i, j, 0] = tables.transitions[step, i, j, lane]
-                found.transitions[at, i, j, 0] = sums.transitions[step, i, j, lane]
+                found.transitions[b * n_steps + step, i, j, 0] = sums.transitions[step, i, j, lane]

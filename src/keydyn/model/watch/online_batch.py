@@ -12,7 +12,7 @@ from keydyn.arrays import Floats, Integers
 from keydyn.model.data import vocabulary
 from keydyn.model.data.settings import is_whole
 from keydyn.model.files import storage
-from keydyn.model.pohmm import POHMM
+from keydyn.model.fit.fitted import Fitted
 from keydyn.model.theta.parameters import Parameters
 from keydyn.model.watch import online_state
 from keydyn.model.watch.filter_bank import FilterBank
@@ -29,7 +29,7 @@ class OnlineBatch:
 
     def __init__(
         self,
-        models: Sequence[POHMM],
+        models: Sequence[Fitted],
         n_sessions: int | None = None,
         *,
         cohorts: ArrayLike | None = None,
@@ -100,8 +100,8 @@ class OnlineBatch:
     ) -> Floats:
         """One event in each of some sessions (all unless named): ln P(x_n | x_1..n−1, Ω), (B, C).
 
-        `x` is (B, K), `events` one label per session, `sessions` the distinct numbers of the sessions. `codes`
-        from `encode` may stand in place of `events`.
+        `x` is (B, K), `events` one label per session, `sessions` the distinct numbers of the sessions.
+        `codes` from `encode` may stand in place of `events`.
         """
         return self._bank.update(x, events, sessions, codes)
 
@@ -146,13 +146,13 @@ class OnlineBatch:
         return values.reshape(self._bank.chosen.shape)
 
 
-def _alike(models: Sequence[POHMM]) -> list[Parameters]:
+def _alike(models: Sequence[Fitted]) -> list[Parameters]:
     """The parameters of fitted models that can stand side by side."""
     if len(models) == 0:
         raise ValueError("models is empty")
     thetas = []
     for u, model in enumerate(models):
-        if not isinstance(model, POHMM) or not model.__sklearn_is_fitted__():
+        if not isinstance(model, Fitted) or not model.__sklearn_is_fitted__():
             raise ValueError(f"model {u} is no fitted POHMM")
         theta = model._parameters
         thetas.append(theta)

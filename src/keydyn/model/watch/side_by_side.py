@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from keydyn.arrays import Floats, Integers, plain
-from keydyn.model.engine.densities import CUSTOM
-from keydyn.model.engine.online import KIND, Models
+from keydyn.model.engine.densities import CUSTOM, FIRST, KIND, ON_LOG_SCALE
+from keydyn.model.engine.online import Models
 from keydyn.model.families.compiled import features_of
 from keydyn.model.families.family import Family, Params
 from keydyn.model.theta.parameters import SMALL_TABLE, Parameters
@@ -22,8 +22,8 @@ def feature_table(families: tuple[Family, ...]) -> Floats:
     """
     features = features_of(families)
     bounds = np.array([[family.lowest, family.highest] for family in families])
-    bounds[features.kind == CUSTOM] = -np.inf, np.inf
-    return np.column_stack([features.kind, features.on_log_scale, bounds])
+    bounds[features[:, KIND] == CUSTOM] = -np.inf, np.inf
+    return np.column_stack([features[:, KIND], features[:, ON_LOG_SCALE], bounds])
 
 
 def laid_out(thetas: Sequence[Parameters]) -> Models:
@@ -53,7 +53,7 @@ def custom_parameters(thetas: Sequence[Parameters], features: Floats) -> dict[in
     """The parameters of the features that are not compiled, (R, M) each, by number of the feature."""
     found = {}
     for k in np.flatnonzero(features[:, KIND] == CUSTOM).tolist():
-        family, first = thetas[0].families[k], features_of(thetas[0].families).first[k]
+        family, first = thetas[0].families[k], features_of(thetas[0].families)[k, FIRST]
         found[k] = {
             name: np.concatenate([theta.emissions[:, first + p] for theta in thetas])
             for p, name in enumerate(family.parameters)
@@ -72,7 +72,7 @@ def _first_steps(theta: Parameters) -> Integers:
 
 
 def _unseen_weights(theta: Parameters) -> Floats:
-    """(m + 1, 3) weights of marginals in unseen pairs, by later and by earlier type, and their largest sum."""
+    """(m + 1, 3) weights of marginals in unseen pairs, by later and earlier type, and their largest sum."""
     rule, chain, weights = theta.smoothing.transitions, theta.chain, np.zeros((theta.n_types + 1, 3))
     none = np.zeros(theta.n_types)
     weights[:-1, 0], weights[:-1, 1] = transition_weights(rule, True, none, chain.leaving, chain.entering)
