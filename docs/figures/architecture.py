@@ -1,4 +1,4 @@
-"""Draw the packages and what they may import, from the contracts in pyproject.toml: docs/figures/architecture.png."""
+"""Draw the packages and what they may import, from the contracts in pyproject.toml: architecture.png."""
 
 from __future__ import annotations
 

@@ -237,7 +237,7 @@ ONLINE = {
     "label": (lambda: MODEL.online().update([1.0, 1.0], 1.5), "whole numbers; found 1.5"),
     "unknown": (lambda: STRICT.online().update([1.0, 1.0], "z"), "^stream 0: event type 'z' was not seen"),
     "streams": (lambda: of_streams(TWO, ["a", "b"]), r"x must have shape \(3, 2\)"),
-    "labels": (lambda: of_streams(THREE, ["a", "b"]), "one label a stream: 3 streams, 2 labels"),
+    "labels": (lambda: of_streams(THREE, ["a", "b"]), "one label per stream: 3 streams, 2 labels"),
     "stream twice": (lambda: of_streams(TWO, ["a", "b"], [1, 1]), "a stream is named twice"),
     "stream beyond": (lambda: of_streams(TWO, ["a", "b"], [1, 3]), "streams are numbered 0 to 2"),
     "stream negative": (lambda: of_streams(TWO, ["a", "b"], [-1, 0]), "streams are numbered 0 to 2"),

@@ -255,3 +255,53 @@ def test_repr_and_places():
     assert repr(sequences) == "Sequences(3 sequences, 6 events, 2 features, 3 event types)"
     assert sequences.place(4, 1) == "sequence 2, row 0 (row 4 of the flat input), column 1 ('two')"
     assert sequences[0].place(2) == "sequence 0, row 2"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"codes": [0, 1, 2, 0]}, "codes are numbered 0 to 1"),
+        ({"codes": [0, -2, 1, 0]}, "codes are numbered 0 to 1"),
+        ({"codes": [0, 1, 0]}, "4 rows in X and 3 codes"),
+        ({"codes": [0.5, 1.0, 0.0, 0.0]}, "codes must be a list of whole numbers"),
+        ({"codes": np.array([0, 2**64 - 1, 0, 0], dtype=np.uint64)}, "codes must fit into 64 bits"),
+        ({"offsets": [0, 5]}, "offsets must rise from 0 to the number of rows, 4"),
+        ({"offsets": [0, 3, 1, 4]}, "offsets must rise"),
+        ({"offsets": [0, 2, 2, 4]}, "offsets must rise"),
+        ({"offsets": [1, 4]}, "offsets must rise"),
+        ({"offsets": []}, "offsets must be|offsets must rise"),
+        ({"event_types": np.array(["a", "a"])}, "more than once"),
+        ({"X": np.ones(4)}, "X must be an"),
+        ({"X": np.array([[1.0], [2.0], [np.inf], [3.0]])}, "sequence 1, row 0 .*infinite"),
+        ({"feature_names": ("tau", "hold")}, "1 features and 2 feature_names"),
+        ({"names": ["only one"]}, "2 sequences and 1 names"),
+    ],
+)
+def test_sequences_are_checked_whoever_makes_them(change, message):
+    """Compiled code never sees an index that was not checked."""
+    parts = {
+        "X": np.ones((4, 1)),
+        "codes": np.array([0, 1, -1, 0]),
+        "event_types": np.array(["a", "b"]),
+        "offsets": np.array([0, 2, 4]),
+    }
+    assert len(Sequences(**parts)) == 2
+    with pytest.raises(ValueError, match=message):
+        Sequences(**(parts | change))
+
+
+def test_sequences_own_their_arrays_and_cannot_be_changed():
+    X, codes, offsets = np.ones((4, 1)), np.array([0, 1, 1, 0]), np.array([0, 2, 4])
+    made = [
+        Sequences(X, codes, np.array(["a", "b"]), offsets),
+        Sequences.from_arrays(X, list("abba"), [2, 2]),
+    ]
+    for sequences in made:
+        X[0], codes[0], offsets[1] = 5.0, 1, 3
+        assert sequences.X[0, 0] == 1.0
+        assert sequences.lengths.tolist() == [2, 2]
+        for part in (sequences, sequences[1], sequences[[1, 0]], sequences.without_events()):
+            for name in ("X", "codes", "offsets"):
+                with pytest.raises(ValueError, match="read-only"):
+                    getattr(part, name)[0] = 0
+        X[0], codes[0], offsets[1] = 1.0, 0, 2

@@ -52,9 +52,7 @@ class Scoring(Fitted, Inference):
             given_steps, transitions = theta.steps_of(codes)
         score(
             variant_of(theta.n_states),
-            np.ascontiguousarray(sequences.X),
-            np.array(sequences.codes),
-            np.array(sequences.offsets),
+            *sequences.engine_arrays,
             places,
             step_rows,
             given_steps,

@@ -7,7 +7,7 @@ Whatever form the caller has (a flat array with lengths, a list of arrays, a dat
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,8 @@ class Sequences:
     feature_names : tuple of str, or None
     names : list, or None
         What each sequence is called in the data frame it came from.
+
+    It is checked when it is made, whoever makes it, and has arrays of its own that cannot be changed.
     """
 
     X: Floats
@@ -45,6 +47,70 @@ class Sequences:
     offsets: Integers
     feature_names: tuple[str, ...] | None = None
     names: list[Any] | None = None
+    _owned: tuple[Any, ...] = field(init=False, repr=False, default=())
+
+    def __post_init__(self) -> None:
+        """Check what was given; a `ValueError` says what makes no sequences."""
+        X = as_numbers("X", self.X)
+        if X.ndim != 2 or X.shape[1] == 0:
+            raise ValueError(f"X must be an (N, K) array; its shape is {X.shape}")
+        codes, offsets = _whole("codes", self.codes), _whole("offsets", self.offsets)
+        types = vocabulary.check_types(self.event_types) if len(self.event_types) else np.array([], dtype=str)
+        if len(codes) != len(X):
+            raise ValueError(f"there are {len(X)} rows in X and {len(codes)} codes")
+        if len(codes) and (codes.min() < MISSING or codes.max() >= len(types)):
+            raise ValueError(
+                f"codes are numbered 0 to {len(types) - 1}; {MISSING} is an event without a type"
+            )
+        if len(offsets) == 0 or offsets[0] != 0 or offsets[-1] != len(X) or (np.diff(offsets) <= 0).any():
+            raise ValueError(f"offsets must rise from 0 to the number of rows, {len(X)}")
+        if self.feature_names is not None and len(self.feature_names) != X.shape[1]:
+            raise ValueError(f"there are {X.shape[1]} features and {len(self.feature_names)} feature_names")
+        if self.names is not None and len(self.names) != len(offsets) - 1:
+            raise ValueError(f"there are {len(offsets) - 1} sequences and {len(self.names)} names")
+        self._take(X, codes, types, offsets)
+        self._check_finite()
+
+    @classmethod
+    def _of(
+        cls,
+        X: Floats,
+        codes: Integers,
+        event_types: Types,
+        offsets: Integers,
+        feature_names: tuple[str, ...] | None,
+        names: list[Any] | None = None,
+    ) -> Sequences:
+        """Sequences of arrays that were checked, and that nobody else has."""
+        made = object.__new__(cls)
+        made._take(X, codes, event_types, offsets)
+        object.__setattr__(made, "feature_names", feature_names)
+        object.__setattr__(made, "names", names)
+        return made
+
+    def _take(self, X: Floats, codes: Integers, event_types: Types, offsets: Integers) -> None:
+        # Compiled functions are compiled for arrays that can be written, though they never write these.
+        owned = (X, codes, offsets)
+        object.__setattr__(self, "_owned", owned)
+        for name, array in zip(("X", "codes", "offsets"), owned, strict=True):
+            object.__setattr__(self, name, _read_only(array))
+        object.__setattr__(self, "event_types", event_types)
+
+    def _check_finite(self) -> None:
+        if not np.isinf(self.X).any():
+            return
+        row, column = (int(k) for k in np.argwhere(np.isinf(self.X))[0])
+        raise ValueError(f"{self.place(row, column)}: the value is infinite (inf); a missing value is NaN")
+
+    def __reduce__(self) -> Any:
+        X, codes, offsets = self._owned
+        return Sequences._of, (X, codes, self.event_types, offsets, self.feature_names, self.names)
+
+    @property
+    def engine_arrays(self) -> tuple[Floats, Integers, Integers]:
+        """X, codes and offsets for the engine, which reads them only."""
+        X, codes, offsets = self._owned
+        return X, codes, offsets
 
     @classmethod
     def from_arrays(cls, X: Any, events: Any = None, lengths: ArrayLike | None = None) -> Sequences:
@@ -91,7 +157,8 @@ class Sequences:
                 names = [name[0] for name in names]
         events = None if event is None else frame[event].to_numpy()
         encoded = as_sequences(frame[features], events, lengths)
-        return cls(encoded.X, encoded.codes, encoded.event_types, encoded.offsets, tuple(features), names)
+        X, codes, offsets = encoded.engine_arrays
+        return cls._of(X, codes, encoded.event_types, offsets, tuple(features), names)
 
     @classmethod
     def concatenate(cls, parts: Sequence[Sequences]) -> Sequences:
@@ -135,16 +202,18 @@ class Sequences:
         offsets = np.concatenate([[0], np.cumsum(lengths)])
         rows = np.repeat(self.offsets[chosen] - offsets[:-1], lengths) + np.arange(offsets[-1])
         names = None if self.names is None else [self.names[s] for s in chosen]
-        return Sequences(self.X[rows], self.codes[rows], self.event_types, offsets, self.feature_names, names)
+        types, features = self.event_types, self.feature_names
+        return Sequences._of(self.X[rows], self.codes[rows], types, offsets, features, names)
 
     def _run(self, first: int, end: int) -> Sequences:
         """The sequences from the first up to the end, which is not one of them."""
         begin, stop = self.offsets[first], self.offsets[end]
-        return Sequences(
-            self.X[begin:stop],
-            self.codes[begin:stop],
+        X, codes, offsets = self._owned
+        return Sequences._of(
+            X[begin:stop],
+            codes[begin:stop],
             self.event_types,
-            self.offsets[first : end + 1] - begin,
+            offsets[first : end + 1] - begin,
             self.feature_names,
             None if self.names is None else self.names[first:end],
         )
@@ -157,8 +226,9 @@ class Sequences:
 
     def without_events(self) -> Sequences:
         """The same values with every event type missing."""
-        codes = np.full_like(self.codes, MISSING)
-        return Sequences(self.X, codes, self.event_types[:0], self.offsets, self.feature_names, self.names)
+        X, codes, offsets = self._owned
+        codes = np.full_like(codes, MISSING)
+        return Sequences._of(X, codes, self.event_types[:0], offsets, self.feature_names, self.names)
 
     def labels(self) -> Types:
         """The event type of each event; None where it has none, and then an array of objects."""
@@ -201,13 +271,8 @@ def as_sequences(X: Any, events: Any = None, lengths: ArrayLike | None = None) -
         values = _check_flat(X)
         offsets = _offsets_of(lengths, len(values))
     codes, types = _encode_events(events, offsets)
-    sequences = Sequences(values, codes, types, offsets, feature_names)
-    infinite = np.isinf(values)
-    if infinite.any():
-        row, column = (int(k) for k in np.argwhere(infinite)[0])
-        raise ValueError(
-            f"{sequences.place(row, column)}: the value is infinite (inf); a missing value is NaN"
-        )
+    sequences = Sequences._of(values, codes, types, offsets, feature_names)
+    sequences._check_finite()
     return sequences
 
 
@@ -228,7 +293,7 @@ def concatenate(parts: Sequence[Sequences]) -> Sequences:
         table[MISSING] = MISSING
         codes.append(table[part.codes])
     names = [name for part in parts for name in part.names or []]
-    return Sequences(
+    return Sequences._of(
         np.concatenate([part.X for part in parts]),
         np.concatenate(codes),
         types,
@@ -265,6 +330,22 @@ def as_numbers(name: str, values: Any) -> Floats:
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} cannot be read as numbers: {_first_odd(values) or error}") from None
     raise ValueError(f"{name} cannot be read as numbers: they are complex")
+
+
+def _whole(name: str, values: Any) -> Integers:
+    """A new array of whole numbers; a `ValueError` that begins with the name if these are none."""
+    array = np.asarray(values)
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise ValueError(f"{name} must be a list of whole numbers")
+    if array.dtype.kind == "u" and len(array) and array.max() > np.iinfo(np.int64).max:
+        raise ValueError(f"{name} must fit into 64 bits")
+    return np.array(array, dtype=np.int64)
+
+
+def _read_only(array: Any) -> Any:
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def _first_odd(table: Any) -> str | None:
@@ -309,7 +390,7 @@ def _check_flat(X: Any) -> Floats:
             "as sequences each must be an (n, K) array (for one feature, x.reshape(-1, 1))"
         )
     try:
-        values: Floats = check_array(X, dtype=np.float64, order="C", ensure_all_finite=False)
+        values: Floats = check_array(X, dtype=np.float64, order="C", copy=True, ensure_all_finite=False)
     except ValueError as error:
         place = _first_odd(X.to_numpy() if hasattr(X, "to_numpy") else X)
         if place is None:

@@ -82,7 +82,7 @@ def check_unchanged(current: Parameters, settings: Settings, families: tuple[Fam
 
 def check_domain(sequences: Sequences, families: tuple[Family, ...]) -> None:
     """`ValueError` naming the first value that its feature's family cannot emit."""
-    row, k = first_outside(sequences.X, *_bounds(families))
+    row, k = first_outside(sequences.engine_arrays[0], *_bounds(families))
     for place, family in enumerate(families):
         # A family with a rule of its own, such as whole numbers.
         if row < 0 and type(family).outside is not Family.outside:

@@ -37,6 +37,11 @@ class LabelledSequences(Sequences):
         codes = None if self.label_codes is None else self.as_events()[which].codes
         return _with_labels(chosen, codes, self.label_types)
 
+    def __reduce__(self) -> Any:
+        X, codes, offsets = self.engine_arrays
+        plain = Sequences._of(X, codes, self.event_types, offsets, self.feature_names, self.names)
+        return _with_labels, (plain, self.label_codes, self.label_types)
+
     def as_events(self) -> Sequences:
         """The same with labels in the place of event types."""
         assert self.label_codes is not None
