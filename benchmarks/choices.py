@@ -20,8 +20,8 @@ import numpy as np
 from kernel_choices import KERNEL_CHOICES
 from model_choices import MODEL_CHOICES
 
+from keydyn.model.engine import online
 from keydyn.model.estimation import lane_updates, lanes, shared_events
-from keydyn.model.watch import online_two
 
 REPEATS = 15
 ARITHMETIC = re.compile(r"^\s*v?(?:add|sub|mul|div|min|max|fn?m(?:add|sub)\d*)(pd|sd)\s+(.*)$")
@@ -80,7 +80,7 @@ def vectorised() -> list[tuple[str, dict[str, int], int]]:
     it calls, which come after it.
     """
     found = []
-    for module in (shared_events, online_two, lanes, lane_updates):
+    for module in (shared_events, online, lanes, lane_updates):
         for name, loop in vars(module).items():
             own = getattr(loop, "py_func", None)
             if own is None or own.__module__ != module.__name__ or not loop.signatures:

@@ -10,7 +10,7 @@ import workloads
 from keydyn import Sequences
 from keydyn.model.data.label_codes import Labels
 from keydyn.model.fit import many
-from keydyn.model.watch import filter_bank, online_kernels, online_tables
+from keydyn.model.watch import filter_bank, side_by_side
 
 Parts = tuple[str, Any, Any, int]
 N_MODELS, N_SESSIONS = 256, 5_000
@@ -59,29 +59,26 @@ def sessions(model: Any, data: Sequences) -> Any:
     return run
 
 
-def in_passes() -> Parts:
+def two_states() -> Parts:
     data = workloads.simulated([N_SESSIONS])
     step = sessions(workloads.run_a(data), data)
 
-    def general(*arguments: Any) -> None:
-        online_kernels.update_many(*arguments[:5], filter_bank.NONE_GIVEN, *arguments[5:])
-
     def plain() -> Any:
-        own, filter_bank.update_many_of_two = filter_bank.update_many_of_two, general
+        own, filter_bank.variant_of = filter_bank.variant_of, lambda n_states: ((), ())
         try:
             return step()
         finally:
-            filter_bank.update_many_of_two = own
+            filter_bank.variant_of = own
 
-    return ("online, many sessions: two states, in passes", plain, step, N_SESSIONS)
+    return ("online, many sessions: two states unrolled", plain, step, N_SESSIONS)
 
 
 def all_pairs() -> Parts:
     data = workloads.simulated([N_SESSIONS])
     model = workloads.run_a(data)
-    dense, online_tables.DENSE = online_tables.DENSE, 0
+    small, side_by_side.SMALL_TABLE = side_by_side.SMALL_TABLE, 0
     searched = sessions(model, data)
-    online_tables.DENSE = dense
+    side_by_side.SMALL_TABLE = small
     return ("online, many sessions: all pairs laid out", searched, sessions(model, data), N_SESSIONS)
 
 
@@ -97,4 +94,4 @@ def joined_labels() -> Parts:
     )
 
 
-MODEL_CHOICES = (in_lanes, all_sequences, in_passes, all_pairs, joined_labels)
+MODEL_CHOICES = (in_lanes, all_sequences, two_states, all_pairs, joined_labels)

@@ -13,6 +13,7 @@ from keydyn import HMM, POHMM
 from keydyn.model import Categorical, LogNormal, OnlineBatch
 from keydyn.model.engine.online import TOGETHER
 from keydyn.model.families.family import family as family_of
+from keydyn.model.theta.parameters import SMALL_TABLE
 from keydyn.model.watch import side_by_side
 from tests.model.enumeration import FAMILIES, Truth, random_params, random_values
 from tests.model.enumeration import log_density as true_density
@@ -329,7 +330,10 @@ NO_CHAIN = POHMM.from_parameters(
 TWO = np.ones((2, 2))
 
 
-def test_a_model_without_marginals():
+@pytest.mark.parametrize("dense", [True, False], ids=["all pairs", "observed pairs"])
+def test_a_model_without_marginals(dense, monkeypatch):
+    if not dense:
+        monkeypatch.setattr(side_by_side, "SMALL_TABLE", 0)
     X, events = typing(np.random.default_rng(6), 20, "ab")
     batch = OnlineBatch([NO_CHAIN], 1)
     found = [batch.update(X[n : n + 1], [events[n]])[0, 0] for n in range(20)]
@@ -379,3 +383,17 @@ def test_a_refused_event_leaves_all_sessions_as_they_were():
         with pytest.raises(ValueError, match="session"):
             batch.update(X, events)
     assert [batch.state(s) for s in range(2)] == before
+
+
+def test_a_vocabulary_too_large_for_all_pairs():
+    """Types as many as words: most pairs were never seen, and some types not either."""
+    rng = np.random.default_rng(8)
+    X, events = typing(rng, 900, np.arange(400))
+    model = POHMM(tol=1.0).fit(X, events=events)
+    assert len(model.event_types_) ** 2 > SMALL_TABLE
+    streams, one = model.online(n_streams=2), model.online()
+    X, events = typing(rng, 200, np.arange(420))
+    expected = model.score_samples(X, events=events)
+    for n in range(200):
+        np.testing.assert_allclose(streams.update(X[[n, n]], [events[n]] * 2), [expected[n]] * 2, **CLOSE)
+        assert one.update(X[n], events[n]) == pytest.approx(expected[n], rel=1e-11, abs=1e-11)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from keydyn.arrays import Floats, Integers, compiled, inner
+from keydyn.arrays import Floats, Integers, compiled, inlined, inner
 from keydyn.model.engine.densities import (
     CATEGORICAL,
     CUSTOM,
@@ -36,9 +36,9 @@ IN_LOGS, LAST, COUNT, TOTAL, EXTRA = range(5)
 # Columns of a feature's row: its family, whether ln x has that distribution, and the values x may have.
 KIND, ON_LOG_SCALE, LOWEST, HIGHEST = range(4)
 # Rows of the table of places, a column per filter: the filter, its event, the row of the event's type, that
-# of its model's unknown types, the event's code, and the row of the transitions, or what is below zero.
+# of its model's unknown types, the event's code, and the row of the transitions, or NOT_BEGUN.
 FILTER, EVENT, ROW, UNKNOWN, CODE, STEP, N_PLACES = range(7)
-UNSEEN, NOT_BEGUN = -1, -2
+NOT_BEGUN = -1
 # Rows of the table of numbers, after the M probabilities and the M log-densities.
 FLOOR, SUM, LEAST, N_NUMBERS = range(4)
 # Filters at a time: their columns stay in a core's first-level cache.
@@ -56,7 +56,8 @@ class Models(NamedTuple):
     start : (R, M, 1) π[j | ω]
     cells : (R, K, W, M, 1) coefficients of the densities
     transitions : (T, M, M, 1) a[i, j | ψ, ω] of all pairs of a model's types, in order; or, where these would
-        be too many, of the observed ones and then the marginals, as θ has them
+        be too many, of the observed ones and then the marginals, as θ has them, and at the end TOGETHER rows
+        for the unseen pairs of the filters that are taken together
     steps : (R,) the row of `transitions` where those from a type begin; where only observed pairs are there,
         then (T,) the later type of each pair, ascending for each earlier one
     weights : (R, 3) what a[i, j | ψ] weighs in an unseen pair that leads to a type, a[i, j | ω] in one that
@@ -71,59 +72,54 @@ class Models(NamedTuple):
 
 
 @inner
-def find_sorted(codes: Integers, first: int, end: int, code: int) -> int:
-    """Where a code is among the ascending ones from `first` to `end` − 1, −1 if it is not.
-
-    Halving without a branch on what is found: types come in no order that a processor could guess.
-    """
-    size = end - first
-    while size > 1:
-        half = size >> 1
-        first += half if codes[first + half] <= code else 0
-        size -= half
-    return first if size == 1 and codes[first] == code else -1
-
-
-@inner
 def find_step(steps: Integers, n_rows: int, unknown: int, earlier: int, later: int, code: int) -> int:
-    """The row of the transitions between two types, given by their rows; UNSEEN for a pair not observed.
+    """The row of the transitions between two types, given by their rows; −1 for a pair that is not observed.
 
     For models of which not all pairs are laid out. `n_rows` is R, `unknown` the row of the model's unknown
     types, `code` that of the later type.
     """
-    first, marginals = later - code, steps[unknown]
+    marginals = steps[unknown]
     if earlier == unknown:
-        return int(marginals + unknown - first + code)
+        return int(marginals + unknown - later + 2 * code)
     if later == unknown:
-        return int(marginals + earlier - first)
-    found = find_sorted(steps, n_rows + steps[earlier], n_rows + steps[earlier + 1], code)
-    return found - n_rows if found >= 0 else UNSEEN
+        return int(marginals + earlier - later + code)
+    # Halving without a branch on what is found: types come in no order that a processor could guess.
+    first, size = n_rows + steps[earlier], steps[earlier + 1] - steps[earlier]
+    while size > 1:
+        half = size >> 1
+        first += half if steps[first + half] <= code else 0
+        size -= half
+    return int(first - n_rows) if size == 1 and steps[first] == code else -1
 
 
 @inner
-def unseen_step(
-    transitions: Floats, steps: Integers, weights: Floats, unknown: int, earlier: int, later: int, code: int
-) -> Floats:
-    """a[i, j | ψ, ω] of a pair that was never observed, (1, M, M, 1): a uniform estimate, smoothed."""
+def lay_out_unseen(
+    transitions: Floats,
+    steps: Integers,
+    weights: Floats,
+    unknown: int,
+    earlier: int,
+    later: int,
+    code: int,
+    row: int,
+) -> None:
+    """a[i, j | ψ, ω] of a pair that was never observed into `row`: a uniform estimate, smoothed."""
     n_states, first, marginals = transitions.shape[1], later - code, steps[unknown]
+    from_earlier, to_later = marginals + earlier - first, marginals + unknown - first + code
     of_earlier, of_later = weights[later, 0], weights[earlier, 1]
     excess = max((of_earlier + of_later) / weights[later, 2], 1.0)
     of_earlier, of_later = of_earlier / excess, of_later / excess
-    own = (1.0 - of_earlier - of_later) / n_states
-    from_earlier = marginals + earlier - first
-    to_later = marginals + unknown - first + code
-    step = np.empty((1, n_states, n_states, 1))
     for i in range(n_states):
         total = 0.0
         for j in range(n_states):
-            mixed = own + of_earlier * transitions[from_earlier, i, j, 0]
+            mixed = (1.0 - of_earlier - of_later) / n_states + of_earlier * transitions[from_earlier, i, j, 0]
             mixed = max(mixed + of_later * transitions[to_later, i, j, 0], 0.0)
-            step[0, i, j, 0] = mixed
+            transitions[row, i, j, 0] = mixed
             total += mixed
         for j in range(n_states):
             # Without marginals all this is NaN.
-            step[0, i, j, 0] = step[0, i, j, 0] / total if total > 0.0 else 1.0 / n_states
-    return step
+            share = transitions[row, i, j, 0] / total
+            transitions[row, i, j, 0] = share if total > 0.0 else 1.0 / n_states
 
 
 @inner
@@ -134,11 +130,11 @@ def scale_values(x: Floats, features: Floats) -> int:
     """
     for k in range(len(features)):
         lowest, highest, outside = features[k, LOWEST], features[k, HIGHEST], 0
+        whole = features[k, KIND] == CATEGORICAL
         for n in range(x.shape[1]):
-            outside += 1 if x[k, n] < lowest or x[k, n] > highest else 0
-        if features[k, KIND] == CATEGORICAL and outside == 0:
-            for n in range(x.shape[1]):
-                outside += 1 if x[k, n] == x[k, n] and x[k, n] != float(int(x[k, n])) else 0
+            value = x[k, n]
+            beyond = value < lowest or value > highest
+            outside += 1 if beyond or (whole and value == value and value != float(int(value))) else 0
         if outside > 0:
             return k
     for k in range(len(features)):
@@ -187,21 +183,17 @@ def _look_up(
             if all_pairs:
                 step = steps[earlier] + code
             else:
-                step = find_step(steps, len(start), places[UNKNOWN, place], earlier, row, code)
+                unknown = places[UNKNOWN, place]
+                step = find_step(steps, len(start), unknown, earlier, row, code)
+                if step < 0:
+                    step = len(transitions) - 1 - place
+                    lay_out_unseen(transitions, steps, weights, unknown, earlier, row, code, step)
             places[STEP, place] = step
-            if step >= 0:
-                for j in range(n_states):
-                    predicted = 0.0
-                    for i in range(n_states):
-                        predicted += filters[number, i] * transitions[step, i, j, 0]
-                    numbers[j, place] = predicted
-            else:
-                unseen = unseen_step(transitions, steps, weights, places[UNKNOWN, place], earlier, row, code)
-                for j in range(n_states):
-                    predicted = 0.0
-                    for i in range(n_states):
-                        predicted += filters[number, i] * unseen[0, i, j, 0]
-                    numbers[j, place] = predicted
+            for j in range(n_states):
+                predicted = 0.0
+                for i in range(n_states):
+                    predicted += filters[number, i] * transitions[step, i, j, 0]
+                numbers[j, place] = predicted
         event, floor = places[EVENT, place], numbers[2 * n_states + FLOOR, place]
         for k in range(len(features)):
             kind, on_log_scale, value = features[k, KIND], features[k, ON_LOG_SCALE], x[k, event]
@@ -258,30 +250,17 @@ normalise = inner(_normalise, fastmath={"contract"})
 
 @inner
 def step_in_logs(
-    place: int,
-    places: Integers,
-    numbers: Floats,
-    start: Floats,
-    transitions: Floats,
-    steps: Integers,
-    weights: Floats,
-    filters: Floats,
+    place: int, places: Integers, numbers: Floats, start: Floats, transitions: Floats, filters: Floats
 ) -> None:
     """The step of one filter again, in the log domain. Rare, so that it may allocate."""
     n_states, number, step = start.shape[1], places[FILTER, place], places[STEP, place]
-    row, code, in_logs = places[ROW, place], places[CODE, place], filters[number, n_states + IN_LOGS] > 0.0
+    in_logs = filters[number, n_states + IN_LOGS] > 0.0
     before, after = np.empty(n_states), np.empty(n_states)
-    if step == UNSEEN:
-        earlier = row - code + int(filters[number, n_states + LAST])
-        transitions, step = (
-            unseen_step(transitions, steps, weights, places[UNKNOWN, place], earlier, row, code),
-            0,
-        )
     for j in range(n_states):
         before[j] = filters[number, j] if in_logs else safe_log(filters[number, j])
     for j in range(n_states):
         if step == NOT_BEGUN:
-            predicted = safe_log(start[row, j, 0])
+            predicted = safe_log(start[places[ROW, place], j, 0])
         else:
             predicted = log_predicted(before, transitions, step, j)
         after[j] = predicted + numbers[n_states + j, place]
@@ -296,7 +275,7 @@ def step_in_logs(
     filters[number, n_states + IN_LOGS] = 0.0 if back else 1.0
 
 
-@inner
+@inlined
 def advance(
     variant: Variant,
     n_filters: int,
@@ -322,7 +301,7 @@ def advance(
     for place in range(n_filters):
         in_logs = filters[places[FILTER, place], n_states + IN_LOGS] > 0.0
         if in_logs or not numbers[2 * n_states + LEAST, place] > COVERED:
-            step_in_logs(place, places, numbers, start, transitions, steps, weights, filters)
+            step_in_logs(place, places, numbers, start, transitions, filters)
     for place in range(n_filters):
         number = places[FILTER, place]
         for j in range(n_states):

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keydyn.arrays import Floats, Integers, Truths
+from keydyn.arrays import Floats, Integers, Truths, plain
 from keydyn.model.data import vocabulary
 from keydyn.model.data.label_codes import Labels, translations
 from keydyn.model.data.vocabulary import Types
@@ -154,7 +154,7 @@ class FilterBank:
             raise ValueError(f"{self._what}s must be a list of whole numbers")
         if len(which) and (which.min() < 0 or which.max() >= len(self)):
             raise ValueError(f"{self._what}s are numbered 0 to {len(self) - 1}")
-        return np.ascontiguousarray(which, dtype=np.int64)
+        return plain(which.astype(np.int64, copy=False))
 
     def _check_distinct(self, which: Integers) -> None:
         """Each session gets a number here, and one that is named twice the last of its numbers."""
@@ -167,7 +167,7 @@ class FilterBank:
         if codes is not None:
             if events is not None:
                 raise ValueError("give events or codes, not both")
-            return self.labels.check(codes, n, self._what)
+            return plain(self.labels.check(codes, n, self._what))
         found = np.full(n, self.labels.missing) if events is None else self.labels.many(events)
         if len(found) != n:
             what = self._what

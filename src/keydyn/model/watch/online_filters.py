@@ -116,9 +116,8 @@ class OnlineFilter:
     def update(self, x: ArrayLike, event: Any = None) -> float:
         """Take the next event, its feature values and its type."""
         # The compiled step sees one kind of array: anything else is copied.
-        values: Any = x
-        if not (type(values) is np.ndarray and values.dtype is FLOAT and values.flags.carray):
-            values = np.array(x, FLOAT)
+        usual = type(x) is np.ndarray and x.dtype is FLOAT and x.flags.carray
+        values: Any = x if usual else np.array(x, FLOAT)
         code = self._label(event)
         if code < self._end and values.shape == self._shape:
             increment = update_one(values, self._own[code], *self._rest)

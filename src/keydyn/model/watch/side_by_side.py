@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from keydyn.arrays import Floats, Integers, plain
-from keydyn.model.engine.densities import CUSTOM, FIRST, KIND, ON_LOG_SCALE
-from keydyn.model.engine.online import Models
+from keydyn.model.engine.densities import CUSTOM
+from keydyn.model.engine.online import KIND, TOGETHER, Models
 from keydyn.model.families.compiled import features_of
 from keydyn.model.families.family import Family, Params
 from keydyn.model.theta.parameters import SMALL_TABLE, Parameters
@@ -33,17 +33,19 @@ def laid_out(thetas: Sequence[Parameters]) -> Models:
     """
     start = _joined([theta.start for theta in thetas])[..., None]
     cells = _joined([theta.cells for theta in thetas])
-    if sum(len(theta.start) ** 2 for theta in thetas) <= SMALL_TABLE:
-        sizes = np.repeat([len(theta.start) for theta in thetas], [len(theta.start) for theta in thetas])
+    n_codes = np.array([len(theta.start) for theta in thetas])
+    if (n_codes**2).sum() <= SMALL_TABLE:
+        sizes = np.repeat(n_codes, n_codes)
         transitions = _joined([theta.laid_out_steps for theta in thetas])
         return Models(start, cells, transitions, np.cumsum(sizes) - sizes, np.empty((0, 3)))
-    begins = np.cumsum([0] + [len(theta.transitions) for theta in thetas])
-    first = [_first_steps(theta) + begin for theta, begin in zip(thetas, begins, strict=False)]
+    begins = np.cumsum([0] + [len(theta.transitions) for theta in thetas])[:-1]
+    first = [_first_steps(theta) + begin for theta, begin in zip(thetas, begins, strict=True)]
+    spare = np.empty((TOGETHER, *thetas[0].transitions.shape[1:]))
     later = [np.append(theta.pairs[:, 1], np.full(2 * theta.n_types + 1, -1)) for theta in thetas]
     return Models(
         start,
         cells,
-        _joined([theta.transitions for theta in thetas])[..., None],
+        np.concatenate([*(theta.transitions for theta in thetas), spare])[..., None],
         np.concatenate([*first, *later]),
         _joined([_unseen_weights(theta) for theta in thetas]),
     )
@@ -72,7 +74,7 @@ def _first_steps(theta: Parameters) -> Integers:
 
 
 def _unseen_weights(theta: Parameters) -> Floats:
-    """(m + 1, 3) weights of marginals in unseen pairs, by later and earlier type, and their largest sum."""
+    """(m + 1, 3) what marginals weigh in unseen pairs, by later and by earlier type, and at most together."""
     rule, chain, weights = theta.smoothing.transitions, theta.chain, np.zeros((theta.n_types + 1, 3))
     none = np.zeros(theta.n_types)
     weights[:-1, 0], weights[:-1, 1] = transition_weights(rule, True, none, chain.leaving, chain.entering)
