@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 from kernel_choices import KERNEL_CHOICES
+from keydyn.model.estimation import lane_updates, lanes, shared_events
 from model_choices import MODEL_CHOICES
 
-from keydyn.model.engine import online
-from keydyn.model.estimation import lane_updates, lanes, shared_events
+from keydyn.model.watch import online_two
 
 REPEATS = 15
 ARITHMETIC = re.compile(r"^\s*v?(?:add|sub|mul|div|min|max|fn?m(?:add|sub)\d*)(pd|sd)\s+(.*)$")

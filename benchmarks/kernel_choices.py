@@ -7,15 +7,15 @@ from typing import Any
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
-
-from keydyn.model.engine import kernels
 from keydyn.model.estimation.densities import prepare_cells, relative_densities, relative_densities_two
 from keydyn.model.estimation.exponential import exponential
 from keydyn.model.estimation.logarithm import logarithm
 from keydyn.model.estimation.recursions import backward, forward
 from keydyn.model.estimation.tables import Density
 from keydyn.model.estimation.two_states import backward_two, forward_two
+from numpy.typing import NDArray
+
+from keydyn.model.engine import kernels
 
 Floats = NDArray[np.float64]
 Parts = tuple[str, Any, Any, int]

@@ -1,7 +1,8 @@
 """Put measured figures into the documentation: `make bench-page`, or `python benchmarks/paste.py out/bench`.
 
-The table and the gains of choices go between the markers of `docs/performance.md`; the models per second of
-the population stream go into the arithmetic of `docs/guide/cluster.md`, whose table is then recomputed.
+The table, start-up and the gains of choices go between the markers of `docs/performance.md`; the models per
+second of the population stream go into the arithmetic of `docs/guide/cluster.md`, whose table is then
+recomputed.
 """
 
 from __future__ import annotations
@@ -17,6 +18,12 @@ from typing import Any
 DOCS = Path(__file__).parents[1] / "docs"
 RATE = re.compile(r"^models_a_second = [\d_]+", re.MULTILINE)
 BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
+# The names of markers, and what goes between them.
+PASTED = {
+    "measured table": "speed.md",
+    "measured start-up": "start_up.md",
+    "measured choices": "choices.md",
+}
 MACHINES = (1, 10, 100)
 
 
@@ -26,7 +33,7 @@ def main() -> None:
     if not results.is_dir():
         raise SystemExit(f"there is no folder {results}: run make bench first")
     performance, cluster = DOCS / "performance.md", DOCS / "guide" / "cluster.md"
-    for name, file in (("measured table", "speed.md"), ("measured choices", "choices.md")):
+    for name, file in PASTED.items():
         if (results / file).exists():
             put(performance, name, (results / file).read_text(encoding="utf-8"))
         else:

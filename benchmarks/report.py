@@ -12,6 +12,7 @@ from typing import Any
 from matplotlib.ticker import StrMethodFormatter
 from rich.console import Console
 from rich.table import Table
+from start_up import Line, cells, markdown
 
 from keydyn.figures.style import COLOURS, GREY, drawing
 
@@ -26,27 +27,30 @@ COLUMNS = {
     "two_threads": "2 threads",
     "first_call_s": "first call, s",
 }
+UNIT = "nanoseconds per observation (fits: and iteration)"
 HUNDRED_MILLION = 100_000_000
 Rows = list[dict[str, Any]]
 Numbers = dict[str, float]
 Lines = list[tuple[str, str]]
 
 
-def show(rows: Rows, start_up: Numbers | None, stream: Numbers | None, out: Path) -> None:
-    """Print everything and write `speed.csv`, `speed.md`, `speed.png`, `summary.csv` into `out`."""
+def show(rows: Rows, start_up: list[Line] | None, stream: Numbers | None, out: Path) -> None:
+    """Print everything, and write tables, texts and a figure into `out`."""
     for row in rows:
         row["target_ratio"] = row["target"] / row["ns"] if row.get("target") else None
-    lines = [*_machine(), *_start_up_lines(start_up), *_stream_lines(stream)]
+    lines = [*_machine(), *_stream_lines(stream)]
     # Wide enough for one line per row, whatever the terminal.
     console = Console(width=150)
     if rows:
-        table = Table(title="ns per observation (fits: and iteration), one thread", title_justify="left")
+        table = Table(title=f"{UNIT}, one thread", title_justify="left")
         for name, title in COLUMNS.items():
             left = name in ("workload", "library")
             table.add_column(title, justify="left" if left else "right", no_wrap=left)
         for row in rows:
             table.add_row(*(cell(row, name) for name in COLUMNS))
         console.print(table)
+    if start_up:
+        _show_start_up(start_up, console, out)
     for what, value in lines:
         console.print(f"{what}: {value}", highlight=False)
     _write_csv(out / "speed.csv", list(COLUMNS), [[row.get(name) for name in COLUMNS] for row in rows])
@@ -57,6 +61,18 @@ def show(rows: Rows, start_up: Numbers | None, stream: Numbers | None, out: Path
     if rows:
         _draw(rows, out / "speed.png")
     console.print(f"Results are in {out}")
+
+
+def _show_start_up(lines: list[Line], console: Console, out: Path) -> None:
+    """Print the parts of start-up, and write `start_up.csv` and `start_up.md`."""
+    table = Table(title="start-up, seconds", title_justify="left")
+    for name in ("what", "processor time", "by the clock", "target"):
+        table.add_column(name, justify="left" if name == "what" else "right", no_wrap=True)
+    for line in lines:
+        table.add_row(*cells(line))
+    console.print(table)
+    _write_csv(out / "start_up.csv", list(Line._fields), [list(line) for line in lines])
+    (out / "start_up.md").write_text(markdown(lines), encoding="utf-8")
 
 
 def _machine() -> Lines:
@@ -76,17 +92,6 @@ def _version(package: str) -> str:
         return f"{package} {version(package)}"
     except ImportError:
         return ""
-
-
-def _start_up_lines(start_up: Numbers | None) -> Lines:
-    if not start_up:
-        return []
-    over = start_up["cached"] - start_up["bare"]
-    return [
-        ("start-up, dependencies alone", f"{start_up['bare']:.2f} s"),
-        ("start-up, first process (compiles)", f"{start_up['compiling']:.2f} s"),
-        ("start-up, later processes", f"{start_up['cached']:.2f} s, {over:.2f} s over the dependencies"),
-    ]
 
 
 def _stream_lines(stream: Numbers | None) -> Lines:
@@ -162,5 +167,5 @@ def _draw(rows: Rows, path: Path) -> None:
         axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
         axes.set_yticks(range(len(workloads)), workloads)
         axes.grid(axis="y", color=GREY, alpha=0.2, linewidth=0.6)
-        axes.set(title="Processor time of one thread", xlabel="ns per observation (fits: and iteration)")
+        axes.set(title="Processor time of one thread", xlabel=UNIT)
         axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))

@@ -16,6 +16,7 @@ TARGETS: dict[str, Callable[[Known], float]] = {
     "e": lambda known: 15.0,
     # A thousand times faster than the figure reported for pohmm 0.5.
     "f": lambda known: 120.0,
+    "family gamma": lambda known: 3.0 * known["a"],
     # Time must not grow with the square of the number of types.
     "growth 20000": lambda known: 3.0 * known["growth 50"],
     "online": lambda known: 2_000.0,
