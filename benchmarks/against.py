@@ -18,9 +18,9 @@ from typing import NamedTuple
 
 from rich.console import Console
 from rich.table import Table
-from running import HERE, SOURCES, Bench, say
+from running import HERE, SOURCES, Bench, say, shown
 
-# One turn more than counts: the first compiles.
+# Turns that count; there is one more before them, which compiles.
 TURNS = 5
 HEAD = ("workload", "before, ns", "spread", "now, ns", "spread", "now / before", "verdict")
 
@@ -49,7 +49,7 @@ class Compared(NamedTuple):
         sides = [
             text
             for times in (self.before, self.now)
-            for text in (f"{statistics.median(times):,.3g}", f"±{100.0 * spread(times):.1f} %")
+            for text in (shown(statistics.median(times)), f"±{100.0 * spread(times):.1f} %")
         ]
         return [self.workload, *sides, f"{self.ratio:.3f}", self.verdict]
 
@@ -78,7 +78,7 @@ def _row(sides: dict[str, Bench], name: str, title: str, turns: int) -> Compared
     times: dict[str, list[float]] = {side: [] for side in sides}
     for turn in range(turns + 1):
         say(f"{name}, {'compiling' if turn == 0 else f'turn {turn} of {turns}'}")
-        # Each begins as often as the other.
+        # Neither always goes first.
         for side in sorted(sides, reverse=bool(turn % 2)):
             times[side].append(sides[side].case(*name.split(maxsplit=1))["ns"])
     return Compared(title, times["before"][1:], times["now"][1:])

@@ -1,7 +1,8 @@
 """What each choice in the compiled loops gains over the plain way: `make bench-choices`.
 
 Both ways must give the same numbers before they are timed. Times are processor time of one thread, the median
-of alternating repeats. A second table shows which loops became vector instructions.
+of alternating repeats. A second table has choices that save compile time; a third one shows which loops
+became vector instructions.
 """
 
 from __future__ import annotations
@@ -15,13 +16,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 from kernel_choices import KERNEL_CHOICES
-from keydyn.model.estimation import lane_updates, lanes, shared_events
 from model_choices import MODEL_CHOICES
+from rebuilding import Made, rebuilt, seconds_to_compile
+from running import shown
 
-from keydyn.model.watch import online_two
+from keydyn.model.fit.algorithm import climb
+from keydyn.model.fit.lanes import climb_in_lanes
+from keydyn.model.watch.online_two import update_many_of_two
 
 REPEATS = 15
 ARITHMETIC = re.compile(r"^\s*v?(?:add|sub|mul|div|min|max|fn?m(?:add|sub)\d*)(pd|sd)\s+(.*)$")
@@ -37,7 +40,7 @@ class Choice(NamedTuple):
 
 
 def main() -> None:
-    """Print both tables, and write them to the folder given."""
+    """Print the tables, and write them to the folder given."""
     out = Path(sys.argv[1] if len(sys.argv) > 1 else "out/bench")
     out.mkdir(parents=True, exist_ok=True)
     lines = ["| choice | the plain way, ns | as it is, ns | gain |", "| --- | ---: | ---: | ---: |"]
@@ -46,6 +49,13 @@ def main() -> None:
         print(f"  {choice.name}", file=sys.stderr, flush=True)
         before, after = compared(choice)
         lines.append(f"| {choice.name} | {shown(before)} | {shown(after)} | {before / after:.1f} |")
+    lines += [
+        "",
+        "| compiling a fit | the plain way, s | as it is, s | gain |",
+        "| --- | ---: | ---: | ---: |",
+    ]
+    for name, plain, chosen in compiling():
+        lines.append(f"| {name} | {plain:.1f} | {chosen:.1f} | {plain / chosen:.1f} |")
     lines += ["", "| loop | vector operations | of 512, 256, 128 bits | single operations |"]
     lines += ["| --- | ---: | ---: | ---: |"]
     for name, packed, scalar in vectorised():
@@ -54,11 +64,6 @@ def main() -> None:
     text = "\n".join(lines) + "\n"
     print(text)
     (out / "choices.md").write_text(text, encoding="utf-8")
-
-
-def shown(ns: float) -> str:
-    """To three figures, without an exponent."""
-    return f"{ns:,.0f}" if ns >= 100 else f"{ns:.3g}"
 
 
 def compared(choice: Choice) -> tuple[float, float]:
@@ -73,24 +78,32 @@ def compared(choice: Choice) -> tuple[float, float]:
     return statistics.median(times["plain"]), statistics.median(times["chosen"])
 
 
-def vectorised() -> list[tuple[str, dict[str, int], int]]:
-    """Floating-point operations in the loops that have run: packed ones by width, and single ones.
+def compiling() -> list[tuple[str, float, float]]:
+    """Seconds in which a whole fit is compiled, in the plain way and as it is."""
+    signature = climb.signatures[0]
+    chosen = seconds_to_compile(climb, signature)
+    ways = {
+        "inner functions without a way in from Python": {"no_cpython_wrapper": False},
+        "no function with a way in from C": {"no_cfunc_wrapper": False},
+    }
+    return [(name, seconds_to_compile(climb, signature, **way), chosen) for name, way in ways.items()]
 
-    Code from the cache cannot be inspected, so each loop is compiled again. That also compiles the loops that
-    it calls, which come after it.
+
+def vectorised() -> list[tuple[str, dict[str, int], int]]:
+    """Floating-point operations in whole fits and online updates: packed ones by width, and single ones.
+
+    Code from the cache cannot be inspected, so each is compiled again. What it contains comes after it; the
+    numbers of a function include those of the functions that it calls.
     """
     found = []
-    for module in (shared_events, online, lanes, lane_updates):
-        for name, loop in vars(module).items():
-            own = getattr(loop, "py_func", None)
-            if own is None or own.__module__ != module.__name__ or not loop.signatures:
-                continue
-            options = {key: value for key, value in loop.targetoptions.items() if key != "nopython"}
-            again = numba.njit(**options | {"cache": False})(own)
-            again.compile(loop.signatures[0])
-            packed, scalar = operations(again.inspect_asm(loop.signatures[0]))
-            if sum(packed.values()):
-                found.append((f"`{module.__name__.rpartition('.')[2]}.{name}`", packed, scalar))
+    for loop in (climb, climb_in_lanes, update_many_of_two):
+        made: Made = {}
+        rebuilt(loop, made=made).compile(loop.signatures[0])
+        for name, part in made.items():
+            for assembly in part.inspect_asm().values():
+                packed, scalar = operations(assembly)
+                if sum(packed.values()):
+                    found.append((f"`{name}`", packed, scalar))
     return found
 
 

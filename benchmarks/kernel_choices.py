@@ -1,103 +1,186 @@
-"""Choices inside single loops: two states and two features, sequences of 11 events of 12 types."""
+"""Choices inside single loops and expectation steps: two states, two log-normal features, 12 event types.
+
+The engine's functions can be called from compiled code only, so that each has a small one here that calls it.
+"""
 
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any
 
 import numba
 import numpy as np
-from keydyn.model.estimation.densities import prepare_cells, relative_densities, relative_densities_two
-from keydyn.model.estimation.exponential import exponential
-from keydyn.model.estimation.logarithm import logarithm
-from keydyn.model.estimation.recursions import backward, forward
-from keydyn.model.estimation.tables import Density
-from keydyn.model.estimation.two_states import backward_two, forward_two
+import workloads
 from numpy.typing import NDArray
+from rebuilding import rebuilt
 
-from keydyn.model.engine import kernels
+from keydyn.arrays import compiled
+from keydyn.model.engine.densities import log_densities, prepare_cells
+from keydyn.model.engine.elementary import exponential, logarithm
+from keydyn.model.engine.expectation import posteriors
+from keydyn.model.engine.recursions import backward, forward, scale_densities
+from keydyn.model.engine.variants import variant_of
+from keydyn.model.families.family import families_of
+from keydyn.model.fit.batch import Batch
+from keydyn.model.fit.fitting import Fits
 
 Floats = NDArray[np.float64]
 Parts = tuple[str, Any, Any, int]
 
-N_SEQUENCES, LENGTH, N_TYPES = 2_000, 11, 12
-N = N_SEQUENCES * LENGTH
+N_SEQUENCES, LENGTH = 2_000, 11
 RNG = np.random.default_rng(0)
-OFFSETS = np.arange(0, N + 1, LENGTH)
-CODES = RNG.integers(0, N_TYPES, N)
-STEPS = RNG.integers(0, N_TYPES**2, N)
-START = RNG.dirichlet([3.0, 3.0], N_TYPES)
-TRANSMAT = RNG.dirichlet([3.0, 3.0], (N_TYPES**2, 2))
-X = RNG.normal(5.0, 0.5, (N, 2))
-LOC, SCALE = RNG.normal(5.0, 0.3, (2, N_TYPES, 2)), RNG.uniform(0.3, 0.6, (2, N_TYPES, 2))
-DENSITY = Density(np.full(2, np.inf), np.ones(2), -math.inf)
-CELLS = np.empty((2, N_TYPES, 3, 2))
-WEIGHTS = np.ones(N_SEQUENCES)
+TWO_STATES, ANY_STATES = variant_of(2), ((), ())
+NO_FLOOR = -math.inf
 
 fresh = numba.njit(nogil=True, error_model="numpy")
 
 
-def densities() -> tuple[Floats, Floats, Floats]:
-    """Relative densities of both states, the ratio that represents them, and the larger one's logarithm."""
-    both, ratio, largest = np.empty((N, 2)), np.empty(N), np.empty(N)
-    prepare_cells(LOC, SCALE, DENSITY.df, CELLS)
-    relative_densities(CODES, X, DENSITY, CELLS, both, largest)
-    relative_densities_two(CODES, X, DENSITY, CELLS, ratio, largest)
-    return both, ratio[:, None], largest
+class Step:
+    """An expectation step of one model: its data, parameters and room, and the densities of all events."""
+
+    def __init__(self, n_sequences: int = N_SEQUENCES) -> None:
+        data = workloads.simulated([LENGTH] * n_sequences)
+        batch = Batch.of([data], [np.ones(n_sequences)], families_of("lognormal", 2))
+        fits = Fits(batch, workloads.unsmoothed()._settings(2))
+        fits.tables.start[..., 0] = RNG.dirichlet([3.0, 3.0], len(fits.tables.start))
+        fits.tables.transitions[..., 0] = RNG.dirichlet([3.0, 3.0], (len(fits.tables.transitions), 2))
+        self.n, self.events, self.span = data.n_events, batch.events, batch.spans[0]
+        self.x, self.features = batch.engine_values, fits.features
+        self.tables, self.sums, self.scratch = fits.tables, fits.sums, fits._scratch()
+        self.all_at_once = self.scratch._replace(
+            density=np.empty((self.n, 2, 1)), largest=np.empty((self.n, 1))
+        )
+        self.none = np.empty((0, 2, 1))
+
+    def log_densities(self) -> Floats:
+        """ln f of all events, (N, 2, 1)."""
+        found = np.empty((self.n, 2, 1))
+        densities_of(
+            TWO_STATES, self.events, self.x, self.features, self.tables, self.scratch.cells, self.none, found
+        )
+        return found
+
+    def scaled(self) -> tuple[Floats, Floats]:
+        """Densities relative to the larger one, and that one's logarithm."""
+        density, largest = self.log_densities(), np.empty((self.n, 1))
+        scaled_as_it_is(density, largest)
+        return density, largest
+
+    def run(self, function: Any, variant: Any = TWO_STATES, scratch: Any = None) -> Floats:
+        """All that an expectation step finds, by a form of `expectation`."""
+        room = scratch or self.scratch
+        function(
+            variant, self.span, self.events, self.x, self.none, self.features, self.tables, self.sums, room
+        )
+        return np.concatenate([room.scores.ravel(), self.sums.transitions.ravel(), self.sums.moments.ravel()])
 
 
-def unrolled() -> Parts:
-    both, ratio, largest = densities()
+@cache
+def step_of(n_sequences: int = N_SEQUENCES) -> Step:
+    """Made once for all choices."""
+    return Step(n_sequences)
 
-    def run(ahead: Any, back: Any, density: Floats) -> Floats:
-        states, scores, transitions = np.empty((N, 2)), np.empty(N_SEQUENCES), np.zeros(TRANSMAT.shape)
-        ahead(OFFSETS, CODES, STEPS, START, TRANSMAT, density, largest, states, scores)
-        back(OFFSETS, WEIGHTS, scores, STEPS, TRANSMAT, states, transitions)
-        return transitions
 
+@compiled
+def expectation(
+    variant: Any,
+    span: Any,
+    events: Any,
+    x: Floats,
+    given: Floats,
+    features: Any,
+    tables: Any,
+    sums: Any,
+    scratch: Any,
+) -> None:
+    """γ, ξ and their sums, as every fit computes them."""
+    posteriors(variant, span, events, x, given, features, NO_FLOOR, tables, sums, scratch)
+
+
+@fresh
+def densities_of(
+    variant: Any,
+    events: Any,
+    x: Floats,
+    features: Any,
+    tables: Any,
+    cells: Floats,
+    given: Floats,
+    found: Floats,
+) -> None:
+    prepare_cells(variant, 0, len(tables.emission), features, tables.emission, cells)
+    log_densities(variant, 0, len(x), events.codes, x, features, cells, NO_FLOOR, given, found)
+
+
+@fresh
+def anything_fits(variant: Any, n_states: int, shape: tuple[int, ...]) -> bool:
+    """In place of `fits`: the compiler learns nothing about the axes of an array."""
+    return True
+
+
+def known_strides() -> Parts:
+    step, unknown = step_of(), rebuilt(expectation, {"fits": anything_fits})
     return (
-        "forward and backward unrolled for two states",
-        lambda: run(forward, backward, both),
-        lambda: run(forward_two, backward_two, ratio),
-        N,
+        "the compiler knows where elements lie, by `fits` (expectation step)",
+        lambda: step.run(unknown),
+        lambda: step.run(expectation),
+        step.n,
     )
 
 
-def without_beta() -> Parts:
-    both, _, largest = densities()
-    logs = np.log(both) + largest[:, None]
+def known_states() -> Parts:
+    step = step_of()
+    return (
+        "a tuple tells the compiler the number of states (expectation step)",
+        lambda: step.run(expectation, ANY_STATES),
+        lambda: step.run(expectation),
+        step.n,
+    )
 
-    def usual() -> Floats:
-        posterior, increments, transitions = np.empty((N, 2)), np.empty(N), np.zeros(TRANSMAT.shape)
-        kernels.forward_backward(
-            logs,
-            OFFSETS,
-            CODES[OFFSETS[:-1]],
-            START,
-            STEPS,
-            TRANSMAT,
-            WEIGHTS,
-            posterior,
-            increments,
-            transitions,
-        )
-        return transitions
 
-    return ("γ without β, watched where needed; densities apart", usual, unrolled()[2], N)
+def in_blocks() -> Parts:
+    step = step_of(10 * N_SEQUENCES)
+    return (
+        "some sequences at a time, in the nearest cache (expectation step)",
+        lambda: step.run(expectation, scratch=step.all_at_once),
+        lambda: step.run(expectation),
+        step.n,
+    )
+
+
+@fresh
+def scaled_as_it_is(density: Floats, largest: Floats) -> None:
+    scale_densities(((), (2,)), len(density), density, largest)
+
+
+@fresh
+def scaled_by_two_exponentials(density: Floats, largest: Floats) -> None:
+    """One exponential per state; the rest is the same."""
+    if density.shape[1] != 2 or density.shape[2] != 1:
+        return
+    for n in range(len(density)):
+        largest[n, 0] = max(density[n, 0, 0], density[n, 1, 0])
+    for n in range(len(density)):
+        for j in range(2):
+            density[n, j, 0] = exponential(density[n, j, 0] - largest[n, 0])
 
 
 def one_exponential() -> Parts:
-    both, ratio, largest = densities()
+    step = step_of()
+    logs, density, largest = step.log_densities(), np.empty((step.n, 2, 1)), np.empty((step.n, 1))
 
-    def two() -> Floats:
-        relative_densities(CODES, X, DENSITY, CELLS, both, largest)
-        return both.min(axis=1)
+    def run(function: Any) -> Floats:
+        density[:] = logs
+        function(density, largest)
+        return density[..., 0].copy()
 
-    def one() -> Floats:
-        relative_densities_two(CODES, X, DENSITY, CELLS, ratio[:, 0], largest)
-        return np.abs(ratio[:, 0])
-
-    return ("densities of two states as one ratio", two, one, N)
+    return (
+        "one exponential for two states (densities)",
+        lambda: run(scaled_by_two_exponentials),
+        lambda: run(scaled_as_it_is),
+        step.n,
+    )
 
 
 def written_out(name: str, library: Any, own: Any, values: Floats) -> Parts:
@@ -120,98 +203,184 @@ def written_out(name: str, library: Any, own: Any, values: Floats) -> Parts:
 
 
 @fresh
-def forward_with_logarithms(ratio: Floats, largest: Floats, states: Floats, scores: Floats) -> None:
-    """Textbook scaling: α is divided by its sum, and a logarithm taken, at every event."""
-    for s in range(len(scores)):
+def forward_as_it_is(events: Any, tables: Any, density: Floats, largest: Floats, scratch: Any) -> None:
+    forward(
+        ((), (2,)),
+        0,
+        len(events.weights),
+        events.offsets,
+        events.start_rows,
+        events.steps,
+        tables.start,
+        tables.transitions,
+        density,
+        largest,
+        scratch.states,
+        scratch.scores,
+        scratch.worst,
+        scratch.increments,
+    )
+
+
+@fresh
+def both_as_they_are(
+    events: Any, tables: Any, density: Floats, largest: Floats, scratch: Any, step_sums: Floats
+) -> None:
+    forward_as_it_is(events, tables, density, largest, scratch)
+    backward(
+        ((), (2,)),
+        0,
+        len(events.weights),
+        events.offsets,
+        events.weights,
+        events.steps,
+        tables.transitions,
+        scratch.states,
+        scratch.scores,
+        scratch.inverse,
+        step_sums,
+    )
+
+
+@fresh
+def forward_of_textbook(events: Any, tables: Any, density: Floats, largest: Floats, scratch: Any) -> None:
+    """α divided by its sum, and a logarithm taken, at every event; two states, unrolled."""
+    start, transitions, states = tables.start, tables.transitions, scratch.states
+    if start.shape[1] != 2 or transitions.shape[1] != 2 or transitions.shape[2] != 2 or states.shape[1] != 2:
+        return
+    if start.shape[2] != 1 or transitions.shape[3] != 1 or states.shape[2] != 1 or density.shape[2] != 1:
+        return
+    for s in range(len(events.weights)):
         score = 0.0
-        for n in range(OFFSETS[s], OFFSETS[s + 1]):
-            before0, before1 = START[CODES[n], 0], START[CODES[n], 1]
-            if n > OFFSETS[s]:
-                step = STEPS[n]
-                before0 = states[n - 1, 0] * TRANSMAT[step, 0, 0] + states[n - 1, 1] * TRANSMAT[step, 1, 0]
-                before1 = states[n - 1, 0] * TRANSMAT[step, 0, 1] + states[n - 1, 1] * TRANSMAT[step, 1, 1]
-            smaller = ratio[n, 0]
-            alpha0 = before0 * smaller if smaller > 0.0 else before0
-            alpha1 = before1 if smaller > 0.0 else -before1 * smaller
-            total = alpha0 + alpha1
-            states[n, 0], states[n, 1] = alpha0 / total, alpha1 / total
-            score += math.log(total) + largest[n]
-        scores[s] = score
+        for n in range(events.offsets[s], events.offsets[s + 1]):
+            row, step = events.start_rows[s], events.steps[n]
+            before_0, before_1 = start[row, 0, 0], start[row, 1, 0]
+            if n > events.offsets[s]:
+                last_0, last_1 = states[n - 1, 0, 0], states[n - 1, 1, 0]
+                before_0 = last_0 * transitions[step, 0, 0, 0] + last_1 * transitions[step, 1, 0, 0]
+                before_1 = last_0 * transitions[step, 0, 1, 0] + last_1 * transitions[step, 1, 1, 0]
+            alpha_0, alpha_1 = before_0 * density[n, 0, 0], before_1 * density[n, 1, 0]
+            total = alpha_0 + alpha_1
+            states[n, 0, 0], states[n, 1, 0] = alpha_0 / total, alpha_1 / total
+            score += math.log(total) + largest[n, 0]
+        scratch.scores[s, 0] = score
+
+
+@fresh
+def both_with_beta(
+    events: Any, tables: Any, density: Floats, largest: Floats, scratch: Any, step_sums: Floats
+) -> None:
+    """The same forward, then β and with it γ and ξ, each divided by its sum; two states, unrolled."""
+    forward_as_it_is(events, tables, density, largest, scratch)
+    transitions, states = tables.transitions, scratch.states
+    if transitions.shape[1] != 2 or transitions.shape[2] != 2 or transitions.shape[3] != 1:
+        return
+    if step_sums.shape[1] != 2 or step_sums.shape[2] != 2 or step_sums.shape[3] != 1:
+        return
+    if states.shape[1] != 2 or states.shape[2] != 1 or density.shape[1] != 2 or density.shape[2] != 1:
+        return
+    for s in range(len(events.weights)):
+        beta_0 = beta_1 = 1.0
+        for n in range(events.offsets[s + 1] - 1, events.offsets[s], -1):
+            step = events.steps[n]
+            ahead_0, ahead_1 = density[n, 0, 0] * beta_0, density[n, 1, 0] * beta_1
+            from_0_to_0 = transitions[step, 0, 0, 0] * ahead_0
+            from_0_to_1 = transitions[step, 0, 1, 0] * ahead_1
+            from_1_to_0 = transitions[step, 1, 0, 0] * ahead_0
+            from_1_to_1 = transitions[step, 1, 1, 0] * ahead_1
+            beta_0, beta_1 = from_0_to_0 + from_0_to_1, from_1_to_0 + from_1_to_1
+            alpha_0, alpha_1 = states[n - 1, 0, 0], states[n - 1, 1, 0]
+            gamma_0, gamma_1 = alpha_0 * beta_0, alpha_1 * beta_1
+            total = gamma_0 + gamma_1
+            step_sums[step, 0, 0, 0] += alpha_0 * from_0_to_0 / total
+            step_sums[step, 0, 1, 0] += alpha_0 * from_0_to_1 / total
+            step_sums[step, 1, 0, 0] += alpha_1 * from_1_to_0 / total
+            step_sums[step, 1, 1, 0] += alpha_1 * from_1_to_1 / total
+            states[n - 1, 0, 0], states[n - 1, 1, 0] = gamma_0 / total, gamma_1 / total
+            scale = 1.0 / (beta_0 + beta_1)
+            beta_0, beta_1 = beta_0 * scale, beta_1 * scale
 
 
 def deferred() -> Parts:
-    _, ratio, largest = densities()
-    states, scores = np.empty((N, 2)), np.empty(N_SEQUENCES)
+    step = step_of()
+    density, largest = step.scaled()
 
-    def plain() -> Floats:
-        forward_with_logarithms(ratio, largest, states, scores)
-        return scores.copy()
+    def run(function: Any) -> Floats:
+        function(step.events, step.tables, density, largest, step.scratch)
+        return step.scratch.scores.copy()
 
-    def chosen() -> Floats:
-        forward_two(OFFSETS, CODES, STEPS, START, TRANSMAT, ratio, largest, states, scores)
-        return scores.copy()
+    return (
+        "logarithms put off to the end of a sequence (forward)",
+        lambda: run(forward_of_textbook),
+        lambda: run(forward_as_it_is),
+        step.n,
+    )
 
-    return ("logarithms put off to the end of a sequence (forward)", plain, chosen, N)
+
+def without_beta() -> Parts:
+    step = step_of()
+    density, largest = step.scaled()
+
+    def run(function: Any) -> Floats:
+        step_sums = np.zeros(step.tables.transitions.shape)
+        function(step.events, step.tables, density, largest, step.scratch, step_sums)
+        return step_sums
+
+    return (
+        "γ without β (forward and backward)",
+        lambda: run(both_with_beta),
+        lambda: run(both_as_they_are),
+        step.n,
+    )
 
 
 @fresh
-def blend_rows(weight: float, own: Floats, other: Floats, mixed: Floats) -> None:
-    for i in range(2):
-        total = 0.0
-        for j in range(2):
-            mixed[i, j] = (1.0 - weight) * own[i, j] + weight * other[i, j]
-            total += mixed[i, j]
-        for j in range(2):
-            mixed[i, j] /= total
-
-
-@fresh
-def by_views(weights: Floats, table: Floats, mixed: Floats) -> None:
-    """Smoothing in its natural form: a function of the rows of a pair, each row an array of its own."""
-    for n in range(len(STEPS)):
-        blend_rows(weights[n], table[STEPS[n]], table[CODES[n]], mixed[n])
-
-
-@fresh
-def by_expressions(weights: Floats, table: Floats, mixed: Floats) -> None:
-    """The same with NumPy expressions, which create an array for every row."""
-    for n in range(len(STEPS)):
-        mixed[n] = (1.0 - weights[n]) * table[STEPS[n]] + weights[n] * table[CODES[n]]
+def by_expressions(weights: Floats, codes: Any, steps: Any, table: Floats, mixed: Floats) -> None:
+    """A smoothed matrix per event, by NumPy expressions, which create an array for every row."""
+    for n in range(len(steps)):
+        mixed[n] = (1.0 - weights[n]) * table[steps[n]] + weights[n] * table[codes[n]]
         for i in range(2):
             mixed[n, i] /= mixed[n, i].sum()
 
 
 @fresh
-def by_indices(weights: Floats, table: Floats, mixed: Floats) -> None:
-    for n in range(len(STEPS)):
+def by_indices(weights: Floats, codes: Any, steps: Any, table: Floats, mixed: Floats) -> None:
+    for n in range(len(steps)):
+        step, code, weight = steps[n], codes[n], weights[n]
         for i in range(2):
             total = 0.0
             for j in range(2):
-                mixed[n, i, j] = (1.0 - weights[n]) * table[STEPS[n], i, j] + weights[n] * table[
-                    CODES[n], i, j
-                ]
+                mixed[n, i, j] = (1.0 - weight) * table[step, i, j] + weight * table[code, i, j]
                 total += mixed[n, i, j]
             for j in range(2):
                 mixed[n, i, j] /= total
 
 
-def indices(name: str, plain: Any) -> Parts:
-    weights, mixed = RNG.random(N), np.empty((N, 2, 2))
+def indices() -> Parts:
+    step = step_of()
+    weights, mixed = RNG.random(step.n), np.empty((step.n, 2, 2))
+    table = np.ascontiguousarray(step.tables.transitions[..., 0])
 
     def run(function: Any) -> Floats:
-        function(weights, TRANSMAT, mixed)
+        function(weights, step.events.codes, step.events.steps, table, mixed)
         return mixed.copy()
 
-    return (name, lambda: run(plain), lambda: run(by_indices), N)
+    return (
+        "rows indexed, no array expressions (smoothing)",
+        lambda: run(by_expressions),
+        lambda: run(by_indices),
+        step.n,
+    )
 
 
 KERNEL_CHOICES = (
-    unrolled,
-    without_beta,
     one_exponential,
     lambda: written_out("e^y written out", math.exp, exponential, RNG.uniform(-30.0, 0.0, 20_000)),
     lambda: written_out("ln x written out", math.log, logarithm, np.exp(RNG.normal(5.0, 1.0, 20_000))),
     deferred,
-    lambda: indices("rows indexed, no views handed to a function (smoothing)", by_views),
-    lambda: indices("rows indexed, no array expressions (smoothing)", by_expressions),
+    without_beta,
+    known_states,
+    known_strides,
+    in_blocks,
+    indices,
 )

@@ -73,3 +73,8 @@ def say(text: str) -> None:
     """A line of progress, with the minutes and seconds since the beginning."""
     minutes, seconds = divmod(int(time.monotonic() - BEGAN), 60)
     print(f"  {minutes}:{seconds:02} {text}", file=sys.stderr, flush=True)
+
+
+def shown(ns: float) -> str:
+    """To three figures, without an exponent."""
+    return f"{ns:,.0f}" if ns >= 100 else f"{ns:.3g}"

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -33,6 +36,21 @@ def test_both_ways_of_every_choice_give_the_same_numbers(module):
         np.testing.assert_allclose(chosen(), plain(), rtol=1e-9, err_msg=name)
 
 
+def test_choices_are_written_as_tables(tmp_path, monkeypatch):
+    import choices
+
+    monkeypatch.setattr(choices, "KERNEL_CHOICES", [lambda: ("a choice", lambda: 1.0, lambda: 1.0, 1)])
+    monkeypatch.setattr(choices, "MODEL_CHOICES", [])
+    monkeypatch.setattr(choices, "compiling", lambda: [("less to compile", 3.0, 2.0)])
+    monkeypatch.setattr(choices, "vectorised", lambda: [("`a.loop`", {"z": 1, "y": 2, "x": 3}, 4)])
+    monkeypatch.setattr(sys, "argv", ["choices.py", str(tmp_path)])
+    choices.main()
+    text = (tmp_path / "choices.md").read_text()
+    assert text.count("| a choice |") == 1
+    assert "| less to compile | 3.0 | 2.0 | 1.5 |" in text
+    assert "| `a.loop` | 6 | 1, 2, 3 | 4 |" in text
+
+
 def test_operations_are_told_apart():
     from choices import operations
 
@@ -45,13 +63,120 @@ def test_operations_are_told_apart():
     assert operations("\n\t".join(["", *lines])) == ({"z": 1, "y": 1, "x": 0}, 1)
 
 
+def test_a_function_is_rebuilt_with_parts_replaced_at_any_depth():
+    import numba
+    from rebuilding import rebuilt
+
+    from keydyn.model.engine.densities import HEIGHT, cells_of
+    from keydyn.model.engine.variants import variant_of
+    from keydyn.model.families.compiled import features_of
+    from keydyn.model.families.family import families_of
+
+    features, emission = features_of(families_of("normal", 1)), np.full((1, 2, 2, 1), np.e)
+    heights, made = [], {}
+    for function in (rebuilt(cells_of), rebuilt(cells_of, {"logarithm": numba.njit(lambda x: 0.0)}, made)):
+        cells = np.zeros((1, 1, 4, 2, 1))
+        function(variant_of(2), features, emission, cells)
+        heights.append(cells[0, 0, HEIGHT])
+    # ln of the scale, which is e, is missing in the second
+    np.testing.assert_allclose(heights[1] - heights[0], 1.0, rtol=1e-12)
+    assert {"densities.cells_of", "densities.prepare_cells"} < set(made)
+    assert "elementary.logarithm" not in made
+
+
 def test_targets_need_what_they_refer_to():
     from targets import target_of
 
     assert target_of("a", {"hmmlearn (scaling)": 210.0}) == pytest.approx(60.0)
     assert target_of("b", {"hmmlearn (scaling)": 4_800.0, "dynamax (by hand)": 200.0}) == pytest.approx(50.0)
     assert target_of("b", {"hmmlearn (scaling)": 4_800.0}) is None
+    assert target_of("family gamma", {"a": 30.0}) == pytest.approx(90.0)
     assert target_of("encoding", {}) is None
+
+
+def test_every_row_has_a_case():
+    from cases import CASES
+    from speed import STREAM, THREADED, TITLES
+
+    assert {name.split()[0] for name in TITLES} | {STREAM, "threads", "agreement"} <= set(CASES)
+    assert set(TITLES) >= THREADED
+
+
+def test_a_process_reports_what_each_part_of_its_start_takes(tmp_path):
+    from running import Bench
+    from start_up import _process
+
+    found = _process(Bench(tmp_path), "dependencies", "import")
+    assert list(found) == ["dependencies", "import"]
+    assert all(processor > 0.0 and clock > 0.0 for processor, clock in found.values())
+
+
+@pytest.mark.parametrize(
+    ("now", "verdict"),
+    [([11.0, 12.0], "slower"), ([8.0, 9.0], "faster"), ([10.5, 12.0], "within the spread")],
+)
+def test_a_row_is_slower_only_beyond_the_spread(now, verdict):
+    from against import Compared
+
+    row = Compared("A", [10.0, 10.6], now)
+    assert row.verdict == verdict
+    assert row.cells()[1:3] == ["10.3", "±2.9 %"]
+
+
+def test_two_revisions_take_turns(tmp_path, monkeypatch):
+    import against
+
+    order = []
+
+    class Fake:
+        def __init__(self, cache, sources):
+            self.side = "before" if "before" in cache.name else "now"
+
+        def forget(self):
+            order.clear()
+
+        def case(self, name, *arguments):
+            order.append(self.side)
+            # The first turn compiles, and does not count.
+            slow = 100.0 if len(order) <= 2 else 1.0
+            return {"ns": slow * (2_000.0 if self.side == "before" else 20.0)}
+
+    monkeypatch.setattr(against, "Bench", Fake)
+    monkeypatch.setattr(against, "_check", lambda bench, sources: None)
+    monkeypatch.setattr(against, "worktree", lambda revision: contextlib.nullcontext(tmp_path))
+    (row,) = against.compare("v1", {"online codes": "online"}, tmp_path, turns=3)
+    assert order == ["before", "now", "now", "before"] * 2
+    assert row.verdict == "faster"
+    assert row.ratio == pytest.approx(0.01)
+    assert (
+        "| online | 2,000 | ±0.0 % | 20 | ±0.0 % | 0.010 | faster |" in (tmp_path / "against.md").read_text()
+    )
+    assert (tmp_path / "against.csv").read_text().splitlines()[1:] == [
+        f"online,{turn},2000.0,20.0" for turn in (1, 2, 3)
+    ]
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+def test_a_revision_is_checked_out_beside_the_working_tree(tmp_path, monkeypatch):
+    import against
+
+    def git(*arguments):
+        identity = ["-c", "user.name=nobody", "-c", "user.email=nobody@example.org"]
+        command = ["git", "-C", str(tmp_path), *identity, *arguments]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+    git("init", "--quiet")
+    for text in ("old", "new"):
+        (tmp_path / "code.py").write_text(text)
+        git("add", "code.py")
+        git("commit", "--quiet", "--message", text)
+    monkeypatch.setattr(against, "HERE", tmp_path / "benchmarks")
+    with against.worktree("HEAD~1") as folder:
+        assert (folder / "code.py").read_text() == "old"
+    assert not folder.exists()
+    assert len(git("worktree", "list").splitlines()) == 1
+    with pytest.raises(SystemExit, match=r"git worktree: .*no-such"), against.worktree("no-such"):
+        pass
 
 
 ROWS = [
@@ -70,9 +195,10 @@ STREAM = {
 def test_results_are_written_as_the_page_says_and_pasted(tmp_path, monkeypatch, capsys):
     import paste
     import report
+    from start_up import Line
 
-    start_up = {"bare": 1.0, "compiling": 40.0, "cached": 1.4}
-    report.show([dict(row) for row in ROWS], start_up, STREAM, tmp_path)
+    parts = [Line("first `fit`", 8.0, 9.0), Line("together", 9.25, 10.5, 15.0)]
+    report.show([dict(row) for row in ROWS], parts, STREAM, tmp_path)
     with (tmp_path / "speed.csv").open(newline="") as file:
         ours, theirs = csv.DictReader(file)
     described = next(
@@ -81,7 +207,11 @@ def test_results_are_written_as_the_page_says_and_pasted(tmp_path, monkeypatch, 
     assert [f"`{name}`" in described for name in ours] == [True] * len(ours)
     assert float(ours["target_ratio"]) == 2.0
     assert theirs["ratio"] == ""
-    assert "0.40 s over the dependencies" in (tmp_path / "summary.csv").read_text()
+    assert (tmp_path / "start_up.csv").read_text().splitlines() == [
+        "what,processor_s,clock_s,target_s",
+        "first `fit`,8.0,9.0,",
+        "together,9.25,10.5,15.0",
+    ]
     assert "| A | keydyn | 30 | 4 | 60 | 2 | 1.2 | – | – |" in (tmp_path / "speed.md").read_text()
     assert (tmp_path / "speed.png").stat().st_size > 0
 
@@ -94,6 +224,7 @@ def test_results_are_written_as_the_page_says_and_pasted(tmp_path, monkeypatch, 
     paste.main()
     once = [(docs / page).read_text() for page in ("performance.md", "guide/cluster.md")]
     assert "| A | keydyn | 30 |" in once[0]
+    assert "| together | 9.25 | 10.50 | 15 |" in once[0]
     assert "models_a_second = 1_800\n" in once[1]
     # 100 million users at 1,800 a second on 16 cores, and the last task
     assert f"| 1 | {(1e8 / 1_800 / 16 + 1_000 / 1_800) / 3600:.2g} h |" in once[1]
