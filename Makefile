@@ -14,6 +14,7 @@ help:
 	@echo "make test      lint, type checks and all tests but the slow ones"
 	@echo "make test-all  the slow ones too"
 	@echo "make bench     speed, side by side with other libraries; results in out/bench/"
+	@echo "make bench BENCH_OPTIONS='--against REVISION'  the same rows with another revision's code, in turns"
 	@echo "make bench-choices  what each choice in the compiled loops gains"
 	@echo "make bench-million  a million users through fit and scoring; results in out/bench-million/"
 	@echo "make bench-page     the results of make bench into the documentation"
