@@ -18,13 +18,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from kernel_choices import KERNEL_CHOICES
+from keydyn.model.watch.online_two import update_many_of_two
 from model_choices import MODEL_CHOICES
 from rebuilding import Made, rebuilt, seconds_to_compile
 from running import shown
 
 from keydyn.model.fit.algorithm import climb
 from keydyn.model.fit.lanes import climb_in_lanes
-from keydyn.model.watch.online_two import update_many_of_two
 
 REPEATS = 15
 ARITHMETIC = re.compile(r"^\s*v?(?:add|sub|mul|div|min|max|fn?m(?:add|sub)\d*)(pd|sd)\s+(.*)$")

@@ -49,7 +49,7 @@ GIVEN = {
     "types none": (lambda: given([]), "event_types is empty"),
     "types mixed": (lambda: given(["a", 1]), "all text or all whole numbers"),
     "types nested": (lambda: given([["a"], ["b"]]), "event types must be text or whole numbers"),
-    "types a number": (lambda: given(2), "one label an event, not 2"),
+    "types a number": (lambda: given(2), "one label per event, not 2"),
     "emission none": (lambda: given(emission=[]), "emission is empty"),
     "emission number": (lambda: given(emission=5), "emission must be a list"),
     "emission name": (lambda: given(emission=["normal"]), "emission of feature 0 must be"),
@@ -109,10 +109,10 @@ MANY = {
     "one class": (lambda: classify(["u", "u", "u"]), "one class only.*'u'"),
     "labels too few": (
         lambda: classify(["u", "v"]),
-        r"y must be one label a sequence: 3 sequences, shape \(2,\)",
+        r"y must be one label per sequence: 3 sequences, shape \(2,\)",
     ),
-    "labels an event": (lambda: classify(["u", "v"] * 30), "y must be one label a sequence: 3 sequences"),
-    "no labels": (lambda: classify(None), "y must be one label a sequence"),
+    "labels per event": (lambda: classify(["u", "v"] * 30), "y must be one label per sequence: 3 sequences"),
+    "no labels": (lambda: classify(None), "y must be one label per sequence"),
     "priors name": (lambda: classify(priors="flat"), "priors must be 'uniform', 'empirical'"),
     "priors sum": (lambda: classify(priors=[0.5, 0.6]), "priors must be 2 probabilities that add up to one"),
     "priors negative": (lambda: classify(priors=[1.5, -0.5]), "priors must be 2 probabilities"),
@@ -142,7 +142,7 @@ MANY = {
     ),
     "weight of one": (
         lambda: fit_many(POHMM(tol=0.1), [GOOD, GOOD], sample_weight=[None, [1, 1]]),
-        "^model 1: sample_weight must be one number a sequence",
+        "^model 1: sample_weight must be one number per sequence",
     ),
     "update before data": (lambda: POHMM().update(), "nothing to update from"),
     "vocabulary changes": (
@@ -159,11 +159,11 @@ MANY = {
     ),
     "other states in a warm start": (
         lambda: POHMM(tol=0.1, warm_start=True).fit(X).set_params(n_states=3).fit(X),
-        "the model goes on with 2 states, but n_states is 3",
+        "the model has 2 states, but n_states is 3",
     ),
     "another family in a warm start": (
         lambda: POHMM(tol=0.1, warm_start=True).fit(X).set_params(emission="gamma").fit(X),
-        r"the model goes on with LogNormal\(\) for feature 0, but emission says Gamma\(\)",
+        r"the model has LogNormal\(\) for feature 0, but emission says Gamma\(\)",
     ),
     "infinite item": (lambda: fit_many(POHMM(tol=0.1), [GOOD, X * np.inf]), "^model 1: sequence 0, row 0"),
     "sample of nothing": (lambda: given().sample(0), "n_events must be a whole number, 1 or more, not 0"),

@@ -71,7 +71,7 @@ def test_labels_must_fit(people):
     sequences, labels = people
     classifier = POHMMClassifier(POHMM(tol=1)).fit(sequences, labels)
     for wrong in (["ann"], labels[:, None]):
-        with pytest.raises(ValueError, match="y must be one label a sequence: 18 sequences"):
+        with pytest.raises(ValueError, match="y must be one label per sequence: 18 sequences"):
             classifier.score(sequences, wrong)
     for gap in (None, np.nan):
         with pytest.raises(ValueError, match="the label of sequence 1 is missing"):

@@ -51,7 +51,7 @@ def sequences():
 
 
 def arrays(sequences):
-    """The same as lists of arrays, one item a sequence."""
+    """The same as lists of arrays, one item per sequence."""
     return [s.X for s in sequences], [s.labels() for s in sequences]
 
 
@@ -69,7 +69,7 @@ def test_clone_and_parameters():
 
 
 def test_cross_validation_over_sequences(sequences):
-    """A Sequences has one item a sequence; each fold's score is that of its held-out sequences."""
+    """A Sequences has one item per sequence; each fold's score is that of its held-out sequences."""
     model = POHMM(tol=1e-2)
     scores = cross_val_score(model, sequences, cv=KFold(3))
     for score, (train, test) in zip(scores, KFold(3).split(np.arange(12)), strict=True):

@@ -1,4 +1,4 @@
-"""Whose sequence is it? One model a class, and the class that is most probable a posteriori."""
+"""Whose sequence is it? One model per class, and the class that is most probable a posteriori."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class POHMMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     model : the estimator that is fitted to each class; `POHMM()` if None
-    priors : "uniform", "empirical" (each class's share of the training sequences), one number a class in
+    priors : "uniform", "empirical" (each class's share of the training sequences), one number per class in
         sorted order of the labels, or a dict by label
     n_jobs : threads that fit and score; None for one
 
@@ -48,7 +48,7 @@ class POHMMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         lengths: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Fit a model to the sequences of each class; `y` has one label a sequence."""
+        """Fit a model to the sequences of each class; `y` has one label per sequence."""
         sequences = as_sequences(X, events, lengths)
         labels = _check_labels(y, len(sequences))
         weights = None if sample_weight is None else check_weights(sample_weight, len(sequences))
@@ -129,10 +129,10 @@ class POHMMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _check_labels(y: ArrayLike, n_sequences: int) -> NDArray[Any]:
-    """One label a sequence, none missing."""
+    """One label per sequence, none missing."""
     labels = np.asarray(y)
     if labels.shape != (n_sequences,):
-        raise ValueError(f"y must be one label a sequence: {n_sequences} sequences, shape {labels.shape}")
+        raise ValueError(f"y must be one label per sequence: {n_sequences} sequences, shape {labels.shape}")
     missing = np.asarray(pd.isna(np.asarray(y, dtype=object)))
     if missing.any():
         raise ValueError(f"the label of sequence {int(np.argmax(missing))} is missing")

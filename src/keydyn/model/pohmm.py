@@ -36,8 +36,8 @@ class POHMM(Diagnostics, Incremental, Estimation, Generative, Scoring, DensityMi
     Parameters
     ----------
     n_states : number of hidden states M
-    emission : a family's name, or one a feature: normal, lognormal, gamma, exponential, student, logstudent;
-        or a `Family` object, such as `Student(df=3.0)`
+    emission : a family's name, or one per feature: normal, lognormal, gamma, exponential, student,
+        logstudent, categorical; or a `Family` object, such as `Student(df=3.0)`
     smoothing : "frequency" (estimates from few events lean on the marginals), None, a fixed share of the
         marginal, or a dict of these by "start", "transitions", "emission"
     spread : initial states lie within this many standard deviations of the mean
@@ -46,7 +46,7 @@ class POHMM(Diagnostics, Incremental, Estimation, Generative, Scoring, DensityMi
     n_init : number of starts; those after the first have jittered locations, the best result is kept; a warm
         start is one
     random_state : seed or generator of the jitter
-    warm_start : go on from the current parameters in `fit`
+    warm_start : `fit` continues from the current parameters
     fixed : which of "start", "transitions", "emission" are not estimated
     marginals : "printed" (the paper's weights) or "exact" (types weigh as often as they occur)
     min_scale : least scale of an emission; "auto" is a thousandth of the feature's own spread
@@ -67,7 +67,7 @@ class POHMM(Diagnostics, Incremental, Estimation, Generative, Scoring, DensityMi
     event_types_ : (m,) the event types
     startprob_ : (m, M) π[j | ω]
     transmat_ : (m, m, M, M) a[i, j | ψ, ω], as transmat_[ψ, ω, i, j]; built when asked for
-    emission_ : list of `Emission`, one a feature, parameters (m, M)
+    emission_ : list of `Emission`, one per feature, parameters (m, M)
     event_startprob_ : (m,) π[ω]
     event_transmat_ : (m, m) a[ψ, ω]; built when asked for
     event_prob_ : (m,) Π[ω], the share of each type among all events
@@ -166,7 +166,7 @@ class POHMM(Diagnostics, Incremental, Estimation, Generative, Scoring, DensityMi
     ) -> Self:
         """A fitted model from its parameters, states in the order given.
 
-        `startprob` is (m, M), `transmat` (m, m, M, M), `emission` a list with an item a feature,
+        `startprob` is (m, M), `transmat` (m, m, M, M), `emission` a list with an item per feature,
         `(family, loc, scale)` or `(family, {name: (m, M) array})`. Without an event chain all types are
         equally likely at every step. Further parameters are the constructor's.
         """
@@ -211,7 +211,7 @@ class POHMM(Diagnostics, Incremental, Estimation, Generative, Scoring, DensityMi
     def online(self, state: dict[str, Any] | None = None, *, n_streams: int | None = None) -> Any:
         """An `OnlineFilter` that takes one event at a time; with `n_streams` an `OnlineFilters` for many.
 
-        `state` goes on from a filter's `state()`.
+        `state` resumes a filter's `state()`.
         """
         check_is_fitted(self)
         streams = OnlineFilters(
@@ -262,7 +262,8 @@ class HMM(POHMM):
     ) -> Self:
         """A fitted model from `startprob` (M,), `transmat` (M, M) and `emission`.
 
-        `emission` is a list with an item a feature, `(family, loc, scale)` or `(family, {name: (M,) array})`.
+        `emission` is a list with an item per feature, `(family, loc, scale)` or
+        `(family, {name: (M,) array})`.
         """
         rows = [_as_rows(item) for item in emission]
         startprob, transmat = np.asarray(startprob), np.asarray(transmat)
@@ -275,7 +276,7 @@ class HMM(POHMM):
 
 
 def _as_rows(item: Any) -> Any:
-    """An item of `emission` with its values, one a state, as the row of the only event type."""
+    """An item of `emission` with its values, one per state, as the row of the only event type."""
     if isinstance(item, (tuple, list)) and len(item) == 2 and isinstance(item[1], Mapping):
         return item[0], {name: _as_row(values) for name, values in item[1].items()}
     if isinstance(item, (tuple, list)) and len(item) == 3:

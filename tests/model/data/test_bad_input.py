@@ -124,9 +124,9 @@ SHAPES = {
     "events of too few": (lambda: encode([X, X], [EVENTS]), "events has 1 sequences, X has 2"),
     "events in a table": (
         lambda: encode(X, np.tile(EVENTS, (2, 1)).T),
-        "one label an event; .* shape \\(60, 2\\)",
+        "one label per event; .* shape \\(60, 2\\)",
     ),
-    "events a number": (lambda: encode(X, 5), "events must be one label an event, not 5"),
+    "events a number": (lambda: encode(X, 5), "events must be one label per event, not 5"),
     "lengths short": (lambda: encode(X, None, [20, 30]), "lengths add up to 50, but there are 60 rows"),
     "lengths fractions": (lambda: encode(X, None, [20.5, 39.5]), "lengths must be a list of whole numbers"),
     "lengths a number": (lambda: encode(X, None, 60), "lengths must be a list of whole numbers; got 60"),
@@ -172,12 +172,12 @@ LABELS = {
     ),
     "next, too few": (
         lambda: MODEL.predict_next(X, events=EVENTS, lengths=LENGTHS, next_event=["a", "b"]),
-        "next_event must be one type, or one a sequence: 3, not 2",
+        "next_event must be one type, or one per sequence: 3, not 2",
     ),
     "next, mixed": (lambda: MODEL.predict_next([X, X], next_event=["a", 1]), "all text or all whole numbers"),
 }
 WEIGHTS = {
-    "shape": (lambda: fit(sample_weight=[1, 1]), r"one number a sequence: 3 sequences, shape \(2,\)"),
+    "shape": (lambda: fit(sample_weight=[1, 1]), r"one number per sequence: 3 sequences, shape \(2,\)"),
     "negative": (lambda: fit(sample_weight=[1, -1, 1]), "sample_weight of sequence 1 is -1.0"),
     "NaN": (lambda: fit(sample_weight=[1, 1, NAN]), "sample_weight of sequence 2 is nan"),
     "infinite": (lambda: fit(sample_weight=[INF, 1, 1]), "sample_weight of sequence 0 is inf"),

@@ -122,7 +122,7 @@ def test_a_model_can_be_saved_between_accumulate_and_update(tmp_path):
 
 def test_going_on_with_other_states_is_refused():
     X = np.random.default_rng(5).lognormal(5, 0.5, (40, 1))
-    with pytest.raises(ValueError, match="the model goes on with 2 states, but n_states is 3"):
+    with pytest.raises(ValueError, match="the model has 2 states, but n_states is 3"):
         POHMM().partial_fit(X).set_params(n_states=3).partial_fit(X)
 
 

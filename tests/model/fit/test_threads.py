@@ -36,7 +36,7 @@ def test_an_error_comes_through_and_threads_go_on():
 
 
 def test_scores_under_many_models():
-    """A row a model, whatever the number of threads."""
+    """A row per model, whatever the number of threads."""
     rng = np.random.default_rng(0)
     data = [Sequences.from_arrays(rng.lognormal(5, 1, (20, 1)), list("ab") * 10, [10, 10]) for _ in range(5)]
     models = fit_many(POHMM(tol=1.0), data)

@@ -328,7 +328,7 @@ def test_wrong_streams(sequences, fitted):
         many.update(sequences.X[:2], None, [1, 1])
     with pytest.raises(ValueError, match="numbered 0 to 2"):
         many.update(sequences.X[:1], None, [3])
-    with pytest.raises(ValueError, match="events must be one a stream"):
+    with pytest.raises(ValueError, match="events must be one per stream"):
         many.update(sequences.X[:3], ["a"])
     with pytest.raises(ValueError, match="n_streams must be"):
         model.online(n_streams=0)

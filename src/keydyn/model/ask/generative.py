@@ -25,7 +25,7 @@ class Generative(Fitted):
     """Questions that need the event chain."""
 
     def score_joint(self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None) -> Floats:
-        """ln P(x, Ω), one a sequence; a missing event type is summed over, an unseen one refused."""
+        """ln P(x, Ω), one per sequence; a missing event type is summed over, an unseen one refused."""
         sequences, codes = self._encode(X, events, lengths, reject_unknown=True)
         parameters, offsets = self._parameters, sequences.offsets
         if (codes < parameters.n_types).all():
@@ -63,8 +63,8 @@ class Generative(Fitted):
     ) -> NextEmission:
         """The distribution of the emission that follows each sequence.
 
-        `next_event` is the type of the next event, one for all or one a sequence; without it types are mixed
-        by the event chain.
+        `next_event` is the type of the next event, one for all or one per sequence; without it types are
+        mixed by the event chain.
         """
         sequences, codes = self._encode(X, events, lengths)
         index = EventIndex.of(codes, sequences.offsets, self._parameters.n_types)
@@ -128,7 +128,7 @@ class Generative(Fitted):
             labels = vocabulary.as_labels(next_event)
         if len(labels) != n_sequences:
             raise ValueError(
-                f"next_event must be one type, or one a sequence: {n_sequences}, not {len(labels)}"
+                f"next_event must be one type, or one per sequence: {n_sequences}, not {len(labels)}"
             )
         codes, types = vocabulary.encode(labels)
         places, unseen = vocabulary.find(codes, types, self.event_types_)

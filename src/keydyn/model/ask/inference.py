@@ -43,12 +43,12 @@ class Inference(ABC):
         return float(weights[weights > 0] @ scores[weights > 0])
 
     def score_sequences(self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None) -> Floats:
-        """ln P(x | Ω), one a sequence; −inf for one that the model cannot produce."""
+        """ln P(x | Ω), one per sequence; −inf for one that the model cannot produce."""
         lattice = self._lattice(X, events, lengths)
         return lattices.per_sequence(lattices.filtered(lattice)[1], lattice.offsets)
 
     def score_samples(self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None) -> Floats:
-        """ln P(x_n | x_1..n−1, Ω), one an event (Eq. 43, corrected). They add up to `score`."""
+        """ln P(x_n | x_1..n−1, Ω), one per event (Eq. 43, corrected). They add up to `score`."""
         return lattices.filtered(self._lattice(X, events, lengths))[1]
 
     def predict_proba(self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None) -> Floats:

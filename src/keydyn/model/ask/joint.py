@@ -28,7 +28,7 @@ def interpolated_chain(parameters: Parameters) -> Floats:
 
 
 def log_event_probability(parameters: Parameters, codes: Integers, offsets: Integers) -> Floats:
-    """ln P(Ω) of sequences whose types are all known, one a sequence, over observed pairs only."""
+    """ln P(Ω) of sequences whose types are all known, one per sequence, over observed pairs only."""
     chain, m = parameters.chain, parameters.n_types
     startprob, pair_prob = chain.known()
     before, after = codes[:-1], codes[1:]

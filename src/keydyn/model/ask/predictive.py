@@ -41,7 +41,7 @@ class NextEmission:
         return np.stack(columns, axis=1)
 
     def cdf(self, x: ArrayLike) -> Floats:
-        """P(X ≤ x) of each feature, (S, K); `x` is one number, one a feature, or (S, K)."""
+        """P(X ≤ x) of each feature, (S, K); `x` is one number, one per feature, or (S, K)."""
         values = self._as_table(x)
         return np.stack([self._cdf(k, values[:, k]) for k in range(len(self.emission))], axis=1)
 
@@ -107,14 +107,14 @@ class NextEmission:
             return np.array(np.broadcast_to(values, shape))
         except ValueError:
             raise ValueError(
-                f"expected one number, one a feature, or an array of shape {shape}, not {values.shape}"
+                f"expected one number, one per feature, or an array of shape {shape}, not {values.shape}"
             ) from None
 
 
 def after(
     parameters: Parameters, filtered: Floats, last: Integers, following: Integers, floor: float | None
 ) -> NextEmission:
-    """The next emission given its event type; m where that is unknown. Arguments have one row a sequence."""
+    """The next emission given its event type, m where that is unknown; one row per sequence."""
     steps = parameters.transmat_of(last, following)
     weights = np.einsum("si,sij->sj", filtered, steps)
     emission = [

@@ -145,7 +145,7 @@ def feature_mixture(
     """g (Eq. 41) of one feature as a mixture.
 
     "exact" is the corrected equation, Σ Π[ω] Π[j | ω] f(x; b[j | ω]); "printed" has Π[j] for Π[j | ω];
-    "states" has one distribution a state, Σ Π[j] f(x; b[j]). Π is taken along these event sequences;
+    "states" has one distribution per state, Σ Π[j] f(x; b[j]). Π is taken along these event sequences;
     `present` (N,) is 1 where the feature has a value, else 0.
     """
     occupancy = np.empty((len(index.codes), parameters.n_states))

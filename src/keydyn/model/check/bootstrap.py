@@ -69,7 +69,7 @@ class Bootstrap:
         return bounds
 
     def table(self, level: float = 0.95, method: str = "percentile") -> pd.DataFrame:
-        """One row a parameter: what it is, estimate, standard error, and the bounds `low` and `high`."""
+        """One row per parameter: what it is, estimate, standard error, and the bounds `low` and `high`."""
         bounds = self.interval(level, method)
         return self.names.assign(
             estimate=self.estimate, standard_error=self.standard_error, low=bounds[:, 0], high=bounds[:, 1]

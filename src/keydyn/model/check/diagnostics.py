@@ -47,7 +47,7 @@ class Diagnostics(Fitted):
         `feature` is the one whose marginal is compared, the leading one by default. Areas are taken over x
         (`scale="linear"`) or over ln x ("log"); "auto" is over x as in the paper, unless x has no finite
         mean. `marginal` is how the model's distribution is made: "exact", Σ Π[ω] Π[j | ω] f(x; b[j | ω]);
-        "printed", with Π[j] for Π[j | ω]; "states", Σ Π[j] f(x; b[j]), one distribution a state.
+        "printed", with Π[j] for Π[j | ω]; "states", Σ Π[j] f(x; b[j]), one distribution per state.
 
         `n_second` surrogates of each surrogate, 2 or more, give a double-bootstrap p-value as well,
         `p_double`; 4 are enough, and take five times the time. The result does not depend on `n_jobs`.

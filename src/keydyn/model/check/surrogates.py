@@ -46,7 +46,7 @@ def draw(parameters: Parameters, sequences: Sequences, generator: np.random.Gene
 def draw_many(
     parameters: Parameters, sequences: Sequences, generators: Sequence[np.random.Generator]
 ) -> list[Surrogate]:
-    """One surrogate a generator. They share their event arrays."""
+    """One surrogate per generator. They share their event arrays."""
     index = index_of(parameters, sequences)
     return [_draw(parameters, sequences, index, generator) for generator in generators]
 

@@ -129,7 +129,7 @@ class Sequences:
         event: str | None = None,
         sequence: str | Sequence[str] | None = None,
     ) -> Sequences:
-        """Encode a data frame with one row an event.
+        """Encode a data frame with one row per event.
 
         `features` names the columns of values, `event` that of the event types and `sequence` the column or
         columns that tell sequences apart. Sequences come in order of first appearance, their rows in the
@@ -310,7 +310,7 @@ def check_weights(sample_weight: ArrayLike | None, n_sequences: int) -> Floats:
     weights = as_numbers("sample_weight", sample_weight)
     if weights.shape != (n_sequences,):
         raise ValueError(
-            f"sample_weight must be one number a sequence: {n_sequences} sequences, shape {weights.shape}"
+            f"sample_weight must be one number per sequence: {n_sequences} sequences, shape {weights.shape}"
         )
     bad = ~np.isfinite(weights) | (weights < 0)
     if bad.any():

@@ -106,7 +106,7 @@ def look_up(rows: Words, known: Words, weights: Words, table: Integers, codes: I
 
 @compiled
 def lay_out(text: Characters, rows: Characters) -> bool:
-    """Texts that were joined by a null character, one a row of zeros; whether they are as many as rows.
+    """Texts that were joined by a null character, one per row of zeros; whether they are as many as rows.
 
     What is too long for its row is written over the row's last place. Where a text ends there is a choice by
     value and no branch, for a processor cannot guess it.

@@ -32,7 +32,7 @@ def as_labels(events: Any) -> NDArray[Any]:
     if isinstance(events, (np.ndarray, pd.Series, pd.Index)) or hasattr(events, "__array__"):
         labels = np.asarray(events)
     elif not isinstance(events, Iterable):
-        raise ValueError(f"events must be one label an event, not {events!r}")
+        raise ValueError(f"events must be one label per event, not {events!r}")
     else:
         items = list(events)
         labels = np.empty(len(items), dtype=object)
@@ -40,7 +40,7 @@ def as_labels(events: Any) -> NDArray[Any]:
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
     if labels.ndim != 1:
-        raise ValueError(f"events must be one label an event; got an array of shape {labels.shape}")
+        raise ValueError(f"events must be one label per event; got an array of shape {labels.shape}")
     return labels
 
 

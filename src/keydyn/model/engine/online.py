@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from keydyn.arrays import Floats, Integers, compiled, inlined, inner
+from keydyn.arrays import Floats, Integers, compiled, inner
 from keydyn.model.engine.densities import (
     CATEGORICAL,
     CUSTOM,
@@ -275,7 +275,7 @@ def step_in_logs(
     filters[number, n_states + IN_LOGS] = 0.0 if back else 1.0
 
 
-@inlined
+@inner
 def advance(
     variant: Variant,
     n_filters: int,

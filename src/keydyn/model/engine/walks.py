@@ -14,7 +14,7 @@ def propagate(
     transmat: Floats,
     occupancy: Floats,
 ) -> None:
-    """P(z_n | Ω), emissions unseen, into `occupancy` (one row an event)."""
+    """P(z_n | Ω), emissions unseen, into `occupancy` (one row per event)."""
     n_states = startprob.shape[1]
     for s in range(len(offsets) - 1):
         for n in range(offsets[s], offsets[s + 1]):

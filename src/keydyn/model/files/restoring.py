@@ -59,10 +59,10 @@ def restored(header: dict[str, Any], tensors: Tensors) -> POHMM:
         if not text or len(names) != len(families):
             raise ValueError("feature_names does not fit the features")
         model.feature_names_in_ = np.array(names, dtype=object)
-    told = {fit_attribute(name, value): value for name, value in header["fit"].items()}
-    used, full = told.pop("n_parameters_", None), told.pop("n_parameters_full_", None)
+    reported = {fit_attribute(name, value): value for name, value in header["fit"].items()}
+    used, full = reported.pop("n_parameters_", None), reported.pop("n_parameters_full_", None)
     counted = None if used is None or full is None else (used, full)
-    for name, value in told.items():
+    for name, value in reported.items():
         setattr(model, name, value)
     if "history" in tensors:
         model.history_ = finite(tensors, "history", (header["fit"].get("n_iter_"),))

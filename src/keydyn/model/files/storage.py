@@ -55,7 +55,7 @@ def write(path: str | PathLike[str], header: dict[str, Any], tensors: Tensors) -
     contents = to_bytes(
         {name: np.ascontiguousarray(values) for name, values in tensors.items()}, {HEADER: _text(header)}
     )
-    # A folder that is misspelt is told, not made.
+    # A misspelt folder is reported, not created.
     if not Path(path).parent.is_dir():
         raise FileNotFoundError(f"there is no folder {Path(path).parent}")
     write_bytes(Path(path), contents)

@@ -40,7 +40,7 @@ class Estimation(Fitted):
         """Estimate the parameters (Algorithm 1).
 
         `X` is a flat (N, K) array with `lengths`, a list of (n_i, K) arrays, or a `Sequences`; `events` has
-        the same form, None or NaN where an event has no type. `sample_weight` has one entry a sequence; a
+        the same form, None or NaN where an event has no type. `sample_weight` has one entry per sequence; a
         weight of k is the same as k copies. `y` is ignored.
         """
         self._estimate(X, events, lengths, sample_weight)

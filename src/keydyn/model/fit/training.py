@@ -30,7 +30,7 @@ def fit_from_starts(batch: Batch, settings: Settings, generator: np.random.Gener
 
 
 def fit_further(batch: Batch, settings: Settings, current: Parameters) -> list[FitResult]:
-    """The fit of one model that goes on from its current parameters."""
+    """The fit of one model that continues from its current parameters."""
     start = current.extended(batch.event_types[0], batch.counts(0).pairs)
     return Fits(batch.with_pairs(start.pairs), settings, start).run().results()
 
@@ -72,12 +72,10 @@ def weighted(sequences: Sequences, sample_weight: ArrayLike | None) -> tuple[Seq
 def check_unchanged(current: Parameters, settings: Settings, families: tuple[Family, ...]) -> None:
     """`ValueError` if a model is to learn further with other states or families than it began with."""
     if settings.n_states != current.n_states:
-        raise ValueError(
-            f"the model goes on with {current.n_states} states, but n_states is {settings.n_states}"
-        )
+        raise ValueError(f"the model has {current.n_states} states, but n_states is {settings.n_states}")
     for k, (family, wanted) in enumerate(zip(current.families, families, strict=True)):
         if family != wanted:
-            raise ValueError(f"the model goes on with {family} for feature {k}, but emission says {wanted}")
+            raise ValueError(f"the model has {family} for feature {k}, but emission says {wanted}")
 
 
 def check_domain(sequences: Sequences, families: tuple[Family, ...]) -> None:

@@ -34,7 +34,7 @@ class ContextHMM(Relative):
     Parameters
     ----------
     n_states : number of hidden states M
-    emission : a family's name or a `Family`, or one a feature
+    emission : a family's name or a `Family`, or one per feature
     emission_context, transition_context : r and s. A whole number is that many quantile bins of the last
         value seen, edges learnt in fitting; 1 or None is no context; `Bins(edges, feature)` has edges of
         your own. A callable gets a `Past` of N events and returns N labels (text or whole numbers, None for

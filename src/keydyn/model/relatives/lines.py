@@ -75,7 +75,7 @@ class Lines:
         return np.nan_to_num(working - self.centre)
 
     def tables_for(self, last: Floats) -> Tables:
-        """The tables that each event uses, one row an event."""
+        """The tables that each event uses, one row per event."""
         u = self.deviations(last)
         emission = []
         for k, e in enumerate(self.emission):

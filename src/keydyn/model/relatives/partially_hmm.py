@@ -42,14 +42,14 @@ class PartiallyHMM(Relative):
     """Hidden Markov model in which an uncertain label of the hidden state is seen at some events.
 
     A label is seen with probability `p_observed`, whatever the state, and is then right with probability
-    `p_true`; a wrong one is any of the others, each as likely. Every method takes `labels=`, one an event,
+    `p_true`; a wrong one is any of the others, each as likely. Every method takes `labels=`, one per event,
     None or NaN where none was seen, in the form that events have; likelihoods are then ln P(x, labels).
     Without `labels` nobody looked, and it is the HMM.
 
     Parameters
     ----------
     n_states : number of hidden states M
-    emission : a family's name or a `Family`, or one a feature
+    emission : a family's name or a `Family`, or one per feature
     p_observed : "estimate", or a number; None takes as given at which events labels are seen
     p_true : "estimate", or a number; with 1 the labelled events are supervised
     state_labels : the M labels, by state; None takes those of the training data, sorted. With

@@ -36,7 +36,7 @@ class PartlyHMM(Relative):
     Parameters
     ----------
     n_states : number of hidden states M
-    emission : a family's name or a `Family`, or one a feature; "linear" needs a location-scale family
+    emission : a family's name or a `Family`, or one per feature; "linear" needs a location-scale family
     previous : how x_{n−1} enters. "linear": with u its deviation from the average on the family's own scale
         (ln x for a log-normal), each feature's location is loc + slope · its own u, and the transitions are
         multinomial-logistic in the u of `previous_feature`. A whole number: that many quantile bins of that

@@ -130,8 +130,9 @@ def logit_update(
 ) -> tuple[Floats, Floats]:
     """New a (M, M) and c (M, M) from ξ of each step (N, M, M), by Newton's method with halving.
 
-    What cannot be told stays: a state never left, the slopes where the value before never varies. Without
-    slopes a is the shares of ξ, sums below `count_floor` raised to it. Where ξ is all zero there is no step.
+    What the data do not determine stays: a state never left, the slopes where the value before never varies.
+    Without slopes a is the shares of ξ, sums below `count_floor` raised to it. Where ξ is all zero there is no
+    step.
     """
     n_states = len(transmat)
     transmat, slopes = transmat.copy(), slopes.copy()

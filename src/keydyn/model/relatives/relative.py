@@ -108,7 +108,7 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
         """Estimate the parameters by expectation–maximisation.
 
         `X` is a flat (N, K) array with `lengths`, a list of (n_i, K) arrays, or a `Sequences`.
-        `sample_weight` has one entry a sequence; a weight of k is the same as k copies. `y` is ignored.
+        `sample_weight` has one entry per sequence; a weight of k is the same as k copies. `y` is ignored.
         """
         return self._fit(self._as_sequences(X, events, lengths), sample_weight)
 
@@ -127,7 +127,7 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
     def online(self, state: dict[str, Any] | None = None, *, n_streams: int | None = None) -> Any:
         """A `Stream` that takes one event at a time, in constant time; with `n_streams` a `Streams` for many.
 
-        `state` goes on from a stream's `state()`.
+        `state` resumes a stream's `state()`.
         """
         return self._opened(state, n_streams)
 

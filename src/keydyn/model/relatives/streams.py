@@ -71,7 +71,7 @@ class Streams:
     ) -> Floats:
         """One event in each of some streams (all of them unless named): ln P(x_n | x_1..n−1) of each.
 
-        `x` is (B, K); `events` and `labels` are one a stream, for models that look at them; `streams` the
+        `x` is (B, K); `events` and `labels` are one per stream, for models that look at them; `streams` the
         distinct numbers of the streams.
         """
         which = np.arange(len(self)) if streams is None else np.asarray(streams)
@@ -99,7 +99,7 @@ class Streams:
         return increments
 
     def state(self) -> dict[str, Any]:
-        """All that is needed to go on later, as plain values that JSON can hold."""
+        """All that is needed to resume later, as plain values that JSON can hold."""
         return {
             "version": STATE_VERSION,
             "model": self._fingerprint,
@@ -164,7 +164,7 @@ class Streams:
             raise ValueError("streams must be a list of whole numbers")
         shape = (len(which), len(self._theta.emission))
         if values.shape != shape:
-            raise ValueError(f"x must have shape {shape}, one row a stream, not {values.shape}")
+            raise ValueError(f"x must have shape {shape}, one row per stream, not {values.shape}")
         if len(which) and (which.min() < 0 or which.max() >= len(self)):
             raise ValueError(f"streams are numbered 0 to {len(self) - 1}")
         if len(np.unique(which)) < len(which):
@@ -208,19 +208,19 @@ class Stream:
         return float(self._streams.log_likelihood[0])
 
     def state(self) -> dict[str, Any]:
-        """All that is needed to go on later; give it to `model.online(state)`."""
+        """All that is needed to resume later; give it to `model.online(state)`."""
         return self._streams.state()
 
 
 def _labels(name: str, given: Any, which: Integers) -> Any:
     labels = vocabulary.as_labels(given).astype(object)
     if len(labels) != len(which):
-        raise ValueError(f"{name} must be one a stream: {len(which)} streams, {len(labels)} {name}")
+        raise ValueError(f"{name} must be one per stream: {len(which)} streams, {len(labels)} {name}")
     return labels
 
 
 def _plain(values: Floats) -> Any:
-    """Nested lists; JSON has neither NaN nor minus infinity, so both are null, told apart by the field."""
+    """Nested lists; JSON has neither NaN nor minus infinity, so both are null, and the field says which."""
     plain = values.astype(object)
     plain[~np.isfinite(values)] = None
     return plain.tolist()

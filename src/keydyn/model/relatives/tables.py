@@ -28,7 +28,7 @@ class Evidence:
 
     Attributes
     ----------
-    X : (N, K); offsets : (S + 1,); weights : (S,) one a sequence; families : one a feature
+    X : (N, K); offsets : (S + 1,); weights : (S,) one per sequence; families : one per feature
     rows : (N,) the emission table of each event; steps : (N,) the transition table of the step to it
     last : (N, K) the last values seen before each event
     labels : (N,) the state that each event's label names, −1 where it has none; None if nobody looked

@@ -34,7 +34,7 @@ def given_parameters(
     event_transmat: ArrayLike | None,
     marginals: str,
 ) -> Parameters:
-    """θ from arrays: `startprob` (m, M), `transmat` (m, m, M, M), `emission` a list, one item a feature.
+    """θ from arrays: `startprob` (m, M), `transmat` (m, m, M, M), `emission` a list, one item per feature.
 
     An item of `emission` is `(family, loc, scale)` or `(family, {name: (m, M) array})`. Without an event
     chain every type is equally likely at every step. All m² pairs count as known.
@@ -52,9 +52,9 @@ def given_parameters(
         uniform if event_transmat is None else distribution("event_transmat", event_transmat, (m, m))
     )
     if not isinstance(emission, (list, tuple)):
-        raise ValueError(f"emission must be a list with an item a feature, not {emission!r}")
+        raise ValueError(f"emission must be a list with an item per feature, not {emission!r}")
     if not emission:
-        raise ValueError("emission is empty: give one item a feature")
+        raise ValueError("emission is empty: give one item per feature")
     emissions = [given_emission(k, item, (m, n_states)) for k, item in enumerate(emission)]
     before, after = np.divmod(np.arange(m * m), m)
     prob = stationary_distribution(event_steps)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from keydyn.arrays import Floats, Integers, plain
-from keydyn.model.engine.densities import CUSTOM
-from keydyn.model.engine.online import KIND, TOGETHER, Models
+from keydyn.model.engine.densities import CUSTOM, FIRST, KIND, ON_LOG_SCALE
+from keydyn.model.engine.online import TOGETHER, Models
 from keydyn.model.families.compiled import features_of
 from keydyn.model.families.family import Family, Params
 from keydyn.model.theta.parameters import SMALL_TABLE, Parameters
