@@ -131,8 +131,8 @@ def logit_update(
     """New a (M, M) and c (M, M) from ξ of each step (N, M, M), by Newton's method with halving.
 
     What the data do not determine stays: a state never left, the slopes where the value before never varies.
-    Without slopes a is the shares of ξ, sums below `count_floor` raised to it. Where ξ is all zero there is no
-    step.
+    Without slopes a is the shares of ξ, sums below `count_floor` raised to it. Where ξ is all zero there is
+    no step.
     """
     n_states = len(transmat)
     transmat, slopes = transmat.copy(), slopes.copy()
