@@ -66,6 +66,7 @@ def width_of(families: tuple[Family, ...]) -> int:
     return max([N_COEFFICIENTS, *sizes])
 
 
-def custom_features(families: tuple[Family, ...]) -> list[int]:
+@lru_cache(maxsize=64)
+def custom_features(families: tuple[Family, ...]) -> tuple[int, ...]:
     """The features whose family only its own methods know."""
-    return np.flatnonzero(features_of(families)[:, KIND] == CUSTOM).tolist()
+    return tuple(np.flatnonzero(features_of(families)[:, KIND] == CUSTOM).tolist())

@@ -131,7 +131,9 @@ class Fitted:
 
     @property
     def _parameters(self) -> Parameters:
-        return self._learnt.parameters
+        if not self.__sklearn_is_fitted__():
+            raise AttributeError(f"this {type(self).__name__} is not fitted yet")
+        return self._source.parameters
 
     @property
     def _totals(self) -> Statistics | None:

@@ -37,7 +37,7 @@ from keydyn.model.fit.algorithm import (
 )
 from keydyn.model.fit.batch import Batch
 from keydyn.model.fit.lanes import FREE, Lanes, climb_in_lanes
-from keydyn.model.fit.result import Estimates, FitResult, n_parameters
+from keydyn.model.fit.result import Estimates, FitResult, n_parameters, order_of_states
 from keydyn.model.fit.statistics import Statistics
 from keydyn.model.theta.counts import Counts
 from keydyn.model.theta.lattice import Lattice, check_possible, filtered, log_densities
@@ -422,23 +422,33 @@ class _Found:
     def result(self, b: int) -> FitResult:
         """The result of one model."""
         return FitResult(
+            partial(self.ordered_parameters, b),
             partial(self.estimates, b),
             float(self.outcome.log_likelihood[b]),
             self.outcome.history[b, : self.outcome.n_iter[b]],
             REASONS[self.outcome.reason[b]],
         )
 
-    def estimates(self, b: int) -> Estimates:
-        """Parameters and statistics, states numbered."""
-        types = slice(self.spans[b, ROW], self.spans[b, ROW + 1] - 1)
+    def ordered_parameters(self, b: int) -> Parameters:
+        """θ of one model, states numbered."""
         parameters = self.parameters(b)
+        order = order_of_states(parameters, self.settings)
+        return parameters if order is None else parameters.reordered(order)
+
+    def estimates(self, b: int, parameters: Parameters) -> Estimates:
+        """These parameters with statistics, states numbered."""
+        types = slice(self.spans[b, ROW], self.spans[b, ROW + 1] - 1)
+        order = order_of_states(self.parameters(b), self.settings)
+        if order is None:
+            order = np.arange(self.settings.n_states)
+        log_likelihood = float(self.outcome.history[b, self.outcome.n_iter[b] - 1])
         return Estimates(
             parameters,
-            self.statistics(b, float(self.outcome.history[b, self.outcome.n_iter[b] - 1])),
-            [self.floored[types, k, :, 0] for k in range(len(self.families))],
-            self.stationary[types],
+            self.statistics(b, log_likelihood).reordered(order),
+            [self.floored[types, k, :, 0][:, order] for k in range(len(self.families))],
+            self.stationary[types][:, order],
             n_parameters(parameters, self.counts(int(self.group[b])), self.settings.fixed),
-        ).ordered(self.settings)
+        )
 
     def parameters(self, b: int) -> Parameters:
         """θ of one model: its part of the tables."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -36,25 +36,6 @@ class Estimates:
     stationary: Floats | None = None
     n_parameters: tuple[int, int] | None = None
 
-    def reordered(self, order: Integers) -> Estimates:
-        """The same with states renumbered."""
-        return replace(
-            self,
-            parameters=self.parameters.reordered(order),
-            statistics=None if self.statistics is None else self.statistics.reordered(order),
-            floored=None if self.floored is None else [acted[:, order] for acted in self.floored],
-            stationary=None if self.stationary is None else self.stationary[:, order],
-        )
-
-    def ordered(self, settings: Settings) -> Estimates:
-        """States numbered by the marginal location of the leading feature, smallest first."""
-        marginal = self.parameters.marginal
-        if not settings.order_states or marginal is None:
-            return self
-        leading = marginal.emission[settings.leading_feature]
-        order = np.argsort(leading.distribution.location(leading.params), kind="stable")
-        return self if (order[1:] > order[:-1]).all() else self.reordered(order)
-
 
 class FitResult:
     """A finished run of Algorithm 1 from one start.
@@ -69,21 +50,27 @@ class FitResult:
     """
 
     def __init__(
-        self, unpack: Callable[[], Estimates], log_likelihood: float, history: Floats, stop_reason: str
+        self,
+        parameters: Callable[[], Parameters],
+        estimates: Callable[[Parameters], Estimates],
+        log_likelihood: float,
+        history: Floats,
+        stop_reason: str,
     ) -> None:
-        self._unpack = unpack
+        self._make_parameters, self._make_estimates = parameters, estimates
         self.log_likelihood = log_likelihood
         self.history = history
         self.stop_reason = stop_reason
 
     @cached_property
-    def estimates(self) -> Estimates:
-        """What was found; unpacked when first asked for, which of a million models may be never."""
-        return self._unpack()
-
-    @property
     def parameters(self) -> Parameters:
-        return self.estimates.parameters
+        """The result, states numbered; unpacked when first asked for, of a million models maybe never."""
+        return self._make_parameters()
+
+    @cached_property
+    def estimates(self) -> Estimates:
+        """All that was found; scoring does not ask for it."""
+        return self._make_estimates(self.parameters)
 
     @property
     def statistics(self) -> Statistics:
@@ -97,18 +84,23 @@ class FitResult:
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the fit that it was unpacked from: for another process."""
-        estimates = self.estimates
         return {
-            "_unpack": partial(_given, estimates),
-            "estimates": estimates,
+            "parameters": self.parameters,
+            "estimates": self.estimates,
             "log_likelihood": self.log_likelihood,
             "history": self.history,
             "stop_reason": self.stop_reason,
         }
 
 
-def _given(estimates: Estimates) -> Estimates:
-    return estimates
+def order_of_states(parameters: Parameters, settings: Settings) -> Integers | None:
+    """By the marginal location of the leading feature, smallest first; None if they stay as they are."""
+    marginal = parameters.marginal
+    if not settings.order_states or marginal is None:
+        return None
+    leading = marginal.emission[settings.leading_feature]
+    order = np.argsort(leading.distribution.location(leading.params), kind="stable")
+    return None if (order[1:] > order[:-1]).all() else order
 
 
 def n_parameters(parameters: Parameters, counts: Counts | None, fixed: tuple[str, ...]) -> tuple[int, int]:
