@@ -11,7 +11,7 @@ from scipy import special, stats
 
 from keydyn import HMM, POHMM
 from keydyn.model import Categorical, LogNormal, OnlineBatch
-from keydyn.model.engine.online import TOGETHER
+from keydyn.model.engine.online_step import TOGETHER
 from keydyn.model.families.family import family as family_of
 from keydyn.model.theta.parameters import SMALL_TABLE
 from keydyn.model.watch import side_by_side

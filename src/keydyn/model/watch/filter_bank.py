@@ -13,7 +13,7 @@ from keydyn.arrays import Floats, Integers, Truths, plain
 from keydyn.model.data import vocabulary
 from keydyn.model.data.label_codes import Labels, translations
 from keydyn.model.data.vocabulary import Types
-from keydyn.model.engine.online import COUNT, EXTRA, IN_LOGS, LAST, TOTAL, update_many
+from keydyn.model.engine.online_step import COUNT, EXTRA, IN_LOGS, LAST, TOTAL, update_many
 from keydyn.model.engine.variants import variant_of
 from keydyn.model.theta.parameters import Parameters
 from keydyn.model.watch.side_by_side import custom_parameters, feature_table, laid_out

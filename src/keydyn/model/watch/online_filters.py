@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from keydyn.arrays import Floats, Integers
 from keydyn.model.data.settings import is_whole
-from keydyn.model.engine.online import update_one
+from keydyn.model.engine.online_step import update_one
 from keydyn.model.theta.parameters import Parameters
 from keydyn.model.watch import online_state
 from keydyn.model.watch.filter_bank import FilterBank

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from keydyn.arrays import Floats, Integers
-from keydyn.model.engine.online import EXTRA
+from keydyn.model.engine.online_step import EXTRA
 from keydyn.model.watch.filter_bank import FilterBank
 
 STATE_VERSION = 1

@@ -8,7 +8,7 @@ import numpy as np
 
 from keydyn.arrays import Floats, Integers, plain
 from keydyn.model.engine.densities import CUSTOM, FIRST, KIND, ON_LOG_SCALE
-from keydyn.model.engine.online import TOGETHER, Models
+from keydyn.model.engine.online_step import TOGETHER, Models
 from keydyn.model.families.compiled import features_of
 from keydyn.model.families.family import Family, Params
 from keydyn.model.theta.parameters import SMALL_TABLE, Parameters
@@ -16,7 +16,7 @@ from keydyn.model.theta.smoothing_weights import transition_weights
 
 
 def feature_table(families: tuple[Family, ...]) -> Floats:
-    """(K, 4) what the online step must know of each feature: see the columns in `engine.online`.
+    """(K, 4) what the online step must know of each feature: see the columns in `engine.online_step`.
 
     What values a family may have that is not compiled, it says itself.
     """
