@@ -22,6 +22,8 @@ from running import HERE, SOURCES, Bench, say, shown
 
 # Turns that count; there is one more before them, which compiles.
 TURNS = 5
+# With fewer, chance alone may set the two apart.
+FEWEST = 3
 HEAD = ("workload", "before, ns", "spread", "now, ns", "spread", "now / before", "verdict")
 
 
@@ -40,6 +42,8 @@ class Compared(NamedTuple):
     @property
     def verdict(self) -> str:
         """Slower or faster only if no turn of the one lies among those of the other."""
+        if len(self.now) < FEWEST:
+            return "too few turns"
         if min(self.now) > max(self.before):
             return "slower"
         return "faster" if max(self.now) < min(self.before) else "within the spread"

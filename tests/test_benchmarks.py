@@ -113,12 +113,17 @@ def test_a_process_reports_what_each_part_of_its_start_takes(tmp_path):
 
 @pytest.mark.parametrize(
     ("now", "verdict"),
-    [([11.0, 12.0], "slower"), ([8.0, 9.0], "faster"), ([10.5, 12.0], "within the spread")],
+    [
+        ([11.0, 12.0, 12.0], "slower"),
+        ([8.0, 9.0, 9.0], "faster"),
+        ([10.5, 12.0, 12.0], "within the spread"),
+        ([11.0, 12.0], "too few turns"),
+    ],
 )
 def test_a_row_is_slower_only_beyond_the_spread(now, verdict):
     from against import Compared
 
-    row = Compared("A", [10.0, 10.6], now)
+    row = Compared("A", [10.0, 10.3, 10.6], now)
     assert row.verdict == verdict
     assert row.cells()[1:3] == ["10.3", "±2.9 %"]
 
