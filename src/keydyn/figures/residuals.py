@@ -13,7 +13,7 @@ from scipy import special, stats
 
 from keydyn.arrays import Floats
 from keydyn.figures.style import COLOURS, GREY, drawing
-from keydyn.model.check.residuals import ResidualTest, check_residuals
+from keydyn.model.check.pseudo_residuals import ResidualTest, check_residuals
 
 
 def draw_residual_checks(

@@ -4,7 +4,7 @@ from keydyn.model.ask.criteria import Criterion
 from keydyn.model.ask.predictive import NextEmission
 from keydyn.model.check.bootstrap import Bootstrap
 from keydyn.model.check.goodness import GoodnessOfFit
-from keydyn.model.check.residuals import ResidualTest, check_residuals
+from keydyn.model.check.pseudo_residuals import ResidualTest, check_residuals
 from keydyn.model.classifier import POHMMClassifier
 from keydyn.model.data.sequences import Sequences
 from keydyn.model.families import Categorical, Exponential, Gamma, LogNormal, LogStudent, Normal, Student

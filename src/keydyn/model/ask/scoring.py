@@ -13,7 +13,7 @@ from keydyn.arrays import Floats, Integers
 from keydyn.model.ask.inference import Inference
 from keydyn.model.data import vocabulary
 from keydyn.model.data.sequences import Sequences
-from keydyn.model.engine.inference import score
+from keydyn.model.engine.scores_and_states import score
 from keydyn.model.engine.variants import variant_of
 from keydyn.model.families.compiled import custom_features, features_of
 from keydyn.model.fit.fitted import Fitted

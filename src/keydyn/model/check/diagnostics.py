@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, cast
 from numpy.typing import ArrayLike
 
 from keydyn.arrays import Floats
-from keydyn.model.check import areas, bootstrap, goodness, residuals, surrogates
+from keydyn.model.check import areas, bootstrap, goodness, surrogates
+from keydyn.model.check import pseudo_residuals as residuals
 from keydyn.model.check.bootstrap import Bootstrap
 from keydyn.model.check.goodness import GoodnessOfFit
 from keydyn.model.data.random_state import generator_of

@@ -15,8 +15,8 @@ from keydyn.arrays import Floats, Integers, Truths
 from keydyn.model.data.settings import Settings
 from keydyn.model.engine.densities import END, FIRST
 from keydyn.model.engine.expectation import ROW, SEQUENCE, STEP, Scratch, Sums, Tables
-from keydyn.model.engine.inference import BLOCK
 from keydyn.model.engine.maximisation import KEEP_EMISSION, PROB, Chain, Rules
+from keydyn.model.engine.scores_and_states import BLOCK
 from keydyn.model.engine.variants import LANES, variant_of
 from keydyn.model.families.compiled import custom_features, features_of, width_of
 from keydyn.model.families.family import Emission, Family, Stats

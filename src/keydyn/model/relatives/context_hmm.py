@@ -16,11 +16,11 @@ from keydyn.model.data.vocabulary import SINGLE_TYPE, Types
 from keydyn.model.families.family import Family
 from keydyn.model.relatives import drawing
 from keydyn.model.relatives.contexts import Bins, Context, Labels, check_context, learnt
-from keydyn.model.relatives.estimation import Result
+from keydyn.model.relatives.expectation_maximisation import Result
 from keydyn.model.relatives.files import restorable
+from keydyn.model.relatives.parameter_tables import Evidence, Tables, uniform_tables
 from keydyn.model.relatives.past import Past
 from keydyn.model.relatives.relative import Relative
-from keydyn.model.relatives.tables import Evidence, Tables, uniform_tables
 from keydyn.model.theta.given import distribution, given_emission
 
 

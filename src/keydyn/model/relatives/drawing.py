@@ -12,8 +12,8 @@ from keydyn.arrays import Floats, Integers, compiled
 from keydyn.model.data.sequences import Sequences
 from keydyn.model.families.log_scale import LARGEST
 from keydyn.model.relatives.contexts import Bins, Context, NoContext
+from keydyn.model.relatives.parameter_tables import Tables
 from keydyn.model.relatives.past import Past
-from keydyn.model.relatives.tables import Tables
 
 
 @compiled

@@ -13,7 +13,7 @@ from keydyn.model.files.restoring import Tensors
 from keydyn.model.relatives import contexts
 from keydyn.model.relatives.labels import LabelledTables, Reliability, is_probability
 from keydyn.model.relatives.lines import EachItsOwn, Lines
-from keydyn.model.relatives.tables import Tables
+from keydyn.model.relatives.parameter_tables import Tables
 from keydyn.model.theta.given import distribution
 
 if TYPE_CHECKING:

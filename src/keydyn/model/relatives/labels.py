@@ -15,7 +15,7 @@ from keydyn.model.data.sequences import Sequences, as_sequences
 from keydyn.model.data.settings import Settings
 from keydyn.model.data.vocabulary import MISSING, Types
 from keydyn.model.engine.sums import weighted_sums
-from keydyn.model.relatives.tables import Evidence, Floored, Tables
+from keydyn.model.relatives.parameter_tables import Evidence, Floored, Tables
 from keydyn.model.theta.lattice import Posterior, log_densities
 
 

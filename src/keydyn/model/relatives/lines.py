@@ -13,9 +13,7 @@ from keydyn.model.families.family import Emission
 from keydyn.model.relatives.contexts import Context
 from keydyn.model.relatives.drawing import on_input_scale, walk_linear
 from keydyn.model.relatives.normal_steps import add_normal, is_normal
-from keydyn.model.relatives.past import Past
-from keydyn.model.relatives.regression import line_update, logit_update, tilted
-from keydyn.model.relatives.tables import (
+from keydyn.model.relatives.parameter_tables import (
     Evidence,
     Floored,
     Tables,
@@ -24,6 +22,8 @@ from keydyn.model.relatives.tables import (
     reordered_emission,
     start_update,
 )
+from keydyn.model.relatives.past import Past
+from keydyn.model.relatives.regression import line_update, logit_update, tilted
 from keydyn.model.theta.lattice import Lattice, Posterior
 
 

@@ -28,9 +28,9 @@ from keydyn.model.relatives.labels import (
     lined_up,
     states_named,
 )
+from keydyn.model.relatives.parameter_tables import Evidence, Tables, uniform_tables
 from keydyn.model.relatives.past import Past
 from keydyn.model.relatives.relative import Relative
-from keydyn.model.relatives.tables import Evidence, Tables, uniform_tables
 from keydyn.model.theta.given import distribution, given_emission
 
 # Where the probability of a right label starts, if it is estimated.

@@ -29,10 +29,10 @@ from keydyn.model.fit import training
 from keydyn.model.pohmm import POHMM
 from keydyn.model.relatives import files
 from keydyn.model.relatives.contexts import Context
-from keydyn.model.relatives.estimation import Result, climb
+from keydyn.model.relatives.expectation_maximisation import Result, climb
+from keydyn.model.relatives.parameter_tables import Evidence, lattice_of, n_rows
 from keydyn.model.relatives.past import Past
 from keydyn.model.relatives.streams import Stream, Streams
-from keydyn.model.relatives.tables import Evidence, lattice_of, n_rows
 from keydyn.model.theta.lattice import Lattice
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from keydyn.arrays import Floats, Integers
-from keydyn.model.engine import inference
+from keydyn.model.engine import scores_and_states as inference
 from keydyn.model.engine.variants import variant_of
 from keydyn.model.families.family import Emission
 from keydyn.model.theta.parameters import Parameters
