@@ -2,8 +2,6 @@
 
 from typing import TYPE_CHECKING, Any
 
-from keydyn.version import __version__
-
 if TYPE_CHECKING:
     from keydyn.model import (
         HMM,
@@ -17,6 +15,7 @@ if TYPE_CHECKING:
         load,
     )
 
+__version__ = "0.1.0"
 __all__ = [
     "HMM",
     "POHMM",

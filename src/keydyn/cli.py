@@ -26,7 +26,7 @@ def root(
 ) -> None:
     """Recognise people by the rhythm of their typing."""
     if version:
-        from keydyn.version import __version__
+        from keydyn import __version__
 
         typer.echo(f"keydyn {__version__}")
         raise typer.Exit

@@ -61,7 +61,7 @@ def on_cluster(engine: str) -> Iterator[None]:
 
 def version() -> str:
     """The version of this package; workers are asked for theirs."""
-    from keydyn.version import __version__
+    from keydyn import __version__
 
     return __version__
 

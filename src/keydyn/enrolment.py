@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from keydyn import __version__
 from keydyn.arrays import Floats
 from keydyn.atomic import write_text
 from keydyn.detectors import Markov, fit_population, make_detector
@@ -27,7 +28,6 @@ from keydyn.keystrokes.schema import SAMPLE, sample_starts
 from keydyn.model import POHMM, load
 from keydyn.model.data.vocabulary import Types
 from keydyn.model.fit.many import score_many
-from keydyn.version import __version__
 
 MANIFEST = "models.json"
 FORMAT, VERSION = "keydyn-models", 1

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from matplotlib.figure import Figure
 
+from keydyn import __version__
 from keydyn.atomic import replacing, write_text
 from keydyn.evaluation.tables import Table, write_table
 from keydyn.figures.style import save_figure
@@ -22,7 +23,6 @@ from keydyn.studies.json_and_parquet import write_json, write_parquet
 from keydyn.studies.rank_files import COLUMNS as RANK_COLUMNS
 from keydyn.studies.report import Picture, Section, write_report
 from keydyn.studies.score_files import COLUMNS as SCORE_COLUMNS
-from keydyn.version import __version__
 
 SCORES, RANKS, RUN, REPORT = "scores.parquet", "ranks.parquet", "run.json", "report.html"
 WORDS = "words.md"

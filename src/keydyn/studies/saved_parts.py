@@ -14,10 +14,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from keydyn import __version__
 from keydyn.atomic import replacing
 from keydyn.detectors import Detector, Markov
 from keydyn.studies.json_and_parquet import plain
-from keydyn.version import __version__
 
 INPUTS = b"keydyn.inputs"
 # Increased when the same inputs give other results: older parts are then made again.
