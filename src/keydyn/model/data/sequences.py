@@ -17,6 +17,7 @@ from sklearn.utils import check_array
 
 from keydyn.arrays import Floats, Integers
 from keydyn.model.data import vocabulary
+from keydyn.model.data.numbers import as_numbers, first_odd, read_only, whole_numbers
 from keydyn.model.data.vocabulary import MISSING, Types
 
 
@@ -54,7 +55,7 @@ class Sequences:
         X = as_numbers("X", self.X)
         if X.ndim != 2 or X.shape[1] == 0:
             raise ValueError(f"X must be an (N, K) array; its shape is {X.shape}")
-        codes, offsets = _whole("codes", self.codes), _whole("offsets", self.offsets)
+        codes, offsets = whole_numbers("codes", self.codes), whole_numbers("offsets", self.offsets)
         types = vocabulary.check_types(self.event_types) if len(self.event_types) else np.array([], dtype=str)
         if len(codes) != len(X):
             raise ValueError(f"there are {len(X)} rows in X and {len(codes)} codes")
@@ -93,7 +94,7 @@ class Sequences:
         owned = (X, codes, offsets)
         object.__setattr__(self, "_owned", owned)
         for name, array in zip(("X", "codes", "offsets"), owned, strict=True):
-            object.__setattr__(self, name, _read_only(array))
+            object.__setattr__(self, name, read_only(array))
         object.__setattr__(self, "event_types", event_types)
 
     def _check_finite(self) -> None:
@@ -321,49 +322,6 @@ def check_weights(sample_weight: ArrayLike | None, n_sequences: int) -> Floats:
     return weights
 
 
-def as_numbers(name: str, values: Any) -> Floats:
-    """A new array of real numbers; a `ValueError` that begins with the name if these are none."""
-    try:
-        array = np.asarray(values)
-        if array.dtype.kind != "c":
-            return np.array(array, dtype=np.float64, order="C")
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} cannot be read as numbers: {_first_odd(values) or error}") from None
-    raise ValueError(f"{name} cannot be read as numbers: they are complex")
-
-
-def _whole(name: str, values: Any) -> Integers:
-    """A new array of whole numbers; a `ValueError` that begins with the name if these are none."""
-    array = np.asarray(values)
-    if array.ndim != 1 or array.dtype.kind not in "iu":
-        raise ValueError(f"{name} must be a list of whole numbers")
-    if array.dtype.kind == "u" and len(array) and array.max() > np.iinfo(np.int64).max:
-        raise ValueError(f"{name} must fit into 64 bits")
-    return np.array(array, dtype=np.int64)
-
-
-def _read_only(array: Any) -> Any:
-    view = array.view()
-    view.flags.writeable = False
-    return view
-
-
-def _first_odd(table: Any) -> str | None:
-    """Where a table first has a row of another length than the others, or text that is no number."""
-    sized = (list, tuple, np.ndarray)
-    if not isinstance(table, sized) or not all(isinstance(row, sized) for row in table):
-        return None
-    for r, row in enumerate(table):
-        if len(row) != len(table[0]):
-            return f"row {r} has {len(row)} columns, row 0 has {len(table[0])}"
-        for c, cell in enumerate(row):
-            try:
-                float(cell if isinstance(cell, str) else 0.0)
-            except ValueError:
-                return f"row {r}, column {c} is {str(cell)!r}"
-    return None
-
-
 def _place(offsets: Integers, row: int) -> str:
     s = int(np.searchsorted(offsets, row, side="right")) - 1
     text = f"sequence {s}, row {row - offsets[s]}"
@@ -392,7 +350,7 @@ def _check_flat(X: Any) -> Floats:
     try:
         values: Floats = check_array(X, dtype=np.float64, order="C", copy=True, ensure_all_finite=False)
     except ValueError as error:
-        place = _first_odd(X.to_numpy() if hasattr(X, "to_numpy") else X)
+        place = first_odd(X.to_numpy() if hasattr(X, "to_numpy") else X)
         if place is None:
             raise
         raise ValueError(f"X cannot be read as numbers: {place}") from error

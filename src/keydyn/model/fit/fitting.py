@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import dataclass, replace
-from functools import cache, partial
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from keydyn.arrays import Floats, Integers, Truths
 from keydyn.model.data.settings import Settings
 from keydyn.model.engine.densities import END, FIRST
 from keydyn.model.engine.expectation import ROW, SEQUENCE, STEP, Scratch, Sums, Tables
-from keydyn.model.engine.maximisation import KEEP_EMISSION, PROB, Chain, Rules
+from keydyn.model.engine.maximisation import KEEP_EMISSION, PROB
 from keydyn.model.engine.scores_and_states import BLOCK
 from keydyn.model.engine.variants import LANES, variant_of
 from keydyn.model.families.compiled import custom_features, features_of, width_of
-from keydyn.model.families.family import Emission, Family, Stats
+from keydyn.model.families.family import Emission, Stats
 from keydyn.model.fit.algorithm import (
     ALONE,
     CALLBACK,
@@ -27,24 +24,21 @@ from keydyn.model.fit.algorithm import (
     IMPOSSIBLE,
     IN_LOGS,
     MAX_ITER,
-    REASONS,
     Outcome,
     climb,
     climb_in_logs,
-    maximise,
     share_states,
     smooth_emissions,
 )
 from keydyn.model.fit.batch import Batch
 from keydyn.model.fit.lanes import FREE, Lanes, climb_in_lanes
-from keydyn.model.fit.result import Estimates, FitResult, n_parameters, order_of_states
+from keydyn.model.fit.result import FitResult
 from keydyn.model.fit.statistics import Statistics
-from keydyn.model.theta.counts import Counts
+from keydyn.model.fit.steps_in_python import maximise_custom, rules_of, smooth_custom
+from keydyn.model.fit.unpacking import Unpacking
 from keydyn.model.theta.lattice import Lattice, check_possible, filtered, log_densities
-from keydyn.model.theta.marginals import normalised
 from keydyn.model.theta.parameters import Parameters
-from keydyn.model.theta.smoothing_weights import kept_shares, transition_weights
-from keydyn.model.theta.start_values import Moments, least_scale, start_emission
+from keydyn.model.theta.start_values import Moments, start_emission
 
 # Events times expectation steps in one call of compiled code: a second at the most.
 PIECE = 20_000_000
@@ -60,25 +54,6 @@ class Iteration:
     log_likelihood: float
     gain: float
     start: int
-
-
-def rules_of(settings: Settings) -> Rules:
-    """The settings as numbers."""
-    smoothing = settings.smoothing
-    return Rules(
-        -math.inf if settings.density_floor is None else math.log(settings.density_floor),
-        settings.count_floor,
-        "start" in settings.fixed,
-        "transitions" in settings.fixed,
-        "emission" in settings.fixed,
-        settings.marginals == "exact",
-        settings.start_estimate == "first_occurrence",
-        smoothing.start is not None,
-        smoothing.transitions is not None,
-        smoothing.emission is not None,
-        settings.tol,
-        settings.max_iter,
-    )
 
 
 class Fits:
@@ -134,8 +109,8 @@ class Fits:
         if (self.outcome.reason == IMPOSSIBLE).any():
             self._check_possible()
         alone = np.flatnonzero(self.outcome.reason == ALONE).tolist()
-        share_states(batch.is_shared, self._spans(), batch.events, self.tables, self.stationary)
-        found = _Found(self)
+        share_states(batch.is_shared, self.model_spans(), batch.events, self.tables, self.stationary)
+        found = Unpacking(self)
         results = [found.result(b) for b in range(len(self.batch))]
         for b in alone:
             (results[b],) = Fits(self.batch.alone(b), self.settings).run().results()
@@ -143,7 +118,7 @@ class Fits:
 
     def parameters(self) -> Parameters:
         """The current parameters of a single model."""
-        return _Found(self).parameters(0)
+        return Unpacking(self).parameters(0)
 
     def expectation(self) -> Statistics:
         """One expectation step of a single model, nothing changed."""
@@ -155,7 +130,7 @@ class Fits:
         if not log_likelihood > -math.inf:
             self._check_possible()
         self._take_custom(scratch)
-        return _Found(self).statistics(0, log_likelihood)
+        return Unpacking(self).statistics(0, log_likelihood)
 
     def _climb(self) -> None:
         """One model after the other, in pieces of a second at most."""
@@ -277,7 +252,7 @@ class Fits:
         if (goes_on & (n_iter == history.shape[1])).any() and history.shape[1] < self.settings.max_iter:
             self.outcome = self.outcome._replace(history=np.concatenate([history, history], axis=1))
 
-    def _spans(self) -> Integers:
+    def model_spans(self) -> Integers:
         """The part of the tables that belongs to each model."""
         spans, n = self.batch.spans, len(self.batch)
         if not self.batch.is_shared:
@@ -307,7 +282,7 @@ class Fits:
             False,
             self.rules,
             self.features,
-            self._spans(),
+            self.model_spans(),
             chain,
             self.sums.moments,
             self.tables.emission,
@@ -359,7 +334,7 @@ class Fits:
             own = slice(offsets[0], offsets[-1])
             lattice = Lattice(
                 log_densities(
-                    _Found(self).parameters(b), batch.values[own], batch.codes[own] - span[ROW], None
+                    Unpacking(self).parameters(b), batch.values[own], batch.codes[own] - span[ROW], None
                 ),
                 offsets - offsets[0],
                 batch.codes[offsets[:-1]],
@@ -405,188 +380,3 @@ class Fits:
             np.empty(n_lanes),
             np.empty(0),
         )
-
-
-class _Found:
-    """What fits leave behind, without the data: unpacked when first looked at, for some models never."""
-
-    def __init__(self, fits: Fits) -> None:
-        batch = fits.batch
-        self.settings, self.families = fits.settings, batch.families
-        self.tables, self.sums, self.floored = fits.tables, fits.sums, fits.floored
-        self.stationary, self.custom_stats, self.outcome = fits.stationary, fits.custom_stats, fits.outcome
-        self.spans, self.group = fits._spans(), batch.group
-        self.overall, self.in_order = batch.overall, batch.in_order
-        self.counts = cache(batch.without_data().counts)
-
-    def result(self, b: int) -> FitResult:
-        """The result of one model."""
-        return FitResult(
-            partial(self.ordered_parameters, b),
-            partial(self.estimates, b),
-            float(self.outcome.log_likelihood[b]),
-            self.outcome.history[b, : self.outcome.n_iter[b]],
-            REASONS[self.outcome.reason[b]],
-        )
-
-    def ordered_parameters(self, b: int) -> Parameters:
-        """θ of one model, states numbered."""
-        parameters = self.parameters(b)
-        order = order_of_states(parameters, self.settings)
-        return parameters if order is None else parameters.reordered(order)
-
-    def estimates(self, b: int, parameters: Parameters) -> Estimates:
-        """These parameters with statistics, states numbered."""
-        types = slice(self.spans[b, ROW], self.spans[b, ROW + 1] - 1)
-        order = order_of_states(self.parameters(b), self.settings)
-        if order is None:
-            order = np.arange(self.settings.n_states)
-        log_likelihood = float(self.outcome.history[b, self.outcome.n_iter[b] - 1])
-        return Estimates(
-            parameters,
-            self.statistics(b, log_likelihood).reordered(order),
-            [self.floored[types, k, :, 0][:, order] for k in range(len(self.families))],
-            self.stationary[types][:, order],
-            n_parameters(parameters, self.counts(int(self.group[b])), self.settings.fixed),
-        )
-
-    def parameters(self, b: int) -> Parameters:
-        """θ of one model: its part of the tables."""
-        counts, rows, steps, order = self._part(b)
-        return Parameters(
-            counts.event_types,
-            self.families,
-            counts.pairs,
-            self.tables.start[rows, :, 0],
-            self.tables.transitions[steps, :, :, 0][order],
-            self.tables.emission[rows, :, :, 0],
-            counts.chain(),
-            self.settings.smoothing,
-        )
-
-    def statistics(self, b: int, log_likelihood: float) -> Statistics:
-        """The sums of the last expectation step."""
-        counts, rows, steps, order = self._part(b)
-        m, n_pairs = len(counts.types), len(counts.pairs)
-        start, transitions = self.sums.start[rows, :, 0], self.sums.transitions[steps, :, :, 0][order]
-        # Σ γ by type: at first events, and at the later events of all steps.
-        occupancy, into = start[:-1].copy(), transitions.sum(axis=1)
-        np.add.at(occupancy, counts.pairs[:, 1], into[:n_pairs])
-        occupancy += into[n_pairs + m : n_pairs + 2 * m]
-        return Statistics(
-            counts,
-            log_likelihood,
-            start,
-            self.sums.first_seen[rows, :, 0],
-            occupancy,
-            transitions[:n_pairs],
-            self.sums.moments[rows, ..., 0],
-            self.custom_stats,
-            [
-                (Moments(*(values[b : b + 1] for values in moments)), largest[b : b + 1])
-                for moments, largest in self.overall
-            ],
-        )
-
-    def _part(self, b: int) -> tuple[Counts, slice, slice, Any]:
-        """The counts with pairs in order, the rows and steps of a model, and the order of its steps."""
-        counts, span = self.counts(int(self.group[b])), self.spans[b]
-        n_pairs, n_steps = len(counts.pairs), len(counts.pairs) + 2 * len(counts.types) + 1
-        rows, steps = slice(span[ROW], span[ROW + 1]), slice(span[STEP], span[STEP] + n_steps)
-        if self.in_order:
-            return counts, rows, steps, slice(None)
-        order = np.argsort(counts.pairs[:, 0] * len(counts.types) + counts.pairs[:, 1])
-        ordered = replace(counts, pairs=counts.pairs[order], pair=counts.pair[order])
-        return ordered, rows, steps, np.concatenate([order, np.arange(n_pairs, n_steps)])
-
-
-def maximised(
-    totals: Statistics, current: Parameters, settings: Settings
-) -> tuple[Parameters, list[NDArray[np.bool_]]]:
-    """The maximisation step and smoothing of a single model from sums; also where the scale floor acted."""
-    m, n_pairs, families = current.n_types, len(current.pairs), current.families
-    rules, features, variant = rules_of(settings), features_of(families), variant_of(current.n_states)
-    counts, smoothing = totals.counts, settings.smoothing
-    chain = counts.chain()
-    _, pair_prob = chain.known()
-    before, after = counts.pairs.T
-    weights = transition_weights(
-        smoothing.transitions, smoothing.published, counts.pair, chain.leaving[before], chain.entering[after]
-    )
-    starts = counts.behind_start(settings.start_estimate)
-    types = (
-        chain.prob,
-        chain.leaving,
-        kept_shares(smoothing.start, starts),
-        kept_shares(smoothing.emission, counts.types),
-    )
-    of_types = np.vstack([np.stack(types, axis=1), np.zeros((1, 4))])
-    basis = Chain(np.ascontiguousarray(counts.pairs), np.stack([pair_prob, *weights], axis=1), of_types)
-    least = [
-        least_scale(family, *overall, settings.min_scale)
-        for family, overall in zip(families, totals.overall, strict=True)
-    ]
-    transitions = np.zeros_like(current.transitions)
-    transitions[:n_pairs] = totals.transitions
-    sums = Sums(
-        np.array(totals.start)[..., None],
-        np.array(totals.first_seen)[..., None],
-        transitions[..., None],
-        np.array(totals.moments)[..., None],
-    )
-    arrays = (current.start, current.transitions, current.emissions)
-    tables = Tables(*(np.array(values, order="C")[..., None] for values in arrays))
-    floored = np.zeros((m + 1, len(families), current.n_states, 1), dtype=bool)
-    span = np.array([0, 0, 0, m + 1, 0, n_pairs, 0, 0, 0])
-    maximise(variant, span, basis, rules, features, sums, np.array(least), tables, floored)
-    for k in custom_features(families):
-        columns = slice(features[k, FIRST], features[k, END])
-        maximise_custom(
-            families[k],
-            totals.custom[k],
-            float(least[k][0]),
-            settings,
-            basis,
-            tables.emission[:, columns, :, 0],
-            floored[:-1, k, :, 0],
-        )
-    parameters = replace(
-        current,
-        start=tables.start[..., 0],
-        transitions=tables.transitions[..., 0],
-        emissions=tables.emission[..., 0],
-        chain=chain,
-        smoothing=smoothing,
-    )
-    return parameters, [floored[:-1, k, :, 0] for k in range(len(families))]
-
-
-def maximise_custom(
-    family: Family,
-    stats: Stats,
-    least: float,
-    settings: Settings,
-    chain: Chain,
-    table: Floats,
-    floored: Truths,
-) -> None:
-    """The maximisation step of a custom family, its marginal, and smoothing, in `table` (m + 1, p, M)."""
-    if "emission" not in settings.fixed:
-        params = {name: table[:-1, p].copy() for p, name in enumerate(family.parameters)}
-        params, floored[:] = family.update(stats, params, least, settings.count_floor)
-        for p, name in enumerate(family.parameters):
-            table[:-1, p] = params[name]
-    shares = np.repeat(chain.of_types[:-1, PROB, None], table.shape[2], axis=1)
-    if settings.marginals == "exact":
-        shares = normalised(family.mass(stats).T).T
-    smooth_custom(family, settings, shares, chain.of_types[:-1, KEEP_EMISSION], table)
-
-
-def smooth_custom(family: Family, settings: Settings, shares: Floats, keep: Floats, table: Floats) -> None:
-    """The marginal of a custom family's parameters into the last row, and these smoothed towards it."""
-    params = {name: table[:-1, p] for p, name in enumerate(family.parameters)}
-    marginal = family.marginal(params, shares)
-    if settings.smoothing.emission is not None and "emission" not in settings.fixed and len(keep) > 1:
-        params = family.interpolate(params, marginal, keep[:, None])
-    for p, name in enumerate(family.parameters):
-        table[:-1, p], table[-1, p] = params[name], marginal[name]

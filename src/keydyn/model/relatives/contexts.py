@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from keydyn.arrays import Floats, Integers
 from keydyn.model.data import vocabulary
-from keydyn.model.data.sequences import as_numbers
+from keydyn.model.data.numbers import as_numbers
 from keydyn.model.data.settings import is_whole
 from keydyn.model.data.vocabulary import MISSING
 from keydyn.model.relatives.past import Past
