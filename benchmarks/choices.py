@@ -18,11 +18,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from kernel_choices import KERNEL_CHOICES
-from keydyn.model.watch.online_two import update_many_of_two
 from model_choices import MODEL_CHOICES
 from rebuilding import Made, rebuilt, seconds_to_compile
 from running import shown
 
+from keydyn.model.engine.online_step import update_many
 from keydyn.model.fit.algorithm import climb
 from keydyn.model.fit.lanes import climb_in_lanes
 
@@ -96,7 +96,7 @@ def vectorised() -> list[tuple[str, dict[str, int], int]]:
     numbers of a function include those of the functions that it calls.
     """
     found = []
-    for loop in (climb, climb_in_lanes, update_many_of_two):
+    for loop in (climb, climb_in_lanes, update_many):
         made: Made = {}
         rebuilt(loop, made=made).compile(loop.signatures[0])
         for name, part in made.items():

@@ -97,7 +97,7 @@ def test_an_error_among_many_names_the_user():
     samples = typed()
     values = samples.sequences.X.copy()
     values[samples.sequences.offsets[30]] = 0.0
-    object.__setattr__(samples.sequences, "X", values)
+    object.__setattr__(samples, "sequences", samples.sequences.with_values(values))
     for n_jobs in (1, 2):
         with pytest.raises(ValueError, match=r"^user bob: sequence 0, row 0 .*: 0\.0 is no value"):
             fit_population("pohmm", samples, n_jobs)

@@ -167,7 +167,7 @@ def log_likelihoods(detector: Detector, samples: Samples) -> Floats:
     """ln P(x | contexts) of each sample; for the partially-HMM without the ln P of its labels."""
     scores = detector.score(samples)
     if isinstance(detector, PartiallyDetector):
-        nothing = replace(samples.sequences, X=np.full_like(samples.sequences.X, np.nan))
+        nothing = samples.sequences.with_values(np.full_like(samples.sequences.X, np.nan))
         alone: Floats = detector.score(replace(samples, sequences=nothing))
         return np.asarray(scores - alone)
     return scores

@@ -224,7 +224,7 @@ def _draw(pohmm: POHMM, source: POHMM, piece: Piece) -> list[Sample]:
     for k in range(piece.first_sample, piece.first_sample + piece.n_samples):
         generator = np.random.default_rng([piece.seed, piece.n, kind, 1 + k])
         X, _, states = source.sample(events=events, random_state=generator)
-        samples.append(Sample(replace(shared, X=X), states))
+        samples.append(Sample(shared.with_values(X), states))
     return samples
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -57,7 +56,7 @@ def _draw(
     states = sampling.draw_states(parameters, index, generator)
     X: Floats = sampling.draw_emissions(parameters, index.codes, states, generator)
     X[np.isnan(sequences.X)] = np.nan
-    return Surrogate(replace(sequences, X=X), states)
+    return Surrogate(sequences.with_values(X), states)
 
 
 def refit(model: POHMM, data: Sequence[Sequences], n_jobs: int | None) -> list[Any]:

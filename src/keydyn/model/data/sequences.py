@@ -107,6 +107,18 @@ class Sequences:
         X, codes, offsets = self._owned
         return Sequences._of, (X, codes, self.event_types, offsets, self.feature_names, self.names)
 
+    def with_values(self, X: Floats) -> Sequences:
+        """Other values of the same shape with the same events; they share what is the same."""
+        if X.shape != self.X.shape:
+            raise ValueError(f"the values must have shape {self.X.shape}, not {X.shape}")
+        X = as_numbers("X", X)
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        object.__setattr__(made, "_owned", (X, *self._owned[1:]))
+        object.__setattr__(made, "X", read_only(X))
+        made._check_finite()
+        return made
+
     @property
     def engine_arrays(self) -> tuple[Floats, Integers, Integers]:
         """X, codes and offsets for the engine, which reads them only."""
