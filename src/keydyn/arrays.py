@@ -45,8 +45,8 @@ def compiled(function: Function, **options: Any) -> Function:
 def inner(function: Function, **options: Any) -> Function:
     """Like `compiled`, for a function that only compiled functions call: Python cannot.
 
-    Without the way in from Python, and without a copy of its own on disk, it is compiled in half of the time:
-    the functions that call it contain it.
+    Without the way in from Python, and without a copy of its own on disk, it takes less time to compile; the
+    functions that call it contain it.
     """
     return compiled(function, no_cpython_wrapper=True, cache=False, **options)
 
