@@ -15,10 +15,6 @@ def mixture_moments(mean: Floats, variance: Floats, weights: Floats) -> tuple[Fl
     return together, np.sum(weights * ((mean - together) ** 2 + variance), axis=0)
 
 
-def add_stats(a: Mapping[str, Floats], b: Mapping[str, Floats]) -> dict[str, Floats]:
-    return {name: a[name] + b[name] for name in a}
-
-
 def merge_moments(
     a: Mapping[str, Floats], b: Mapping[str, Floats], weight: str = "count"
 ) -> dict[str, Floats]:
