@@ -51,6 +51,14 @@ def inner(function: Function, **options: Any) -> Function:
     return compiled(function, no_cpython_wrapper=True, cache=False, **options)
 
 
+def merged(function: Function) -> Function:
+    """Like `inner`, for a sequence of calls with a name: it becomes part of each function that calls it.
+
+    As a function of its own everything that it calls would be optimised once more.
+    """
+    return inner(function, inline="always")
+
+
 def plain(array: Array) -> Array:
     """In the one form that compiled functions take, together in memory and not read-only."""
     if array.flags.c_contiguous and array.flags.writeable:

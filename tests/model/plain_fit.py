@@ -174,7 +174,8 @@ class PlainFit:
                 return self
             self.maximise()
             self.smooth()
-        self.stop_reason, self.log_likelihood = "max_iter", self.expectation().log_likelihood
+        self.sums = self.expectation()
+        self.stop_reason, self.log_likelihood = "max_iter", self.sums.log_likelihood
         return self
 
     def step(self, v, w):

@@ -13,7 +13,7 @@ from keydyn.arrays import Floats, Integers
 from keydyn.model.ask.inference import Inference
 from keydyn.model.data import vocabulary
 from keydyn.model.data.sequences import Sequences
-from keydyn.model.engine.scores_and_states import score
+from keydyn.model.engine.scores_and_states import room_for, score
 from keydyn.model.engine.variants import variant_of
 from keydyn.model.families.compiled import custom_features, features_of
 from keydyn.model.fit.fitted import Fitted
@@ -50,9 +50,13 @@ class Scoring(Fitted, Inference):
         given_steps = NO_STEPS
         if not small:
             given_steps, transitions = theta.steps_of(codes)
+        values, source, offsets = sequences.engine_arrays
+        x = np.empty((room_for(sequences.lengths), sequences.n_features, 1))
         score(
             variant_of(theta.n_states),
-            *sequences.engine_arrays,
+            values.reshape(-1),
+            source,
+            offsets,
             places,
             step_rows,
             given_steps,
@@ -62,6 +66,8 @@ class Scoring(Fitted, Inference):
             self._custom_densities(theta, sequences, codes),
             np.ascontiguousarray(theta.start)[..., None],
             transitions,
+            x,
+            x.reshape(-1),
             scores,
             increments,
         )

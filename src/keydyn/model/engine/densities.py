@@ -57,14 +57,14 @@ def prepare_cells(
     variant: Variant, first_row: int, last_row: int, features: Integers, emission: Floats, cells: Floats
 ) -> None:
     """The coefficients of some rows from the parameters (R, F, M, L)."""
-    n_states = states_of(variant, emission.shape[2])
-    if not (fits(variant, n_states, emission.shape[2:]) and fits(variant, n_states, cells.shape[3:])):
+    n_states, n_lanes = states_of(variant, emission.shape[2]), lanes_of(variant)
+    if not (fits(n_states, n_lanes, emission.shape[2:]) and fits(n_states, n_lanes, cells.shape[3:])):
         return
     for row in range(first_row, last_row):
         for k in range(len(features)):
             kind, first = features[k, KIND], features[k, FIRST]
             for j in range(n_states):
-                for lane in range(lanes_of(variant)):
+                for lane in range(n_lanes):
                     if kind == CATEGORICAL:
                         for c in range(features[k, END] - first):
                             p = emission[row, first + c, j, lane]
@@ -111,8 +111,8 @@ def _log_densities(
     """
     n_states, n_lanes = states_of(variant, density.shape[1]), lanes_of(variant)
     if not (
-        fits(variant, n_states, density.shape[1:])
-        and fits(variant, n_states, cells.shape[3:])
+        fits(n_states, n_lanes, density.shape[1:])
+        and fits(n_states, n_lanes, cells.shape[3:])
         and x.shape[2] == n_lanes
     ):
         return

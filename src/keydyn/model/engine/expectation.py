@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from keydyn.arrays import Floats, Integers, inner
+from keydyn.arrays import Floats, Integers, inner, merged
 from keydyn.model.engine.densities import (
     CATEGORICAL,
     CUSTOM,
@@ -24,11 +24,11 @@ from keydyn.model.engine.variants import Variant, fits, lanes_of, states_of
 
 # Below this a sum of weights is nothing to divide by.
 NOTHING = 1e-280
-# What stands in the moments of a feature: Σγ; then of the normal and t families the mean, Σγ(x − mean)², and
-# of the t families the sum of the weights that the mean was taken with; of a gamma Σγx and Σγ ln x; of an
-# exponential Σγx; of a categorical Σγ of each category.
-MASS, MEAN, SQUARE, PRECISION = range(4)
-SUM, LOG_SUM = 1, 2
+# What stands in the moments of a feature: Σγ; then of the normal and t families Σγ(x − loc) and Σγ(x − loc)²
+# around the current location, and of the t families, whose events have a weight beside γ, the sum of both; of
+# a gamma Σγx and Σγ ln x; of an exponential Σγx; of a categorical Σγ of each category.
+MASS, SUM, SQUARE, PRECISION = range(4)
+LOG_SUM = 2
 FIRST_CATEGORY = 1
 
 # Columns of a span, the part of the arrays that belongs to one model: sequences, rows of the tables (the last
@@ -109,7 +109,7 @@ class Scratch(NamedTuple):
     increments: Floats
 
 
-@inner
+@merged
 def posteriors(
     variant: Variant,
     span: Integers,
@@ -176,14 +176,11 @@ def posteriors(
 
 
 @inner
-def finish_sums(
-    variant: Variant, span: Integers, events: Events, features: Integers, sums: Sums, scratch: Scratch
-) -> None:
-    """The sums of γ at first events, and means and squared deviations from the sums of features."""
-    row, end_row, states = span[ROW], span[ROW + 1], scratch.states
+def sum_first_events(variant: Variant, span: Integers, events: Events, sums: Sums, states: Floats) -> None:
+    """The sums of γ at the first events of sequences, and at the first events of each type."""
+    row, end_row = span[ROW], span[ROW + 1]
     sums.start[row:end_row] = 0.0
     sums.first_seen[row:end_row] = 0.0
-    finish_moments(variant, span, features, scratch.cells, sums.moments)
     for s in range(span[SEQUENCE], span[SEQUENCE + 1]):
         n = events.offsets[s]
         add_states(variant, n, events.start_rows[s], states, sums.start)
@@ -231,14 +228,14 @@ def sum_moments(
 ) -> None:
     """Weights and sums of each feature by event type and state; a missing value weighs nothing.
 
-    Of the normal and t families the sums are of deviations from the current location, which the mean comes
-    ever nearer to: in one pass, and next to nothing cancels.
+    The mean of the normal and t families comes ever nearer to the current location: with sums of deviations
+    from it one pass is enough, and next to nothing cancels.
     """
     n_states, n_lanes = states_of(variant, states.shape[1]), lanes_of(variant)
     if not (
-        fits(variant, n_states, states.shape[1:])
-        and fits(variant, n_states, cells.shape[3:])
-        and fits(variant, n_states, moments.shape[3:])
+        fits(n_states, n_lanes, states.shape[1:])
+        and fits(n_states, n_lanes, cells.shape[3:])
+        and fits(n_states, n_lanes, moments.shape[3:])
         and x.shape[2] == n_lanes
     ):
         return
@@ -253,7 +250,7 @@ def sum_moments(
                         weight = states[n, j, lane] if value == value else 0.0
                         apart = value - cells[code, k, LOC, j, lane] if value == value else 0.0
                         moments[code, k, MASS, j, lane] += weight
-                        moments[code, k, MEAN, j, lane] += weight * apart
+                        moments[code, k, SUM, j, lane] += weight * apart
                         moments[code, k, SQUARE, j, lane] += weight * apart * apart
         elif kind != CUSTOM:
             for n in range(first, last):
@@ -275,27 +272,4 @@ def sum_moments(
                             moments[code, k, SQUARE, j, lane] += weight * value * value
                         elif kind == GAMMA:
                             moments[code, k, LOG_SUM, j, lane] += weight * logarithm(value)
-                        moments[code, k, MEAN, j, lane] += weight * value
-
-
-@inner
-def finish_moments(
-    variant: Variant, span: Integers, features: Integers, cells: Floats, moments: Floats
-) -> None:
-    """Means, and squared deviations from them, of the normal and t families."""
-    n_states, n_lanes = states_of(variant, moments.shape[3]), lanes_of(variant)
-    if not (fits(variant, n_states, cells.shape[3:]) and fits(variant, n_states, moments.shape[3:])):
-        return
-    for k in range(len(features)):
-        kind = features[k, KIND]
-        if kind != NORMAL and kind != STUDENT:
-            continue
-        divisor = PRECISION if kind == STUDENT else MASS
-        for row in range(span[ROW], span[ROW + 1]):
-            for j in range(n_states):
-                for lane in range(n_lanes):
-                    weight, total = moments[row, k, divisor, j, lane], moments[row, k, MEAN, j, lane]
-                    apart = total / weight if weight > NOTHING else 0.0
-                    square = moments[row, k, SQUARE, j, lane] - apart * total
-                    moments[row, k, MEAN, j, lane] = cells[row, k, LOC, j, lane] + apart
-                    moments[row, k, SQUARE, j, lane] = max(square, 0.0)
+                        moments[code, k, SUM, j, lane] += weight * value

@@ -8,14 +8,14 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from keydyn.arrays import Floats, Integers, Truths, compiled, inner
+from keydyn.arrays import Floats, Integers, Truths, compiled, inner, merged
 from keydyn.model.engine.densities import CATEGORICAL, CUSTOM, END, EXPONENTIAL, FIRST, GAMMA, KIND, STUDENT
 from keydyn.model.engine.elementary import log_minus_digamma, trigamma
 from keydyn.model.engine.expectation import (
     FIRST_CATEGORY,
     LOG_SUM,
     MASS,
-    MEAN,
+    NOTHING,
     PAIR,
     PRECISION,
     ROW,
@@ -30,7 +30,6 @@ from keydyn.model.engine.variants import Variant, fits, lanes_of, states_of
 # Below this a sum of posterior probabilities is no evidence, and the parameter stays as it was: it is not for
 # underflow to decide.
 NO_MASS = 1e-250
-SMALLEST = 5e-324
 
 # Columns of `of_types`: Π[ω], f(ψ,·), and what a type's own start and emission estimates weigh in smoothing.
 PROB, LEAVING, KEEP_START, KEEP_EMISSION = range(4)
@@ -78,7 +77,7 @@ class Chain(NamedTuple):
     of_types: Floats
 
 
-@inner
+@merged
 def maximisation(
     variant: Variant,
     span: Integers,
@@ -94,14 +93,14 @@ def maximisation(
 
     `min_scale` (K, L) is the least scale of each feature; of a categorical, its pseudocount.
     """
-    floor, start_sums = rules.count_floor, sums.first_seen if rules.first_occurrence else sums.start
+    floor, exact = rules.count_floor, rules.exact
+    start_sums = sums.first_seen if rules.first_occurrence else sums.start
     update_start(variant, span, floor, rules.fixed_start, start_sums, sums.start, tables.start)
-    if not rules.fixed_transitions:
-        update_transitions(variant, span, floor, sums.transitions, tables.transitions)
+    fixed, expected, transitions = rules.fixed_transitions, sums.transitions, tables.transitions
+    update_transitions(variant, span, chain, fixed, exact, floor, expected, transitions)
     if not rules.fixed_emission:
         update_emission(variant, span, features, sums.moments, min_scale, floor, tables.emission, floored)
-    marginal_transitions(variant, span, chain, rules.exact, sums.transitions, tables.transitions)
-    marginal_emission(variant, span, chain.of_types, rules.exact, features, sums.moments, tables.emission)
+    marginal_emission(variant, span, chain.of_types, exact, features, sums.moments, tables.emission)
 
 
 @inner
@@ -115,45 +114,83 @@ def update_start(
     start: Floats,
 ) -> None:
     """π[j] into the last row, and π[j | ω] (Eq. 12); a type that starts no sequence has the marginal."""
-    n_states, m = states_of(variant, start.shape[1]), span[ROW + 1] - 1
-    if not (
-        fits(variant, n_states, start.shape[1:])
-        and fits(variant, n_states, expected.shape[1:])
-        and fits(variant, n_states, expected_of_all.shape[1:])
-    ):
-        return
+    n_states, n_lanes = states_of(variant, start.shape[1]), lanes_of(variant)
+    m = span[ROW + 1] - 1
     for row in range(m, span[ROW] - 1 if not fixed else m - 1, -1):
-        for lane in range(lanes_of(variant)):
+        counts = expected if row < m else expected_of_all
+        for lane in range(n_lanes):
             total = 0.0
             for j in range(n_states):
-                count = expected[row, j, lane] if row < m else expected_of_all[row, j, lane]
-                total += max(count, floor)
+                total += max(counts[row, j, lane], floor)
             for j in range(n_states):
-                count = expected[row, j, lane] if row < m else expected_of_all[row, j, lane]
                 without = start[m, j, lane] if row < m else 1.0 / n_states
-                start[row, j, lane] = max(count, floor) / total if total > NO_MASS else without
+                start[row, j, lane] = max(counts[row, j, lane], floor) / total if total > NO_MASS else without
 
 
 @inner
 def update_transitions(
-    variant: Variant, span: Integers, floor: float, expected: Floats, transitions: Floats
+    variant: Variant,
+    span: Integers,
+    chain: Chain,
+    fixed: bool,
+    exact: bool,
+    floor: float,
+    expected: Floats,
+    transitions: Floats,
 ) -> None:
-    """a[i, j | ψ, ω] (Eq. 14) of the pairs."""
-    n_states = states_of(variant, transitions.shape[1])
-    if not (fits(variant, n_states, transitions.shape[1:]) and fits(variant, n_states, expected.shape[1:])):
+    """a[i, j | ψ, ω] (Eq. 14) of the pairs, and a[i, j | ψ], a[i, j | ω] and a[i, j] in the rows after them.
+
+    Marginals as printed (Eqs. 26–28): every earlier type counts alike, whatever its share of the events; a
+    type that none follows is followed by any, each step uniform. Exact ones sum what occurred together, Σξ.
+    """
+    n_states, n_lanes = states_of(variant, transitions.shape[1]), lanes_of(variant)
+    m = span[ROW + 1] - span[ROW] - 1
+    if not (fits(n_states, n_lanes, transitions.shape[1:]) and fits(n_states, n_lanes, expected.shape[1:])):
         return
-    for step in range(span[STEP], span[STEP] + span[PAIR + 1] - span[PAIR]):
-        for lane in range(lanes_of(variant)):
-            for i in range(n_states):
+    # The first rows of the three kinds, less the first row of the types.
+    first, uniform, dead_ends = span[STEP] + span[PAIR + 1] - span[PAIR], 1.0 / n_states, 0.0
+    of_earlier, of_later, everywhere = first - span[ROW], first + m - span[ROW], first + 2 * m
+    for row in range(span[ROW], span[ROW + 1] - 1):
+        dead_ends += 1.0 if chain.of_types[row, LEAVING] == 0.0 and not exact else 0.0
+    for row in range(first, everywhere + 1):
+        # A dead end adds as much to every later type, and to all; its own row has no sum and becomes uniform.
+        added = (0.0 if row < first + m else dead_ends / m if row < everywhere else dead_ends) * uniform
+        for i in range(n_states):
+            for j in range(n_states):
+                for lane in range(n_lanes):
+                    transitions[row, i, j, lane] = added
+    for pair in range(span[PAIR], span[PAIR + 1]):
+        step, weight = span[STEP] + pair - span[PAIR], chain.of_pairs[pair, PAIR_PROB]
+        earlier, later = of_earlier + chain.pairs[pair, 0], of_later + chain.pairs[pair, 1]
+        for i in range(n_states):
+            for lane in range(n_lanes):
                 total = 0.0
                 for j in range(n_states):
                     total += max(expected[step, i, j, lane], floor)
                 scale = 1.0 / total
                 for j in range(n_states):
                     share = max(expected[step, i, j, lane], floor) * scale
-                    transitions[step, i, j, lane] = (
-                        share if total > NO_MASS else transitions[step, i, j, lane]
-                    )
+                    share = transitions[step, i, j, lane] if fixed or not total > NO_MASS else share
+                    joint = expected[step, i, j, lane] if exact else share * weight
+                    transitions[step, i, j, lane] = share
+                    transitions[earlier, i, j, lane] += joint
+                    transitions[later, i, j, lane] += joint
+                    transitions[everywhere, i, j, lane] += joint
+    for row in range(first, everywhere + 1):
+        for i in range(n_states):
+            for lane in range(n_lanes):
+                total = 0.0
+                for j in range(n_states):
+                    total += transitions[row, i, j, lane]
+                for j in range(n_states):
+                    share = transitions[row, i, j, lane] / total
+                    transitions[row, i, j, lane] = share if total > NO_MASS else uniform
+
+
+@compiled
+def marginals_of_transitions(variant: Variant, span: Integers, chain: Chain, transitions: Floats) -> None:
+    """a[i, j | ψ], a[i, j | ω] and a[i, j] as printed, for Python."""
+    update_transitions(variant, span, chain, True, False, 0.0, transitions, transitions)
 
 
 @inner
@@ -168,11 +205,11 @@ def update_emission(
     floored: Truths,
 ) -> None:
     """b[j | ω] (Eq. 15) of all types, feature by feature; `floored` (R, K, M, L): where the floor acted."""
-    n_states = states_of(variant, emission.shape[2])
+    n_states, n_lanes = states_of(variant, emission.shape[2]), lanes_of(variant)
     if not (
-        fits(variant, n_states, emission.shape[2:])
-        and fits(variant, n_states, moments.shape[3:])
-        and fits(variant, n_states, floored.shape[2:])
+        fits(n_states, n_lanes, emission.shape[2:])
+        and fits(n_states, n_lanes, moments.shape[3:])
+        and fits(n_states, n_lanes, floored.shape[2:])
     ):
         return
     enough = max(NO_MASS, count_floor)
@@ -181,54 +218,58 @@ def update_emission(
             kind, at = features[k, KIND], features[k, FIRST]
             if kind == CUSTOM:
                 continue
+            divisor = PRECISION if kind == STUDENT else MASS
             for j in range(n_states):
-                for lane in range(lanes_of(variant)):
+                for lane in range(n_lanes):
                     mass, least = moments[row, k, MASS, j, lane], min_scale[k, lane]
-                    mean, deviation = moments[row, k, MEAN, j, lane], math.inf
+                    total, deviation = moments[row, k, SUM, j, lane], math.inf
                     if kind == CATEGORICAL:
                         n_categories = features[k, END] - at
-                        total = mass + n_categories * least
                         for c in range(n_categories if mass > enough else 0):
                             count = moments[row, k, FIRST_CATEGORY + c, j, lane] + least
-                            emission[row, at + c, j, lane] = count / total
+                            emission[row, at + c, j, lane] = count / (mass + n_categories * least)
                     elif kind == EXPONENTIAL:
                         if mass > enough:
-                            deviation = moments[row, k, SUM, j, lane] / mass
+                            deviation = total / mass
                             emission[row, at, j, lane] = max(deviation, least)
                     elif kind == GAMMA:
                         if mass > enough:
-                            mean = moments[row, k, SUM, j, lane] / mass
+                            mean = total / mass
                             excess = math.log(mean) - moments[row, k, LOG_SUM, j, lane] / mass
                             # ln a − ψ(a) = excess; 1 / √a is the deviation of ln x that the floor is for.
-                            shape = max(least, 1e-100) ** -2.0
+                            shape = 1.0 / max(least * least, 1e-200)
                             if excess <= log_minus_digamma(shape):
                                 deviation = 0.0
                             else:
                                 shape = gamma_shape(excess)
                             emission[row, at, j, lane] = shape
                             emission[row, at + 1, j, lane] = mean / shape
-                    elif kind == STUDENT:
-                        if moments[row, k, PRECISION, j, lane] > NO_MASS and mass > count_floor:
-                            # ν fixed (Liu and Rubin)
-                            deviation = math.sqrt(moments[row, k, SQUARE, j, lane] / mass)
-                            emission[row, at, j, lane] = mean
+                    else:
+                        # Sums are of deviations from the location that is there now. For Student's t, ν is
+                        # fixed (Liu and Rubin); for the log-normal these are Eqs. 17–18, corrected.
+                        weight = moments[row, k, divisor, j, lane]
+                        apart = total / weight if weight > NOTHING else 0.0
+                        around = max(moments[row, k, SQUARE, j, lane] - apart * total, 0.0)
+                        loc, over, known = emission[row, at, j, lane] + apart, mass, weight > NO_MASS
+                        if kind == STUDENT:
+                            known = known and mass > count_floor
+                        elif count_floor > 0.0:
+                            over, known = max(mass, count_floor), True
+                            mean = loc
+                            loc = mass * mean / over
+                            # Σγ(x − loc)², for a loc that is not the mean where the divisor was raised
+                            around += mass * (mean - loc) * (mean - loc)
+                        if known:
+                            deviation = math.sqrt(around / over)
+                            emission[row, at, j, lane] = loc
                             emission[row, at + 1, j, lane] = max(deviation, least)
-                    elif mass > NO_MASS or count_floor > 0.0:
-                        # Mean and deviation; for the log-normal Eqs. 17–18, corrected.
-                        divisor = max(mass, max(count_floor, SMALLEST))
-                        loc = mass * mean / divisor if count_floor > 0.0 else mean
-                        # Σγ(x − loc)², for a loc that is not the mean where the divisor was raised
-                        around = moments[row, k, SQUARE, j, lane] + mass * (mean - loc) ** 2
-                        deviation = math.sqrt(around / divisor)
-                        emission[row, at, j, lane] = loc
-                        emission[row, at + 1, j, lane] = max(deviation, least)
                     floored[row, k, j, lane] = deviation < least
 
 
 @inner
 def gamma_shape(excess: float) -> float:
     """The a with ln a − ψ(a) = excess > 0, by Newton's method on 1/a (Minka), to full precision."""
-    shape = (3.0 - excess + math.sqrt((excess - 3.0) ** 2 + 24.0 * excess)) / (12.0 * excess)
+    shape = (3.0 - excess + math.sqrt((excess - 3.0) * (excess - 3.0) + 24.0 * excess)) / (12.0 * excess)
     for _ in range(8):
         value = log_minus_digamma(shape) - excess
         slope = 1.0 / shape - trigamma(shape)
@@ -237,57 +278,6 @@ def gamma_shape(excess: float) -> float:
             return closer
         shape = closer
     return shape
-
-
-@inner
-def marginal_transitions(
-    variant: Variant, span: Integers, chain: Chain, exact: bool, joint: Floats, transitions: Floats
-) -> None:
-    """a[i, j | ψ], a[i, j | ω] and a[i, j] (Eqs. 26–28) into the rows after the pairs.
-
-    As printed, every earlier type counts alike, whatever its share of the events; a type that none follows is
-    followed by any, each step uniform. Exact marginals sum what occurred together, Σξ.
-    """
-    n_states, m = states_of(variant, transitions.shape[1]), span[ROW + 1] - span[ROW] - 1
-    if not (fits(variant, n_states, transitions.shape[1:]) and fits(variant, n_states, joint.shape[1:])):
-        return
-    # The first rows of the three kinds, less the first row of the types.
-    first, uniform, dead_ends = span[STEP] + span[PAIR + 1] - span[PAIR], 1.0 / n_states, 0
-    of_earlier, of_later, everywhere = first - span[ROW], first + m - span[ROW], first + 2 * m
-    for row in range(span[ROW], span[ROW + 1] - 1):
-        dead_ends += chain.of_types[row, LEAVING] == 0.0 and not exact
-    # A dead end adds as much to every later type, and to all; its own row has no sum and becomes uniform.
-    transitions[first : first + m] = 0.0
-    transitions[first + m : everywhere] = dead_ends / m * uniform
-    transitions[everywhere] = dead_ends * uniform
-    for pair in range(span[PAIR], span[PAIR + 1]):
-        step = span[STEP] + pair - span[PAIR]
-        earlier, later = of_earlier + chain.pairs[pair, 0], of_later + chain.pairs[pair, 1]
-        weight = chain.of_pairs[pair, PAIR_PROB]
-        for i in range(n_states):
-            for j in range(n_states):
-                for lane in range(lanes_of(variant)):
-                    value = joint[step, i, j, lane] if exact else transitions[step, i, j, lane] * weight
-                    transitions[earlier, i, j, lane] += value
-                    transitions[later, i, j, lane] += value
-                    transitions[everywhere, i, j, lane] += value
-    for row in range(first, everywhere + 1):
-        for i in range(n_states):
-            for lane in range(lanes_of(variant)):
-                total = 0.0
-                for j in range(n_states):
-                    total += transitions[row, i, j, lane]
-                for j in range(n_states):
-                    share = transitions[row, i, j, lane] / total
-                    transitions[row, i, j, lane] = share if total > NO_MASS else uniform
-
-
-@compiled
-def marginals_of_transitions(
-    variant: Variant, span: Integers, chain: Chain, exact: bool, joint: Floats, transitions: Floats
-) -> None:
-    """`marginal_transitions` for Python."""
-    marginal_transitions(variant, span, chain, exact, joint, transitions)
 
 
 @inner
@@ -304,8 +294,9 @@ def marginal_emission(
 
     Types weigh Π[ω], or, exact, as often as they occur in the state.
     """
-    n_states, m = states_of(variant, emission.shape[2]), span[ROW + 1] - 1
-    if not (fits(variant, n_states, emission.shape[2:]) and fits(variant, n_states, moments.shape[3:])):
+    n_states, n_lanes = states_of(variant, emission.shape[2]), lanes_of(variant)
+    m = span[ROW + 1] - 1
+    if not (fits(n_states, n_lanes, emission.shape[2:]) and fits(n_states, n_lanes, moments.shape[3:])):
         return
     for k in range(len(features)):
         kind, at, end = features[k, KIND], features[k, FIRST], features[k, END]
@@ -313,28 +304,28 @@ def marginal_emission(
             continue
         by_moments = kind != EXPONENTIAL and kind != CATEGORICAL
         for j in range(n_states):
-            for lane in range(lanes_of(variant)):
+            for lane in range(n_lanes):
                 total, mean, square = 0.0, 0.0, 0.0
                 for p in range(at, end):
                     emission[m, p, j, lane] = emission[span[ROW], p, j, lane] if by_moments else 0.0
                 for row in range(span[ROW], m):
                     total += moments[row, k, MASS, j, lane] if exact else of_types[row, PROB]
-                # The mean first, then the squares around it: the first time round there is no mean yet.
-                for second in range(2):
-                    for row in range(span[ROW], m):
-                        weight = moments[row, k, MASS, j, lane] if exact else of_types[row, PROB]
-                        weight = weight / total if total > NO_MASS else 1.0 / (m - span[ROW])
-                        if by_moments:
-                            loc, scale = emission[row, at, j, lane], emission[row, at + 1, j, lane]
-                            of_row = loc * scale if kind == GAMMA else loc
-                            variance = of_row * scale if kind == GAMMA else scale * scale
-                            if second:
-                                square += weight * ((of_row - mean) ** 2 + variance)
-                            else:
-                                mean += weight * of_row
-                        elif second:
-                            for p in range(at, end):
-                                emission[m, p, j, lane] += weight * emission[row, p, j, lane]
+                taken = 0.0
+                for row in range(span[ROW], m):
+                    weight = moments[row, k, MASS, j, lane] if exact else of_types[row, PROB]
+                    weight = weight / total if total > NO_MASS else 1.0 / (m - span[ROW])
+                    if by_moments:
+                        loc, scale = emission[row, at, j, lane], emission[row, at + 1, j, lane]
+                        of_row = loc * scale if kind == GAMMA else loc
+                        variance = of_row * scale if kind == GAMMA else scale * scale
+                        # Mean and squares around it in one pass (West).
+                        taken += weight
+                        apart = of_row - mean
+                        mean += apart * weight / taken if taken > 0.0 else 0.0
+                        square += weight * (apart * (of_row - mean) + variance)
+                    else:
+                        for p in range(at, end):
+                            emission[m, p, j, lane] += weight * emission[row, p, j, lane]
                 if kind == GAMMA:
                     emission[m, at, j, lane] = mean * mean / square
                     emission[m, at + 1, j, lane] = square / mean

@@ -29,7 +29,7 @@ from keydyn.model.engine.densities import (
 )
 from keydyn.model.engine.elementary import exponential, logarithm
 from keydyn.model.engine.log_domain import log_predicted, log_sum_exp, safe_log
-from keydyn.model.engine.variants import Variant, fits, states_of
+from keydyn.model.engine.variants import Variant, fits, lanes_of, states_of
 
 # Columns of a filter after its M probabilities.
 IN_LOGS, LAST, COUNT, TOTAL, EXTRA = range(5)
@@ -164,11 +164,12 @@ def _look_up(
 
     A missing value drops its factor.
     """
-    n_states, all_pairs = states_of(variant, start.shape[1]), len(weights) == 0
+    n_states, n_lanes = states_of(variant, start.shape[1]), lanes_of(variant)
+    all_pairs = len(weights) == 0
     if not (
-        fits(variant, n_states, start.shape[1:])
-        and fits(variant, n_states, cells.shape[3:])
-        and fits(variant, n_states, transitions.shape[1:])
+        fits(n_states, n_lanes, start.shape[1:])
+        and fits(n_states, n_lanes, cells.shape[3:])
+        and fits(n_states, n_lanes, transitions.shape[1:])
         and filters.shape[1] == n_states + EXTRA
     ):
         return

@@ -36,7 +36,7 @@ FAINT = 1e-200
 def scale_densities(variant: Variant, n_events: int, density: Floats, largest: Floats) -> None:
     """Densities divided by the largest of their event, in place of their logarithms; `largest` is its log."""
     n_states, n_lanes = states_of(variant, density.shape[1]), lanes_of(variant)
-    if not fits(variant, n_states, density.shape[1:]) or largest.shape[1] != n_lanes:
+    if not fits(n_states, n_lanes, density.shape[1:]) or largest.shape[1] != n_lanes:
         return
     for n in range(n_events):
         for lane in range(n_lanes):
@@ -81,10 +81,10 @@ def forward(
     """
     n_states, n_lanes, begin = states_of(variant, density.shape[1]), lanes_of(variant), offsets[first]
     if not (
-        fits(variant, n_states, density.shape[1:])
-        and fits(variant, n_states, states.shape[1:])
-        and fits(variant, n_states, start.shape[1:])
-        and fits(variant, n_states, transitions.shape[1:])
+        fits(n_states, n_lanes, density.shape[1:])
+        and fits(n_states, n_lanes, states.shape[1:])
+        and fits(n_states, n_lanes, start.shape[1:])
+        and fits(n_states, n_lanes, transitions.shape[1:])
         and largest.shape[1] == n_lanes
         and scores.shape[1] == n_lanes
     ):
@@ -120,7 +120,7 @@ def forward(
                     else:
                         total += value
                         if predicted < THIRTY_DIGITS * lost or (
-                            predicted < COVERED and reachable(states[n - 1], transitions[step], j)
+                            predicted < COVERED and reachable(n_states, n, step, j, states, transitions)
                         ):
                             scores[s, lane] = math.nan
                         lost = max(lost, LOST) if value < LOST and predicted > 0.0 else lost
@@ -133,20 +133,19 @@ def forward(
 
 
 @inner
-def reachable(before: Floats, transitions: Floats, j: int) -> bool:
+def reachable(n_states: int, n: int, step: int, j: int, states: Floats, transitions: Floats) -> bool:
     """Whether some step leads to a state; if none does, its probability is zero and not an underflow."""
-    possible = 0.0
-    for i in range(len(before)):
-        if before[i, 0] > 0.0:
-            possible = max(possible, transitions[i, j, 0])
-    return possible > 0.0
+    possible = False
+    for i in range(n_states):
+        possible = possible or (states[n - 1, i, 0] > 0.0 and transitions[step, i, j, 0] > 0.0)
+    return possible
 
 
 @inner
 def rescale(variant: Variant, n: int, s: int, states: Floats, scores: Floats, worst: Floats) -> None:
     """α of an event divided by its sum, whose logarithm is added to the sequence's score."""
     n_states, n_lanes = states_of(variant, states.shape[1]), lanes_of(variant)
-    if not fits(variant, n_states, states.shape[1:]) or scores.shape[1] != n_lanes:
+    if not fits(n_states, n_lanes, states.shape[1:]) or scores.shape[1] != n_lanes:
         return
     for lane in range(n_lanes):
         total = 0.0
@@ -181,10 +180,10 @@ def backward(
     """
     n_states, n_lanes = states_of(variant, states.shape[1]), lanes_of(variant)
     if not (
-        fits(variant, n_states, states.shape[1:])
-        and fits(variant, n_states, transitions.shape[1:])
-        and fits(variant, n_states, step_sums.shape[1:])
-        and fits(variant, n_states, inverse.shape)
+        fits(n_states, n_lanes, states.shape[1:])
+        and fits(n_states, n_lanes, transitions.shape[1:])
+        and fits(n_states, n_lanes, step_sums.shape[1:])
+        and fits(n_states, n_lanes, inverse.shape)
     ):
         return
     for s in range(first, last):

@@ -26,10 +26,15 @@ from keydyn.model.engine.variants import Variant
 BLOCK = 4096
 
 
+def room_for(lengths: Integers) -> int:
+    """How many events there must be room for: those of a block, or of the longest sequence."""
+    return min(max(int(lengths.max()), BLOCK), int(lengths.sum()))
+
+
 @compiled
 def score(
     variant: Variant,
-    X: Floats,
+    values: Floats,
     source: Integers,
     offsets: Integers,
     places: Integers,
@@ -41,6 +46,8 @@ def score(
     given: Floats,
     start: Floats,
     transitions: Floats,
+    x: Floats,
+    same_x: Floats,
     scores: Floats,
     increments: Floats,
 ) -> None:
@@ -48,36 +55,35 @@ def score(
 
     NaN or −inf where underflow threatens: that is for the log domain.
 
-    `places` is the model's code of each type in the source, and of no type, last. `step_rows` (m + 1)² is the
-    row of the transition table for each pair of codes; where that would be too large, `given_steps` (N,) is
-    the row of each event.
+    `values` (N · K) are those of all events, one after the other. `places` is the model's code of each type
+    in the source, and of no type, last. `step_rows` (m + 1)² is the row of the transition table for each pair
+    of codes; where that would be too large, `given_steps` (N,) is the row of each event. `x` (n, K, 1), with
+    `same_x` (n · K) the same memory, is room for a block of events, the longest sequence at least.
     """
-    n_codes, longest = len(start), BLOCK
-    for s in range(len(offsets) - 1):
-        longest = max(longest, offsets[s + 1] - offsets[s])
-    longest = min(longest, len(X))
-    codes, steps = np.empty(longest, dtype=np.int64), np.empty(longest, dtype=np.int64)
-    x, states = np.empty((longest, X.shape[1], 1)), np.empty((longest, start.shape[1], 1))
-    density, largest = np.empty((longest, start.shape[1], 1)), np.empty((longest, 1))
-    of_events, worst = np.empty(longest if len(increments) else 0), np.empty(1)
+    n_codes, n_states, n_features, room = len(start), start.shape[1], len(features), len(x)
+    codes, steps = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
+    states, density = np.empty((room, n_states, 1)), np.empty((room, n_states, 1))
+    largest, worst = np.empty((room, 1)), np.empty(1)
+    own, rows = np.empty(room + 1, dtype=np.int64), np.empty(room, dtype=np.int64)
+    of_sequences, of_events = np.empty((room, 1)), np.empty(room if len(increments) else 0)
     # Numbers that the compiler does not know: a constant would be a variant of its own.
     none = len(offsets) * 0
     first = none
     while first < len(offsets) - 1:
-        end = end_of_block(offsets, first, len(offsets) - 1, longest)
-        begin, stop = offsets[first], offsets[end]
-        own, of_sequences = offsets[first : end + 1] - begin, np.empty((end - first, 1))
-        scaled_values(X[begin:stop], features, x)
+        end = end_of_block(offsets, first, len(offsets) - 1, room)
+        begin, n_events = offsets[first], offsets[end] - offsets[first]
+        scaled_values(begin * n_features, n_events * n_features, values, features, same_x)
         before = 0
-        for n in range(stop - begin):
+        for n in range(n_events):
             codes[n] = places[source[begin + n]]
             steps[n] = given_steps[begin + n] if len(given_steps) else step_rows[before * n_codes + codes[n]]
             before = codes[n]
-        others = given[begin:stop]
-        log_densities(variant, none, stop - begin, codes, x, features, cells, log_floor, others, density)
-        scale_densities(variant, stop - begin, density, largest)
-        rows = np.empty(end - first, dtype=np.int64)
+        others = given[begin : begin + n_events]
+        log_densities(variant, none, n_events, codes, x, features, cells, log_floor, others, density)
+        scale_densities(variant, n_events, density, largest)
+        own[0] = 0
         for s in range(end - first):
+            own[s + 1] = offsets[first + s + 1] - begin
             rows[s] = codes[own[s]]
         forward(
             variant,
@@ -97,26 +103,25 @@ def score(
         )
         for s in range(end - first):
             scores[first + s] = of_sequences[s, 0]
-        for n in range(stop - begin if len(increments) else 0):
+        for n in range(n_events if len(increments) else 0):
             increments[begin + n] = of_events[n]
         first = end
 
 
 @inner
-def scaled_values(X: Floats, features: Integers, x: Floats) -> None:
-    """Values (N, K, 1) on the scale that densities are taken on; a missing one stays NaN."""
-    n_features, every = X.shape[1], True
-    flat, taken = X.reshape(-1), x.reshape(-1)
+def scaled_values(begin: int, n_values: int, values: Floats, features: Integers, scaled: Floats) -> None:
+    """Values on the scale that densities are taken on; a missing one stays NaN."""
+    n_features, on_log_scale = len(features), 0
     for k in range(n_features):
-        every = every and features[k, ON_LOG_SCALE] > 0
-    if every:
-        # All in one loop, in vector instructions.
-        for n in range(len(flat)):
-            taken[n] = logarithm(flat[n]) if flat[n] == flat[n] else flat[n]
-    else:
-        for n in range(len(flat)):
-            logs = features[n % n_features, ON_LOG_SCALE] > 0 and flat[n] == flat[n]
-            taken[n] = logarithm(flat[n]) if logs else flat[n]
+        on_log_scale += features[k, ON_LOG_SCALE]
+    for n in range(n_values):
+        value = values[begin + n]
+        scaled[n] = logarithm(value) if value == value else value
+    if on_log_scale < n_features:
+        # All of them in one loop above, in vector instructions; these are put back.
+        for n in range(n_values):
+            if features[n % n_features, ON_LOG_SCALE] == 0:
+                scaled[n] = values[begin + n]
 
 
 @compiled

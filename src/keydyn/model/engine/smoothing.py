@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from keydyn.arrays import Floats, Integers, inner
+from keydyn.arrays import Floats, Integers, inner, merged
 from keydyn.model.engine.densities import CUSTOM, END, FIRST, GAMMA, KIND, STUDENT
 from keydyn.model.engine.expectation import PAIR, ROW, STEP, Tables
 from keydyn.model.engine.maximisation import (
@@ -18,19 +18,19 @@ from keydyn.model.engine.maximisation import (
 from keydyn.model.engine.variants import Variant, fits, lanes_of, states_of
 
 
-@inner
+@merged
 def smooth(
     variant: Variant, span: Integers, chain: Chain, rules: Rules, features: Integers, tables: Tables
 ) -> None:
     """All parameters towards the same, unsmoothed marginals, in one pass. A single type is its marginal."""
-    m, start = span[ROW + 1] - 1, tables.start
+    m, start, n_lanes = span[ROW + 1] - 1, tables.start, lanes_of(variant)
     if m - span[ROW] == 1:
         return
     for row in range(span[ROW], m if rules.smooth_start and not rules.fixed_start else span[ROW]):
         # π̃[j | ω] (Eq. 33)
         keep = chain.of_types[row, KEEP_START]
         for j in range(states_of(variant, start.shape[1])):
-            for lane in range(lanes_of(variant)):
+            for lane in range(n_lanes):
                 start[row, j, lane] = keep * start[row, j, lane] + (1.0 - keep) * start[m, j, lane]
     if rules.smooth_transitions and not rules.fixed_transitions:
         smooth_transitions(variant, span, chain, tables.transitions)
@@ -41,8 +41,9 @@ def smooth(
 @inner
 def smooth_transitions(variant: Variant, span: Integers, chain: Chain, transitions: Floats) -> None:
     """ã[i, j | ψ, ω] (Eqs. 35–36, corrected) of the pairs; what is left below zero becomes zero."""
-    n_states, m = states_of(variant, transitions.shape[1]), span[ROW + 1] - span[ROW] - 1
-    if not fits(variant, n_states, transitions.shape[1:]):
+    n_states, n_lanes = states_of(variant, transitions.shape[1]), lanes_of(variant)
+    m = span[ROW + 1] - span[ROW] - 1
+    if not fits(n_states, n_lanes, transitions.shape[1:]):
         return
     first = span[STEP] + span[PAIR + 1] - span[PAIR] - span[ROW]
     for pair in range(span[PAIR], span[PAIR + 1]):
@@ -51,7 +52,7 @@ def smooth_transitions(variant: Variant, span: Integers, chain: Chain, transitio
         of_earlier, of_later = chain.of_pairs[pair, WEIGHT_BEFORE], chain.of_pairs[pair, WEIGHT_AFTER]
         own = 1.0 - of_earlier - of_later
         for i in range(n_states):
-            for lane in range(lanes_of(variant)):
+            for lane in range(n_lanes):
                 total = 0.0
                 for j in range(n_states):
                     mixed = (
@@ -71,8 +72,9 @@ def smooth_emission(
     variant: Variant, span: Integers, of_types: Floats, features: Integers, emission: Floats
 ) -> None:
     """b̃[j | ω] (Eq. 34): parameters interpolated, variances for the t families, moments for the gamma."""
-    n_states, m = states_of(variant, emission.shape[2]), span[ROW + 1] - 1
-    if not fits(variant, n_states, emission.shape[2:]):
+    n_states, n_lanes = states_of(variant, emission.shape[2]), lanes_of(variant)
+    m = span[ROW + 1] - 1
+    if not fits(n_states, n_lanes, emission.shape[2:]):
         return
     for row in range(span[ROW], m):
         share, rest = of_types[row, KEEP_EMISSION], 1.0 - of_types[row, KEEP_EMISSION]
@@ -81,7 +83,7 @@ def smooth_emission(
             if kind == CUSTOM:
                 continue
             for j in range(n_states):
-                for lane in range(lanes_of(variant)):
+                for lane in range(n_lanes):
                     if kind == GAMMA:
                         shape, scale = emission[row, at, j, lane], emission[row, at + 1, j, lane]
                         of_all, scale_of_all = emission[m, at, j, lane], emission[m, at + 1, j, lane]

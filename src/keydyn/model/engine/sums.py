@@ -51,13 +51,3 @@ def weighted_moments(
                 deviation = values[n] - mean[rows[n], j]
                 square[rows[n], j] += weights[n, j] * deviation * deviation
     return count, mean, square
-
-
-@compiled
-def first_outside(values: Floats, lowest: Floats, highest: Floats) -> tuple[int, int]:
-    """Row and column of the first value, by columns, that is outside its column's bounds; −1 if none."""
-    for k in range(values.shape[1]):
-        for n in range(values.shape[0]):
-            if values[n, k] < lowest[k] or values[n, k] > highest[k]:
-                return n, k
-    return -1, -1

@@ -35,10 +35,10 @@ def states_of(variant: Variant, n_states: int) -> int:
 
 
 @inner
-def fits(variant: Variant, n_states: int, shape: tuple[int, ...]) -> bool:
-    """Whether the last axes of an array are (M, L), or (M, M, L).
+def fits(n_states: int, n_lanes: int, shape: tuple[int, ...]) -> bool:
+    """Whether the last axes of an array are (M, L) or (M, M, L), whatever comes before.
 
     A loop asks this first. Behind the answer the compiler knows these axes, so that it can tell where the
     elements of an array lie: that halves the time of most loops. And no loop runs beyond an array.
     """
-    return shape[0] == n_states and shape[-2] == n_states and shape[-1] == lanes_of(variant)
+    return shape[0] == n_states and shape[-2] == n_states and shape[-1] == n_lanes

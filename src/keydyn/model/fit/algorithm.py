@@ -10,8 +10,6 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numpy as np
-
 from keydyn.arrays import Floats, Integers, Truths, compiled, inner
 from keydyn.model.engine.densities import log_densities
 from keydyn.model.engine.expectation import (
@@ -22,8 +20,8 @@ from keydyn.model.engine.expectation import (
     Scratch,
     Sums,
     Tables,
-    finish_sums,
     posteriors,
+    sum_first_events,
     sum_moments,
 )
 from keydyn.model.engine.log_domain import posterior_in_logs
@@ -72,7 +70,6 @@ def climb(
     min_scale: Floats,
     tables: Tables,
     sums: Sums,
-    spare: Sums,
     floored: Truths,
     scratch: Scratch,
     outcome: Outcome,
@@ -80,9 +77,8 @@ def climb(
 ) -> None:
     """Fit the models `first` … `last` − 1 from the parameters in `tables`, which then hold the results.
 
-    After `max_iter` iterations one expectation step more gives the log-likelihood of the result; its sums are
-    `spare`, and those of the last iteration stay. `budget` counts events times expectation steps; at least
-    one expectation step is made.
+    After `max_iter` iterations one expectation step more gives the log-likelihood of the result. `budget`
+    counts events times expectation steps; at least one expectation step is made.
     """
     for b in range(first, last):
         span = spans[b]
@@ -92,13 +88,12 @@ def climb(
             if outcome.n_iter[b] > 0:
                 maximisation(variant, span, chain, rules, features, sums, min_scale[b], tables, floored)
                 smooth(variant, span, chain, rules, features, tables)
-            found = sums if outcome.n_iter[b] < rules.max_iter else spare
-            posteriors(variant, span, events, x, given, features, rules.log_floor, tables, found, scratch)
+            posteriors(variant, span, events, x, given, features, rules.log_floor, tables, sums, scratch)
             log_likelihood = total_score(0, span, events.weights, scratch.scores)
             if not log_likelihood > -math.inf:
                 outcome.reason[b] = IN_LOGS
                 return
-            finish_sums(variant, span, events, features, found, scratch)
+            sum_first_events(variant, span, events, sums, scratch.states)
             settle(b, log_likelihood, rules, outcome)
             budget -= events.offsets[span[SEQUENCE + 1]] - events.offsets[span[SEQUENCE]]
 
@@ -149,7 +144,7 @@ def climb_in_logs(
     first, last = events.offsets[span[SEQUENCE]], events.offsets[span[SEQUENCE + 1]]
     sums.moments[span[ROW] : span[ROW + 1]] = 0.0
     sum_moments(variant, first, last, events.codes, x, features, scratch.cells, scratch.states, sums.moments)
-    finish_sums(variant, span, events, features, sums, scratch)
+    sum_first_events(variant, span, events, sums, scratch.states)
     settle(b, total_score(0, span, events.weights, scratch.scores), rules, outcome)
 
 
@@ -192,44 +187,53 @@ def why_stop(log_likelihood: float, gain: float, tol: float) -> int:
 def smooth_emissions(
     variant: Variant,
     exact: bool,
-    rules: Rules,
+    smoothed: bool,
     features: Integers,
     spans: Integers,
-    chain: Chain,
+    of_types: Floats,
     moments: Floats,
     emission: Floats,
 ) -> None:
-    """The marginals of starting emissions, and the emissions smoothed towards them."""
+    """The marginals of starting emissions, and the emissions `smoothed` towards them."""
     for b in range(len(spans)):
         span = spans[b]
-        marginal_emission(variant, span, chain.of_types, exact, features, moments, emission)
-        if rules.smooth_emission and not rules.fixed_emission and span[ROW + 1] - span[ROW] > 2:
-            smooth_emission(variant, span, chain.of_types, features, emission)
+        marginal_emission(variant, span, of_types, exact, features, moments, emission)
+        if smoothed and span[ROW + 1] - span[ROW] > 2:
+            smooth_emission(variant, span, of_types, features, emission)
 
 
 @compiled
-def share_states(shared: bool, spans: Integers, events: Events, tables: Tables, stationary: Floats) -> None:
+def share_states(
+    shared: bool,
+    spans: Integers,
+    codes: Integers,
+    steps: Integers,
+    offsets: Integers,
+    weights: Floats,
+    start: Floats,
+    transitions: Floats,
+    chances: Floats,
+    stationary: Floats,
+) -> None:
     """Π[j | ω]: the share of each state among events of a type, propagated along the event sequences.
 
-    The rows of `shared` events are those of the first model.
+    The rows of `shared` events are those of the first model. `chances` (2, M) is scratch.
     """
     n_states = stationary.shape[1]
-    chances, before = np.empty(n_states), np.empty(n_states)
     for b in range(len(spans)):
         span = spans[b]
         first_row, first_step = (span[ROW], span[STEP]) if shared else (0, 0)
         for s in range(span[SEQUENCE], span[SEQUENCE + 1]):
-            for n in range(events.offsets[s], events.offsets[s + 1]):
-                row, step = first_row + events.codes[n], first_step + events.steps[n]
+            for n in range(offsets[s], offsets[s + 1]):
+                row, step = first_row + codes[n], first_step + steps[n]
                 for j in range(n_states):
-                    before[j] = chances[j]
-                for j in range(n_states):
-                    chances[j] = tables.start[row, j, 0]
-                    if n > events.offsets[s]:
-                        chances[j] = 0.0
+                    chance = start[row, j, 0]
+                    if n > offsets[s]:
+                        chance = 0.0
                         for i in range(n_states):
-                            chances[j] += before[i] * tables.transitions[step, i, j, 0]
-                    stationary[row, j] += events.weights[s] * chances[j]
+                            chance += chances[(n - 1) % 2, i] * transitions[step, i, j, 0]
+                    chances[n % 2, j] = chance
+                    stationary[row, j] += weights[s] * chance
         for row in range(span[ROW], span[ROW + 1]):
             total = 0.0
             for j in range(n_states):

@@ -33,9 +33,10 @@ from keydyn.model.engine.maximisation import (
 )
 from keydyn.model.families.compiled import features_of
 from keydyn.model.families.family import Family
+from keydyn.model.families.log_scale import LogScale
 from keydyn.model.theta.counts import Counts
 from keydyn.model.theta.smoothing_weights import kept_shares, transition_weights
-from keydyn.model.theta.start_values import Moments, least_scale, moments_by
+from keydyn.model.theta.start_values import Moments, least_scale, moments_by, together
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,26 +240,26 @@ class Batch:
     @cached_property
     def overall(self) -> list[tuple[Moments, Floats]]:
         """Moments of each feature over all events of each model, and its largest |x|."""
-        return [self._overall(k) for k in range(len(self.families))]
-
-    def _overall(self, k: int) -> tuple[Moments, Floats]:
-        values = self.values[:, k]
-        model = np.repeat(np.arange(len(self)), self.n_events[self.group])
-        of_models = moments_by(model, len(self), self._weight_of_value, self.families[k].working(values))
-        first = bounds(self.n_events[self.group])[:-1]
-        return of_models, np.maximum.reduceat(np.nan_to_num(np.abs(values)), first)
+        n_rows = int(self.rows_of[-1])
+        first_row = np.arange(len(self)) * n_rows if self.is_shared else self.rows_of[:-1]
+        first_value = bounds(self.n_events[self.group])[:-1]
+        largest = np.fmax.reduceat(np.abs(self.values), first_value, axis=0)
+        return [(together(moments, first_row), largest[:, k]) for k, moments in enumerate(self.by_type)]
 
     @cached_property
-    def _weight_of_value(self) -> Floats:
+    def by_type(self) -> list[Moments]:
+        """Moments of each feature by type, one entry per row of the models' tables."""
         weights = np.repeat(self.weights, np.diff(self.offsets))
-        return np.tile(weights, len(self)) if self.is_shared else weights
-
-    def moments_by_type(self, k: int) -> Moments:
-        """Moments of a feature by type, one entry per row of the models' tables."""
-        worked = self.families[k].working(self.values[:, k])
-        if self.is_shared:
-            return self._shared_moments(worked.reshape(len(self), -1))
-        return moments_by(self.codes, int(self.rows_of[-1]), self._weight_of_value, worked)
+        moments = []
+        for k, family in enumerate(self.families):
+            values = self.engine_values[:, k, 0]
+            if family.on_log_scale and not isinstance(family, LogScale):
+                values = family.working(self.values[:, k])
+            if self.is_shared:
+                moments.append(self._shared_moments(values.reshape(len(self), -1)))
+            else:
+                moments.append(moments_by(self.codes, int(self.rows_of[-1]), weights, values))
+        return moments
 
     def _shared_moments(self, values: Floats) -> Moments:
         """The same for models over the same events, values (B, N)."""

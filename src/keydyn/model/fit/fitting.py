@@ -13,7 +13,7 @@ from keydyn.model.data.settings import Settings
 from keydyn.model.engine.densities import END, FIRST
 from keydyn.model.engine.expectation import ROW, SEQUENCE, STEP, Scratch, Sums, Tables
 from keydyn.model.engine.maximisation import KEEP_EMISSION, PROB
-from keydyn.model.engine.scores_and_states import BLOCK
+from keydyn.model.engine.scores_and_states import room_for
 from keydyn.model.engine.variants import LANES, variant_of
 from keydyn.model.families.compiled import custom_features, features_of, width_of
 from keydyn.model.families.family import Emission, Stats
@@ -78,7 +78,7 @@ class Fits:
         copies = len(batch) if batch.is_shared else 1
         self.n_rows, self.n_steps = int(batch.rows_of[-1]) * copies, int(batch.steps_of[-1]) * copies
         self.tables = self._tables(self.n_rows, self.n_steps, 1)
-        self.sums, self.spare = (self._sums(self.n_rows, self.n_steps, 1) for _ in range(2))
+        self.sums = self._sums(self.n_rows, self.n_steps, 1)
         self.floored = self._floored(self.n_rows, 1)
         self.stationary = np.zeros((self.n_rows, settings.n_states))
         self.custom_stats: dict[int, Stats] = {}
@@ -109,7 +109,18 @@ class Fits:
         if (self.outcome.reason == IMPOSSIBLE).any():
             self._check_possible()
         alone = np.flatnonzero(self.outcome.reason == ALONE).tolist()
-        share_states(batch.is_shared, self.model_spans(), batch.events, self.tables, self.stationary)
+        share_states(
+            batch.is_shared,
+            self.model_spans(),
+            batch.codes,
+            batch.steps,
+            batch.offsets,
+            batch.weights,
+            self.tables.start,
+            self.tables.transitions,
+            np.empty((2, self.settings.n_states)),
+            self.stationary,
+        )
         found = Unpacking(self)
         results = [found.result(b) for b in range(len(self.batch))]
         for b in alone:
@@ -162,7 +173,6 @@ class Fits:
             self.min_scale,
             self.tables,
             self.sums,
-            self.spare,
             self.floored,
             scratch,
             self.outcome,
@@ -179,7 +189,7 @@ class Fits:
                 batch.engine_values,
                 given,
                 self.tables,
-                self.sums if self.outcome.n_iter[b] < self.rules.max_iter else self.spare,
+                self.sums,
                 scratch,
                 self.outcome,
             )
@@ -188,13 +198,17 @@ class Fits:
         """Models over the same events, side by side, in pieces of a second at most."""
         batch, n_features = self.batch, len(self.batch.families)
         n_rows, n_steps = int(batch.rows_of[-1]), int(batch.steps_of[-1])
-        lanes = Lanes(
-            np.full(LANES, FREE),
-            np.ones((len(batch.codes), n_features, LANES)),
-            np.ones((n_features, LANES)),
-        )
+        x, min_scale = np.ones((len(batch.codes), n_features, LANES)), np.ones((n_features, LANES))
         tables, sums = self._tables(n_rows, n_steps, LANES), self._sums(n_rows, n_steps, LANES)
         floored, scratch = self._floored(n_rows, LANES), self._scratch(LANES)
+        of_models = (batch.engine_values, self.min_scale, *self.tables, *self.sums)
+        lanes = Lanes(
+            np.full(LANES, FREE),
+            tuple(array.reshape(len(batch), -1) for array in of_models),
+            tuple(array.reshape(-1, LANES) for array in (x, min_scale, *tables, *sums)),
+            self.floored.reshape(len(batch), -1),
+            floored.reshape(-1, LANES),
+        )
         cursor = np.zeros(2, dtype=np.int64)
         while (self.outcome.reason == GOES_ON).any():
             self._grow_history()
@@ -205,13 +219,10 @@ class Fits:
                 batch.spans[0],
                 batch.events,
                 self.chain,
-                batch.engine_values,
                 np.empty((0, self.settings.n_states, LANES)),
-                self.min_scale,
-                self.tables,
-                self.sums,
-                self.floored,
                 lanes,
+                x,
+                min_scale,
                 tables,
                 sums,
                 floored,
@@ -225,8 +236,7 @@ class Fits:
         """What Python has to do with a single model after each expectation step."""
         if self.outcome.reason[0] == IMPOSSIBLE:
             return
-        if self.outcome.reason[0] != MAX_ITER:
-            self._take_custom(scratch)
+        self._take_custom(scratch)
         if self._reported_to_stop():
             self.outcome.reason[0] = CALLBACK
         elif self.custom and self.outcome.reason[0] == GOES_ON:
@@ -271,7 +281,7 @@ class Fits:
         for k, family in enumerate(batch.families):
             of_all = Moments(*(values[model] for values in batch.overall[k][0]))
             floor = self.min_scale[model, k, 0]
-            params = start_emission(family, k, batch.moments_by_type(k), of_all, floor, settings, jitter)
+            params = start_emission(family, k, batch.by_type[k], of_all, floor, settings, jitter)
             for p, name in enumerate(family.parameters, int(self.features[k, FIRST])):
                 self.tables.emission[:, p, :, 0] = params[name]
         chain = self.chain
@@ -280,10 +290,10 @@ class Fits:
         smooth_emissions(
             variant_of(settings.n_states),
             False,
-            self.rules,
+            self.rules.smooth_emission and not self.rules.fixed_emission,
             self.features,
             self.model_spans(),
-            chain,
+            chain.of_types,
             self.sums.moments,
             self.tables.emission,
         )
@@ -367,8 +377,8 @@ class Fits:
 
     def _scratch(self, n_lanes: int = 1) -> Scratch:
         batch, n_states = self.batch, self.settings.n_states
-        longest = int(np.diff(batch.offsets).max())
-        block = longest if n_lanes > 1 else min(max(longest, BLOCK), int(batch.n_events.max()))
+        lengths = np.diff(batch.offsets)
+        block = int(lengths.max()) if n_lanes > 1 else room_for(lengths)
         shape = (int(batch.rows_of[-1]), len(batch.families), width_of(batch.families), n_states, n_lanes)
         return Scratch(
             np.zeros(shape),

@@ -9,29 +9,36 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from keydyn.arrays import Floats, Integers, Truths, compiled, inner
-from keydyn.model.engine.expectation import Events, Scratch, Sums, Tables, finish_sums, posteriors
+from keydyn.model.engine.expectation import Events, Scratch, Sums, Tables, posteriors, sum_first_events
 from keydyn.model.engine.maximisation import Chain, Rules, maximisation
 from keydyn.model.engine.recursions import FAINT
 from keydyn.model.engine.smoothing import smooth
 from keydyn.model.engine.variants import LANES, Variant
-from keydyn.model.fit.algorithm import ALONE, DECREASE, GOES_ON, IMPOSSIBLE, TOL, Outcome, settle, total_score
+from keydyn.model.fit.algorithm import ALONE, GOES_ON, IMPOSSIBLE, Outcome, settle, total_score
 
 FREE = -1
 # What `cursor` remembers between two calls: the next model that waits for a lane, and how many are in one.
 WAITING, BUSY = range(2)
+# Of the arrays that models have, these go into a lane, and these come out: parameters do both.
+N_LOADED, FIRST_UNLOADED = 5, 2
 
 
 class Lanes(NamedTuple):
-    """What the models in the lanes have apart from each other.
+    """What the models have apart from each other, and what stands in the lanes.
 
     Attributes
     ----------
-    model : (L,) in each lane, or FREE; x : (N, K, L); min_scale : (K, L)
+    model : (L,) in each lane, or FREE
+    of_models : (B, n) values, least scales, the three tables and the four sums of all models
+    in_lanes : (n, L) the same of the models in lanes; `x`, `min_scale`, `tables` and `sums` look at them
+    floored, floored_in_lanes : likewise, where the scale floor acted
     """
 
     model: Integers
-    x: Floats
-    min_scale: Floats
+    of_models: tuple[Floats, ...]
+    in_lanes: tuple[Floats, ...]
+    floored: Truths
+    floored_in_lanes: Truths
 
 
 @compiled
@@ -42,13 +49,10 @@ def climb_in_lanes(
     span: Integers,
     events: Events,
     chain: Chain,
-    values: Floats,
     given: Floats,
-    min_scale: Floats,
-    theta: Tables,
-    found: Sums,
-    found_floored: Truths,
     lanes: Lanes,
+    x: Floats,
+    min_scale: Floats,
     tables: Tables,
     sums: Sums,
     floored: Truths,
@@ -57,13 +61,12 @@ def climb_in_lanes(
     cursor: Integers,
     budget: int,
 ) -> None:
-    """Fit all models from the parameters in `theta`, which then holds the results; see `climb`."""
-    n_rows, n_steps = len(tables.start), len(tables.transitions)
+    """Fit all models from the parameters in `lanes.of_models`, which then hold the results; see `climb`."""
     while cursor[WAITING] < len(outcome.reason) or cursor[BUSY] > 0:
         if budget <= 0 or needs_room(rules.max_iter, lanes.model, outcome):
             return
         if cursor[BUSY] > 0:
-            maximisation(variant, span, chain, rules, features, sums, lanes.min_scale, tables, floored)
+            maximisation(variant, span, chain, rules, features, sums, min_scale, tables, floored)
             smooth(variant, span, chain, rules, features, tables)
         for lane in range(LANES):
             if lanes.model[lane] == FREE and cursor[WAITING] < len(outcome.reason):
@@ -71,9 +74,10 @@ def climb_in_lanes(
                 lanes.model[lane] = b
                 cursor[WAITING] += 1
                 cursor[BUSY] += 1
-                load(lane, b, n_rows, n_steps, values, min_scale, theta, lanes, tables)
-        posteriors(variant, span, events, lanes.x, given, features, rules.log_floor, tables, sums, scratch)
-        finish_sums(variant, span, events, features, sums, scratch)
+                for k in range(N_LOADED):
+                    load(lane, b, lanes.of_models[k], lanes.in_lanes[k])
+        posteriors(variant, span, events, x, given, features, rules.log_floor, tables, sums, scratch)
+        sum_first_events(variant, span, events, sums, scratch.states)
         for lane in range(LANES):
             b = lanes.model[lane]
             if b == FREE:
@@ -82,16 +86,14 @@ def climb_in_lanes(
             # A lane is not helped out in the log domain.
             if not scratch.worst[lane] >= FAINT or outcome.reason[b] == IMPOSSIBLE:
                 outcome.reason[b] = ALONE
-            if outcome.reason[b] in (TOL, DECREASE) or (
-                outcome.reason[b] == GOES_ON and outcome.n_iter[b] == rules.max_iter
-            ):
-                unload_sums(lane, b, n_rows, n_steps, found, sums)
             if outcome.reason[b] >= 0:
-                unload(lane, b, n_rows, n_steps, theta, found_floored, tables, floored)
+                for k in range(FIRST_UNLOADED, len(lanes.of_models)):
+                    unload(lane, b, lanes.of_models[k], lanes.in_lanes[k])
+                unload(lane, b, lanes.floored, lanes.floored_in_lanes)
             if outcome.reason[b] != GOES_ON:
                 lanes.model[lane] = FREE
                 cursor[BUSY] -= 1
-        budget -= len(lanes.x) * LANES
+        budget -= len(x) * LANES
 
 
 @inner
@@ -104,69 +106,14 @@ def needs_room(max_iter: int, models: Integers, outcome: Outcome) -> bool:
 
 
 @inner
-def load(
-    lane: int,
-    b: int,
-    n_rows: int,
-    n_steps: int,
-    values: Floats,
-    min_scale: Floats,
-    theta: Tables,
-    lanes: Lanes,
-    tables: Tables,
-) -> None:
-    """A model's values and the parameters that it starts from into a lane."""
-    n_events, n_features = lanes.x.shape[0], lanes.x.shape[1]
-    for k in range(n_features):
-        lanes.min_scale[k, lane] = min_scale[b, k, 0]
-        for n in range(n_events):
-            lanes.x[n, k, lane] = values[b * n_events + n, k, 0]
-    for j in range(2):
-        for row in range(n_rows):
-            tables.start[row, j, lane] = theta.start[b * n_rows + row, j, 0]
-            for p in range(tables.emission.shape[1]):
-                tables.emission[row, p, j, lane] = theta.emission[b * n_rows + row, p, j, 0]
-        for step in range(n_steps):
-            for i in range(2):
-                tables.transitions[step, i, j, lane] = theta.transitions[b * n_steps + step, i, j, 0]
+def load(lane: int, b: int, of_models: Floats, in_lanes: Floats) -> None:
+    """An array of one model into its lane."""
+    for p in range(len(in_lanes)):
+        in_lanes[p, lane] = of_models[b, p]
 
 
 @inner
-def unload(
-    lane: int,
-    b: int,
-    n_rows: int,
-    n_steps: int,
-    theta: Tables,
-    found_floored: Truths,
-    tables: Tables,
-    floored: Truths,
-) -> None:
-    """A lane's parameters to where its model has its place."""
-    for j in range(2):
-        for row in range(n_rows):
-            at = b * n_rows + row
-            theta.start[at, j, 0] = tables.start[row, j, lane]
-            for p in range(tables.emission.shape[1]):
-                theta.emission[at, p, j, 0] = tables.emission[row, p, j, lane]
-            for k in range(floored.shape[1]):
-                found_floored[at, k, j, 0] = floored[row, k, j, lane]
-        for step in range(n_steps):
-            for i in range(2):
-                theta.transitions[b * n_steps + step, i, j, 0] = tables.transitions[step, i, j, lane]
-
-
-@inner
-def unload_sums(lane: int, b: int, n_rows: int, n_steps: int, found: Sums, sums: Sums) -> None:
-    """The sums of a lane's last iteration to where its model has its place."""
-    for j in range(2):
-        for row in range(n_rows):
-            at = b * n_rows + row
-            found.start[at, j, 0] = sums.start[row, j, lane]
-            found.first_seen[at, j, 0] = sums.first_seen[row, j, lane]
-            for k in range(sums.moments.shape[1]):
-                for p in range(sums.moments.shape[2]):
-                    found.moments[at, k, p, j, 0] = sums.moments[row, k, p, j, lane]
-        for step in range(n_steps):
-            for i in range(2):
-                found.transitions[b * n_steps + step, i, j, 0] = sums.transitions[step, i, j, lane]
+def unload(lane: int, b: int, of_models: Floats | Truths, in_lanes: Floats | Truths) -> None:
+    """An array out of its lane to the other arrays of its model."""
+    for p in range(len(in_lanes)):
+        of_models[b, p] = in_lanes[p, lane]

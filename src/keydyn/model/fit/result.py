@@ -24,7 +24,7 @@ class Estimates:
     Attributes
     ----------
     parameters : θ
-    statistics : of the last E-step, under the parameters unless it was `max_iter`
+    statistics : of the last E-step, under the parameters
     floored : for each feature, where the scale floor acted in the last M-step, (m, M)
     stationary : (m, M) Π[j | ω]
     n_parameters : those that the likelihood depends on, and all; see `n_parameters`
@@ -42,7 +42,7 @@ class FitResult:
 
     Attributes
     ----------
-    parameters : the result; statistics : of the last E-step, under the result unless it was `max_iter`
+    parameters : the result; statistics : of the last E-step, under the result
     log_likelihood : of the result
     history : (n_iter,) log-likelihood at each E-step
     stop_reason : "tol", "max_iter", "decrease" or "callback"

@@ -8,12 +8,15 @@ import numpy as np
 
 from keydyn.arrays import Floats, Integers
 from keydyn.model.engine.densities import NORMAL, STUDENT
-from keydyn.model.engine.expectation import MASS, MEAN, PRECISION, SQUARE
+from keydyn.model.engine.expectation import MASS, NOTHING, PRECISION, SQUARE, SUM
 from keydyn.model.families.compiled import kind_of
 from keydyn.model.families.family import Family, Stats
 from keydyn.model.theta.counts import Counts
 from keydyn.model.theta.marginals import normalised
 from keydyn.model.theta.start_values import Moments
+
+# What stands in the place of a sum.
+MEAN = SUM
 
 
 @dataclass(frozen=True)
@@ -28,7 +31,8 @@ class Statistics:
     first_seen : (m + 1, M) Σ γ at the first ω of each sequence (the published settings)
     occupancy : (m, M) Σ γ of the events of type ω, with or without a value
     transitions : (P, M, M) Σ ξ
-    moments : (m + 1, K, W, M) of the families that the engine knows, see `engine.expectation`
+    moments : (m + 1, K, W, M) of the families that the engine knows, see `engine.expectation`; those of the
+        normal and t families with the mean in place of a sum, and squares around it
     custom : the statistics of the other families by feature, as the family keeps them
     overall : moments of each feature over all events, and the largest |x|, for the scale floor
     """
@@ -49,7 +53,7 @@ class Statistics:
         moments = ours.moments + other.moments
         for k, family in enumerate(families):
             if kind_of(family) in (NORMAL, STUDENT):
-                _merge_moments(kind_of(family), ours.moments[:, k], other.moments[:, k], moments[:, k])
+                _merge_moments(_divisor(family), ours.moments[:, k], other.moments[:, k], moments[:, k])
         return Statistics(
             ours.counts + other.counts,
             ours.log_likelihood + other.log_likelihood,
@@ -101,9 +105,36 @@ class Statistics:
         return normalised(self.occupancy)
 
 
-def _merge_moments(kind: int, a: Floats, b: Floats, together: Floats) -> None:
+def around_means(families: tuple[Family, ...], sums: Floats, locations: list[Floats]) -> Floats:
+    """Sums (R, K, W, M) of deviations from the current locations, (R, M) of each feature, as statistics."""
+    moments = sums.copy()
+    for k, family in enumerate(families):
+        if kind_of(family) in (NORMAL, STUDENT):
+            weight, total = sums[:, k, _divisor(family)], sums[:, k, SUM]
+            apart = np.divide(total, weight, out=np.zeros_like(total), where=weight > NOTHING)
+            moments[:, k, MEAN] = locations[k] + apart
+            moments[:, k, SQUARE] = np.maximum(sums[:, k, SQUARE] - apart * total, 0.0)
+    return moments
+
+
+def around_locations(families: tuple[Family, ...], moments: Floats, locations: list[Floats]) -> Floats:
+    """The other way round: sums of deviations from locations, which become the means to that end."""
+    sums = moments.copy()
+    for k, family in enumerate(families):
+        if kind_of(family) in (NORMAL, STUDENT):
+            known = moments[:, k, _divisor(family)] > NOTHING
+            locations[k][known] = moments[:, k, MEAN][known]
+            sums[:, k, SUM] = 0.0
+    return sums
+
+
+def _divisor(family: Family) -> int:
+    """What the mean of a feature was divided by."""
+    return PRECISION if kind_of(family) == STUDENT else MASS
+
+
+def _merge_moments(weight: int, a: Floats, b: Floats, together: Floats) -> None:
     """Weights, means and squared deviations of two sets together (Chan, Golub and LeVeque)."""
-    weight = PRECISION if kind == STUDENT else MASS
     total = a[:, weight] + b[:, weight]
     share = np.divide(b[:, weight], total, out=np.zeros_like(total), where=total > 0.0)
     difference = b[:, MEAN] - a[:, MEAN]

@@ -16,10 +16,8 @@ from keydyn.model.engine.maximisation import KEEP_EMISSION, PROB, Chain, Rules
 from keydyn.model.engine.variants import variant_of
 from keydyn.model.families.compiled import custom_features, features_of
 from keydyn.model.families.family import Family, Stats
-from keydyn.model.fit.algorithm import (
-    maximise,
-)
-from keydyn.model.fit.statistics import Statistics
+from keydyn.model.fit.algorithm import maximise
+from keydyn.model.fit.statistics import Statistics, around_locations
 from keydyn.model.theta.marginals import normalised
 from keydyn.model.theta.parameters import Parameters
 from keydyn.model.theta.smoothing_weights import kept_shares, transition_weights
@@ -73,14 +71,15 @@ def maximised(
     ]
     transitions = np.zeros_like(current.transitions)
     transitions[:n_pairs] = totals.transitions
+    arrays = (current.start, current.transitions, current.emissions)
+    tables = Tables(*(np.array(values, order="C")[..., None] for values in arrays))
+    locations = [tables.emission[:, first, :, 0] for first in features[:, FIRST]]
     sums = Sums(
         np.array(totals.start)[..., None],
         np.array(totals.first_seen)[..., None],
         transitions[..., None],
-        np.array(totals.moments)[..., None],
+        around_locations(families, totals.moments, locations)[..., None],
     )
-    arrays = (current.start, current.transitions, current.emissions)
-    tables = Tables(*(np.array(values, order="C")[..., None] for values in arrays))
     floored = np.zeros((m + 1, len(families), current.n_states, 1), dtype=bool)
     span = np.array([0, 0, 0, m + 1, 0, n_pairs, 0, 0, 0])
     maximise(variant, span, basis, rules, features, sums, np.array(least), tables, floored)

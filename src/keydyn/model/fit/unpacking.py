@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from keydyn.arrays import Floats
+from keydyn.model.engine.densities import FIRST
 from keydyn.model.engine.expectation import ROW, STEP
-from keydyn.model.fit.algorithm import (
-    REASONS,
-)
+from keydyn.model.families.compiled import features_of
+from keydyn.model.fit.algorithm import REASONS
 from keydyn.model.fit.result import Estimates, FitResult, n_parameters, order_of_states
-from keydyn.model.fit.statistics import Statistics
+from keydyn.model.fit.statistics import Statistics, around_means
 from keydyn.model.theta.counts import Counts
 from keydyn.model.theta.parameters import Parameters
 from keydyn.model.theta.start_values import Moments
@@ -56,7 +57,7 @@ class Unpacking:
         order = order_of_states(self.parameters(b), self.settings)
         if order is None:
             order = np.arange(self.settings.n_states)
-        log_likelihood = float(self.outcome.history[b, self.outcome.n_iter[b] - 1])
+        log_likelihood = float(self.outcome.log_likelihood[b])
         return Estimates(
             parameters,
             self.statistics(b, log_likelihood).reordered(order),
@@ -95,13 +96,17 @@ class Unpacking:
             self.sums.first_seen[rows, :, 0],
             occupancy,
             transitions[:n_pairs],
-            self.sums.moments[rows, ..., 0],
+            around_means(self.families, self.sums.moments[rows, ..., 0], self._locations(rows)),
             self.custom_stats,
             [
                 (Moments(*(values[b : b + 1] for values in moments)), largest[b : b + 1])
                 for moments, largest in self.overall
             ],
         )
+
+    def _locations(self, rows: slice) -> list[Floats]:
+        """The first parameter of each feature."""
+        return [self.tables.emission[rows, first, :, 0] for first in features_of(self.families)[:, FIRST]]
 
     def _part(self, b: int) -> tuple[Counts, slice, slice, Any]:
         """The counts with pairs in order, the rows and steps of a model, and the order of its steps."""

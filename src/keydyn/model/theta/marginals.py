@@ -67,7 +67,7 @@ def _marginal_transitions(
     of_pairs[:, PAIR_PROB], of_types[:m, LEAVING] = weights, leaving
     chain = Chain(np.ascontiguousarray(pairs), of_pairs, of_types)
     span = np.array([0, 0, 0, m + 1, 0, n_pairs, 0, 0, 0])
-    marginals_of_transitions(variant_of(n_states), span, chain, False, table, table)
+    marginals_of_transitions(variant_of(n_states), span, chain, table)
     of_types_alone = table[n_pairs:, :, :, 0]
     return of_types_alone[-1], of_types_alone[:m], of_types_alone[m:-1]
 

@@ -40,6 +40,15 @@ def moments_by(groups: Integers, n_groups: int, weights: Floats, values: Floats)
     return Moments(weight, mean, square.astype(np.float64))
 
 
+def together(moments: Moments, first: Integers) -> Moments:
+    """The moments of several groups together; `first` is where each run of groups begins."""
+    weight = np.add.reduceat(moments.weight, first)
+    total = np.add.reduceat(moments.weight * moments.mean, first)
+    mean = np.divide(total, weight, out=np.zeros(len(first)), where=weight > 0.0)
+    apart = moments.mean - np.repeat(mean, np.diff(first, append=len(moments.mean)))
+    return Moments(weight, mean, np.add.reduceat(moments.square + moments.weight * apart * apart, first))
+
+
 def least_scale(family: Family, overall: Moments, largest: Floats, min_scale: float | None) -> Floats:
     """The scale floor of a feature (docs/decisions/0008) in each of several sets of data.
 
