@@ -108,7 +108,7 @@ class Batch:
         rows = rows_of[model] + codes
         known_type = codes < n_types[model]
         sequence = np.repeat(np.arange(len(lengths)), lengths)
-        repeated = pd.Series(sequence * (int(n_types.max()) + 1) + codes).duplicated().to_numpy()
+        repeated = pd.Index(sequence * (int(n_types.max()) + 1) + codes).duplicated()
         seen = np.flatnonzero(~repeated & known_type)
         events_of = bounds(n_events)
         n_rows = int(rows_of[-1])

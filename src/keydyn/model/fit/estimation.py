@@ -8,7 +8,6 @@ from typing import Any, Self
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
-from keydyn.model.data.random_state import generator_of
 from keydyn.model.data.sequences import Sequences
 from keydyn.model.families.family import families_of
 from keydyn.model.fit import training
@@ -65,8 +64,7 @@ class Estimation(Fitted):
         settings = self._settings(sequences.n_features)
         if current is None:
             batch = training.training_data(sequences, families, sample_weight)
-            generator = generator_of(self.random_state)
-            results = training.fit_from_starts(batch, settings, generator)
+            results = training.fit_from_starts(batch, settings, self.random_state)
         else:
             training.check_unchanged(current, settings, families_of(self.emission, sequences.n_features))
             batch = training.training_data(sequences, families, sample_weight, current.event_types)

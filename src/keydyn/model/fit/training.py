@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from keydyn.arrays import Floats
 from keydyn.model.data import vocabulary
+from keydyn.model.data.random_state import generator_of
 from keydyn.model.data.sequences import Sequences, check_weights
 from keydyn.model.data.settings import Settings
 from keydyn.model.data.vocabulary import Types
@@ -17,8 +20,10 @@ from keydyn.model.fit.result import FitResult
 from keydyn.model.theta.parameters import Parameters
 
 
-def fit_from_starts(batch: Batch, settings: Settings, generator: np.random.Generator) -> list[FitResult]:
+def fit_from_starts(batch: Batch, settings: Settings, random_state: Any) -> list[FitResult]:
     """Fits of one model from the observed start, then from jittered ones."""
+    # Without a seed and with a single start there is nothing to draw and nothing to check.
+    generator = generator_of(random_state) if random_state is not None or settings.n_init > 1 else None
     results = []
     for number in range(settings.n_init):
         fits = Fits(batch, settings, jitter=generator if number else None, number=number)

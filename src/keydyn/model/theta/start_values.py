@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -93,6 +94,7 @@ def start_emission(
     return family.start(middle[:, None], np.maximum(deviation, floor)[:, None], unit[:, None] * shift)
 
 
+@lru_cache(maxsize=64)
 def displacements(n_states: int, spread: float) -> Floats:
     """2h(j − 1)/(M − 1) − h of Eq. 23; one state stays in the middle."""
     return np.linspace(-spread, spread, n_states) if n_states > 1 else np.zeros(1)
