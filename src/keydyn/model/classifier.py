@@ -14,10 +14,11 @@ from sklearn.utils.validation import check_is_fitted
 from keydyn.arrays import Floats
 from keydyn.model.data.sequences import as_sequences, check_weights
 from keydyn.model.fit.many import fit_many, score_many
+from keydyn.model.fit.one_state import OneState
 from keydyn.model.pohmm import POHMM
 
 
-class POHMMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class POHMMClassifier(OneState, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Maximum a posteriori classification of sequences.
 
     Parameters

@@ -10,12 +10,13 @@ from numpy.typing import ArrayLike
 
 from keydyn.arrays import Floats, Integers
 from keydyn.model.data.sequences import check_weights
+from keydyn.model.fit.one_state import OneState
 from keydyn.model.theta import lattice as lattices
 from keydyn.model.theta.lattice import Lattice
 from keydyn.model.theta.marginals import normalised
 
 
-class Inference(ABC):
+class Inference(OneState, ABC):
     """The questions one asks of a fitted model. Nothing here changes it.
 
     `X` is a flat (N, K) array with `lengths`, a list of (n_i, K) arrays, or a `Sequences`; `events` has the

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from keydyn.model.engine.scores_and_states import room_for, score
 from keydyn.model.engine.variants import variant_of
 from keydyn.model.families.compiled import custom_features, features_of
 from keydyn.model.fit.fitted import Fitted
+from keydyn.model.fit.threads import piece_for, run_hearing_signals
 from keydyn.model.theta import lattice as lattices
 from keydyn.model.theta.parameters import SMALL_TABLE, Parameters
 
@@ -52,7 +54,8 @@ class Scoring(Fitted, Inference):
             given_steps, transitions = theta.steps_of(codes)
         values, source, offsets = sequences.engine_arrays
         x = np.empty((room_for(sequences.lengths), sequences.n_features, 1))
-        score(
+        call = partial(
+            score,
             variant_of(theta.n_states),
             values.reshape(-1),
             source,
@@ -71,6 +74,7 @@ class Scoring(Fitted, Inference):
             scores,
             increments,
         )
+        run_hearing_signals(call, is_long=sequences.n_events > piece_for(theta.n_states))
         lost = np.flatnonzero(~(scores > -math.inf))
         if len(lost):
             self._score_lost(sequences[lost], lost, sequences.offsets, scores, increments)

@@ -12,19 +12,13 @@ from keydyn.arrays import Floats, Integers, compiled
 NOTHING = 1e-280
 
 
-@compiled
 def weighted_sums(rows: Integers, n_rows: int, weights: Floats) -> Floats:
     """Σ of the weights (N, M) by row index, (n_rows, M); an index of n_rows or more is left out."""
-    n_states = weights.shape[1]
-    sums = np.zeros((n_rows, n_states))
-    for n in range(len(rows)):
-        if rows[n] < n_rows:
-            for j in range(n_states):
-                sums[rows[n], j] += weights[n, j]
+    sums = np.zeros((n_rows, weights.shape[1]))
+    add_weights(rows, weights, sums)
     return sums
 
 
-@compiled
 def weighted_moments(
     rows: Integers, n_rows: int, weights: Floats, values: Floats
 ) -> tuple[Floats, Floats, Floats]:
@@ -33,10 +27,26 @@ def weighted_moments(
     A NaN among the values has no weight; an index of n_rows or more is left out. Where a cell has no
     weight, its mean is 0.
     """
-    n_states = weights.shape[1]
-    count = np.zeros((n_rows, n_states))
-    mean = np.zeros((n_rows, n_states))
-    square = np.zeros((n_rows, n_states))
+    count, mean, square = np.zeros((3, n_rows, weights.shape[1]))
+    add_moments(rows, weights, values, count, mean, square)
+    return count, mean, square
+
+
+@compiled
+def add_weights(rows: Integers, weights: Floats, sums: Floats) -> None:
+    """`weighted_sums` into sums that are zero."""
+    for n in range(len(rows)):
+        if rows[n] < len(sums):
+            for j in range(weights.shape[1]):
+                sums[rows[n], j] += weights[n, j]
+
+
+@compiled
+def add_moments(
+    rows: Integers, weights: Floats, values: Floats, count: Floats, mean: Floats, square: Floats
+) -> None:
+    """`weighted_moments` into sums that are zero."""
+    n_rows, n_states = count.shape
     for n in range(len(rows)):
         if rows[n] < n_rows and not math.isnan(values[n]):
             for j in range(n_states):
@@ -50,4 +60,3 @@ def weighted_moments(
             for j in range(n_states):
                 deviation = values[n] - mean[rows[n], j]
                 square[rows[n], j] += weights[n, j] * deviation * deviation
-    return count, mean, square

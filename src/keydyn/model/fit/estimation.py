@@ -50,7 +50,7 @@ class Estimation(Fitted):
                 f"tol={self.tol:g}): raise max_iter or tol, or check that the data support "
                 f"{self.n_states} states",
                 ConvergenceWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         return self
 

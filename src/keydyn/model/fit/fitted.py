@@ -19,6 +19,7 @@ from keydyn.model.data.settings import Settings, check_settings
 from keydyn.model.data.vocabulary import Types
 from keydyn.model.families.family import Emission, Family, families_of
 from keydyn.model.fit import training
+from keydyn.model.fit.one_state import OneState
 from keydyn.model.fit.result import Estimates, FitResult, n_parameters
 from keydyn.model.fit.statistics import Statistics
 from keydyn.model.theta import lattice as lattices
@@ -33,7 +34,7 @@ def parameter_names(kind: Any) -> tuple[str, ...]:
     return tuple(signature(kind).parameters)
 
 
-class Fitted:
+class Fitted(OneState):
     """The fitted attributes of `POHMM`, which describes them, and the door for sequences."""
 
     # scikit-learn's

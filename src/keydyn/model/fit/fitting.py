@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -35,13 +36,12 @@ from keydyn.model.fit.lanes import FREE, Lanes, climb_in_lanes
 from keydyn.model.fit.result import FitResult
 from keydyn.model.fit.statistics import Statistics
 from keydyn.model.fit.steps_in_python import maximise_custom, rules_of, smooth_custom
+from keydyn.model.fit.threads import check_wanted, piece_for, run_hearing_signals
 from keydyn.model.fit.unpacking import Unpacking
 from keydyn.model.theta.lattice import Lattice, check_possible, filtered, log_densities
 from keydyn.model.theta.parameters import Parameters
 from keydyn.model.theta.start_values import Moments, start_emission
 
-# Events times expectation steps in one call of compiled code: a second at the most.
-PIECE = 20_000_000
 # Iterations for which there is room at first.
 HISTORY = 256
 
@@ -149,9 +149,10 @@ class Fits:
         stepwise = bool(settings.verbose or settings.callback is not None or self.custom)
         given = self._given()
         while (self.outcome.reason == GOES_ON).any():
+            check_wanted()
             self._grow_history()
             first = int(np.argmax(self.outcome.reason == GOES_ON))
-            self._turn(first, given, scratch, 1 if stepwise else PIECE)
+            self._turn(first, given, scratch, 1 if stepwise else piece_for(settings.n_states))
             if stepwise:
                 self._between(scratch)
                 given = self._given()
@@ -159,7 +160,8 @@ class Fits:
     def _turn(self, first: int, given: Floats, scratch: Scratch, budget: int) -> None:
         """A piece of Algorithm 1, from the first model on that goes on."""
         batch, variant = self.batch, variant_of(self.settings.n_states)
-        climb(
+        piece = partial(
+            climb,
             variant,
             first,
             len(batch),
@@ -178,6 +180,8 @@ class Fits:
             self.outcome,
             budget,
         )
+        # One expectation step is the least that is done in a call.
+        run_hearing_signals(piece, is_long=int(batch.n_events.max()) > piece_for(self.settings.n_states))
         for b in np.flatnonzero(self.outcome.reason == IN_LOGS).tolist():
             climb_in_logs(
                 variant,
@@ -211,6 +215,7 @@ class Fits:
         )
         cursor = np.zeros(2, dtype=np.int64)
         while (self.outcome.reason == GOES_ON).any():
+            check_wanted()
             self._grow_history()
             climb_in_lanes(
                 variant_of(self.settings.n_states, in_lanes=True),
@@ -229,7 +234,7 @@ class Fits:
                 scratch,
                 self.outcome,
                 cursor,
-                PIECE,
+                piece_for(self.settings.n_states),
             )
 
     def _between(self, scratch: Scratch) -> None:

@@ -21,7 +21,7 @@ from keydyn.model.fit import training
 from keydyn.model.fit.batch import Batch
 from keydyn.model.fit.estimation import Estimation
 from keydyn.model.fit.fitting import Fits
-from keydyn.model.fit.threads import done_in_threads
+from keydyn.model.fit.threads import check_wanted, done_in_threads
 
 Model = TypeVar("Model", bound=Estimation)
 
@@ -70,7 +70,11 @@ def score_many(models: Sequence[Any], data: Sequences | Any, n_jobs: int | None 
     sequences = as_sequences(data)
 
     def scored(some: range) -> Floats:
-        return np.stack([models[k].score_sequences(sequences) for k in some])
+        rows = []
+        for k in some:
+            check_wanted()
+            rows.append(models[k].score_sequences(sequences))
+        return np.stack(rows)
 
     work = [partial(scored, some) for some in parts(len(models), n_jobs)]
     return np.concatenate([np.empty((0, len(sequences))), *done_in_threads(work, n_jobs)])
