@@ -82,5 +82,5 @@ def test_public_names():
 def test_a_demo_that_cannot_write_says_so(tmp_path):
     (tmp_path / "file").write_text("in the way")
     done = keydyn_command("demo", "--users", "2", "--out", str(tmp_path / "file" / "demo"))
-    assert done.returncode == 2
+    assert done.returncode == 4
     assert "Traceback" not in done.stderr

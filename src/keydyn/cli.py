@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from keydyn.commands import data, demonstration, rebuild_report, recognise, run_study
+from keydyn.commands import data, demonstration, enrol_people, rebuild_report, recognise, run_study
+from keydyn.exit_codes import EXIT_CODES
 
 app = typer.Typer(
     name="keydyn",
@@ -15,6 +16,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="markdown",
+    epilog=EXIT_CODES,
 )
 
 
@@ -34,7 +36,8 @@ def root(
 
 # Every command, in the order of the help; then the groups of commands.
 COMMANDS: tuple[Callable[..., None], ...] = (
-    recognise.fit,
+    enrol_people.fit,
+    enrol_people.users,
     recognise.score,
     recognise.identify,
     recognise.verify,
@@ -53,4 +56,6 @@ for group in GROUPS:
 
 def main() -> None:
     """Entry point."""
-    app()
+    from keydyn.__main__ import main as run
+
+    run()

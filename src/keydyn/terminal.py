@@ -1,34 +1,16 @@
-"""What commands have in common on a terminal: tables, JSON, progress, and errors reported plainly."""
+"""What commands have in common on a terminal: tables, JSON, progress."""
 
 from __future__ import annotations
 
-import functools
 import json
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Annotated, Any, TypeVar, cast
+from typing import Annotated, Any
 
 import typer
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
-Command = TypeVar("Command", bound=Callable[..., Any])
-
-WRONG = 2
-
-
-def fail_clearly(command: Command) -> Command:
-    """Report what is wrong with the data or the files in one line, with exit code 2; the rest is a bug."""
-
-    @functools.wraps(command)
-    def guarded(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return command(*args, **kwargs)
-        except (ValueError, OSError) as error:
-            typer.secho(f"keydyn: {error}", err=True, fg="red")
-            raise typer.Exit(WRONG) from None
-
-    return cast(Command, guarded)
 
 
 def warn(message: str) -> None:
@@ -90,7 +72,7 @@ def _cell(value: Any) -> str:
 def _style(row: dict[str, Any]) -> str | None:
     if row.get("verdict") == "rejected" or row.get("rejected at key") is not None:
         return "red"
-    return "green" if row.get("verdict") == "accepted" else None
+    return {"accepted": "green", "unsure": "yellow"}.get(row.get("verdict", ""))
 
 
 def _finite(value: Any) -> Any:

@@ -111,7 +111,7 @@ def test_a_folder_that_cannot_be_is_reported_before_any_work(typing, tmp_path, m
     monkeypatch.setattr("keydyn.studies.score_datasets.score_rows", None)
     options = ["--out", str(tmp_path / "out"), "--detector", "manhattan"]
     result = runner.invoke(app, ["evaluate", str(typing), *options])
-    assert result.exit_code == 2
+    assert result.exit_code == 4
     assert str(tmp_path / "out") in result.stderr
 
 
@@ -179,7 +179,7 @@ def test_a_spoilt_file_of_scores_is_reported_in_one_line(typing, tmp_path):
     evaluate(typing, out, "--detector", "manhattan")
     pd.read_parquet(out / "scores.parquet").drop(columns="trial").to_parquet(out / "scores.parquet")
     result = runner.invoke(app, ["report", str(out)])
-    assert result.exit_code == 2
+    assert result.exit_code == 4
     assert result.stderr.strip().endswith("it has no column trial")
 
 
@@ -234,7 +234,7 @@ def test_an_evaluation_of_one_user_is_refused(recorded, tmp_path):
     one = pd.read_csv(recorded / "typing.csv")
     one[one["user"] == 0].to_csv(tmp_path / "one.csv", index=False)
     result = runner.invoke(app, ["evaluate", str(tmp_path / "one.csv"), "--out", str(tmp_path / "out")])
-    assert result.exit_code == 2
+    assert result.exit_code == 4
     assert "needs 2 users or more" in result.stderr
 
 

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from keydyn.cli import app
-from tests.test_enrolment import typed
+from tests.enrolment.typed_samples import typed
 
 
 def run(*arguments):
@@ -79,22 +79,26 @@ def test_watch_reports_at_which_key(folder):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "message", "code"),
     [
-        (["identify", "{f}/none.csv", "--models", "{f}/models"], "there is no file"),
-        (["identify", "{f}/empty.csv", "--models", "{f}/models"], "empty"),
-        (["identify", "{f}/columns.csv", "--models", "{f}/models"], "keyname"),
-        (["identify", "{f}/later.csv", "--models", "{f}"], "no enrolled users"),
-        (["verify", "{f}/later.csv", "--models", "{f}/models", "--user", "zoe"], "'zoe' is not enrolled"),
-        (["fit", "{f}/one.csv", "--out", "{f}/x"], "fewer than the 2 that are needed"),
-        (["fit", "{f}/train.csv", "--out", "{f}/x", "--detector", "svm"], "svm cannot enrol users"),
-        (["fit", "{f}/train.csv", "--out", "{f}/x", "--detector", "magic"], "there is no detector 'magic'"),
-        (["fit", "{f}/train.csv", "--out", "{f}/x", "--sensors", "grip"], "no feature 'grip'"),
-        (["fit", "{f}/train.csv", "--out", "{f}/x", "--unit", "days"], "unit"),
-        (["verify", "{f}/later.csv", "--models", "{f}/lonely", "--user", "ann"], "beside other users"),
+        (["identify", "{f}/none.csv", "--models", "{f}/models"], "there is no file", 4),
+        (["identify", "{f}/empty.csv", "--models", "{f}/models"], "empty", 4),
+        (["identify", "{f}/columns.csv", "--models", "{f}/models"], "keyname", 4),
+        (["identify", "{f}/later.csv", "--models", "{f}"], "no enrolled users", 4),
+        (["verify", "{f}/later.csv", "--models", "{f}/models", "--user", "zoe"], "'zoe' is not enrolled", 2),
+        (["fit", "{f}/one.csv", "--out", "{f}/x"], "fewer than the 2 that are needed", 4),
+        (["fit", "{f}/train.csv", "--out", "{f}/x", "--detector", "svm"], "svm cannot enrol users", 2),
+        (
+            ["fit", "{f}/train.csv", "--out", "{f}/x", "--detector", "magic"],
+            "there is no detector 'magic'",
+            2,
+        ),
+        (["fit", "{f}/train.csv", "--out", "{f}/x", "--sensors", "grip"], "no feature 'grip'", 4),
+        (["fit", "{f}/train.csv", "--out", "{f}/x", "--unit", "days"], "unit", 2),
+        (["verify", "{f}/later.csv", "--models", "{f}/lonely", "--user", "ann"], "beside other users", 4),
     ],
 )
-def test_what_is_wrong_is_reported_in_a_line(folder, arguments, message):
+def test_what_is_wrong_is_reported_in_a_line(folder, arguments, message, code):
     (folder / "empty.csv").write_text("")
     typed(0).drop(columns="keyname").to_csv(folder / "columns.csv", index=False)
     typed(0, n_samples=1).to_csv(folder / "one.csv", index=False)
@@ -102,7 +106,7 @@ def test_what_is_wrong_is_reported_in_a_line(folder, arguments, message):
         typed(0, users=("ann",)).to_csv(folder / "lonely.csv", index=False)
         assert run("fit", folder / "lonely.csv", "--out", folder / "lonely").exit_code == 0
     done = run(*(argument.format(f=folder) for argument in arguments))
-    assert done.exit_code == 2
+    assert done.exit_code == code
     assert message in done.stderr.replace("\n", " ")
     assert "Traceback" not in done.output
 
@@ -133,7 +137,7 @@ def test_files_of_another_form(folder):
     }
     for wrong, hint in ((["--columns", names], "--separator"), (["--separator", ";"], "--columns ")):
         done = run(*call, *wrong)
-        assert done.exit_code == 2
+        assert done.exit_code == 4
         assert hint in done.stderr
     assert "--columns must be like" in run(*call, "--columns", "keyname").stderr
 
@@ -173,7 +177,7 @@ def test_zero_times_can_be_left_out(tmp_path):
     frame.loc[11, "timepress"] = frame.loc[10, "timepress"]
     frame.loc[20, "timerelease"] = frame.loc[20, "timepress"]
     frame.to_csv(tmp_path / "t.csv", index=False)
-    assert run("fit", tmp_path / "t.csv", "--out", tmp_path / "m").exit_code == 2
+    assert run("fit", tmp_path / "t.csv", "--out", tmp_path / "m").exit_code == 4
     assert run("fit", tmp_path / "t.csv", "--out", tmp_path / "m", "--clean").exit_code == 0
     assert run("identify", tmp_path / "t.csv", "--models", tmp_path / "m", "--clean").exit_code == 0
 
@@ -184,5 +188,5 @@ def test_users_that_are_no_names_are_reported(tmp_path, kind):
     frame["user"] = frame["user"].astype(kind) if kind == "datetime64[s]" else frame["user"].map(str.encode)
     frame.to_parquet(tmp_path / "t.parquet")
     done = run("fit", tmp_path / "t.parquet", "--out", tmp_path / "m")
-    assert done.exit_code == 2
+    assert done.exit_code == 4
     assert "not text or numbers" in done.stderr

@@ -65,23 +65,23 @@ def test_rebuilt_without_fitting_tables_have_the_same_bytes(study, monkeypatch):
 
 def test_a_folder_without_a_study_is_reported(tmp_path):
     result = runner.invoke(app, ["report", str(tmp_path)])
-    assert result.exit_code == 2
+    assert result.exit_code == 4
     assert "there is no run.json" in result.stderr
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("options", "message", "code"),
     [
-        (["--detector", "manhatan"], "there is no detector 'manhatan'"),
-        (["--dataset", "fabel"], "there is no dataset 'fabel'"),
-        (["--dataset", "fable", "--data", "nowhere"], "data names nowhere, which is not a folder"),
+        (["--detector", "manhatan"], "there is no detector 'manhatan'", 2),
+        (["--dataset", "fabel"], "there is no dataset 'fabel'", 2),
+        (["--dataset", "fable", "--data", "nowhere"], "data names nowhere, which is not a folder", 4),
     ],
 )
-def test_a_wrong_name_is_reported_before_any_work(options, message, tmp_path, monkeypatch):
+def test_a_wrong_name_is_reported_before_any_work(options, message, code, tmp_path, monkeypatch):
     monkeypatch.delenv("KEYDYN_DATA", raising=False)
     monkeypatch.setenv("KEYDYN_CACHE", str(tmp_path))
     result = runner.invoke(app, ["study", "recognition", *options, "--out", str(tmp_path / "out")])
-    assert result.exit_code == 2
+    assert result.exit_code == code
     assert message in result.stderr
     assert not (tmp_path / "out").exists()
 
@@ -93,6 +93,6 @@ def test_one_dataset_alone_cannot_choose_settings(names, tmp_path, monkeypatch):
     monkeypatch.setenv("KEYDYN_CACHE", str(tmp_path))
     options = [argument for name in names for argument in ("--dataset", name)]
     result = runner.invoke(app, ["study", "recommended", *options, "--out", str(tmp_path / "out")])
-    assert result.exit_code == 2
+    assert result.exit_code == 4
     assert "two or more must be here; there is simulated" in result.stderr
     assert not (tmp_path / "out").exists()

@@ -56,7 +56,7 @@ def test_fetch_then_check(server, cache):
 def test_fetch_that_fails(server, cache, mood, message):
     server.mood = mood
     done = run("fetch", "fable", "--mirror", server.address)
-    assert done.exit_code == 1
+    assert done.exit_code == 4
     assert message in done.stderr
     assert "Traceback" not in done.output
     assert states("fable") == ({"fixed_text.csv": "absent", "fixed_text_features.csv": "absent"}, 1)
@@ -64,14 +64,14 @@ def test_fetch_that_fails(server, cache, mood, message):
 
 def test_fetch_offline(small_fable, cache):
     done = run("fetch", "fable", "--mirror", closed_address())
-    assert done.exit_code == 1
+    assert done.exit_code == 4
     assert "there is no network" in done.stderr
     assert "--data" in done.stderr
 
 
 def test_one_that_fails_does_not_stop_the_others(server, cache):
     done = run("fetch", "keypad", "fable", "--mirror", server.address)
-    assert done.exit_code == 1
+    assert done.exit_code == 4
     assert "keypad: " in done.stderr
     assert (cache / "fable.csv").is_file()
 
@@ -99,7 +99,7 @@ def test_check_looks_where_the_variable_says(small_fable, cache, tmp_path, monke
     assert states()[0]["fixed_text.csv"] == "right"
     monkeypatch.setenv("KEYDYN_DATA", str(tmp_path / "nowhere"))
     done = run("check")
-    assert done.exit_code == 2
+    assert done.exit_code == 4
     assert "KEYDYN_DATA names" in done.stderr
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from keydyn.terminal import JsonOption, fail_clearly, print_json, show_table
+from keydyn.exit_codes import ExitCode, complain, fail_clearly
+from keydyn.terminal import JsonOption, print_json, show_table
 
 if TYPE_CHECKING:
     from keydyn.datasets.published_files import FileState
@@ -22,8 +23,6 @@ app = typer.Typer(
 
 EVERYTHING = "all"
 WORDS = {"right": "present, right", "changed": "present, changed", "absent": "absent"}
-# Exit code where the data are not as they should be; 2 is for a command that cannot be carried out.
-NOT_RIGHT = 1
 
 DataOption = Annotated[
     Path | None,
@@ -89,7 +88,7 @@ def fetch(
 ) -> None:
     """Download datasets and check their SHA-256. Files that are there already are left alone.
 
-    The exit code is 1 if one of them could not be had.
+    The exit code is 4 if one of them could not be had.
 
     Examples: `keydyn data fetch fable` · `keydyn data fetch all --data recordings`
     """
@@ -101,7 +100,7 @@ def fetch(
         try:
             paths = fetch_dataset(name, data, mirror=mirror, progress=True)
         except FetchError as error:
-            _complain(f"{name}: {error}")
+            complain(f"{name}: {error}")
             failed = True
             continue
         for path in paths:
@@ -109,7 +108,7 @@ def fetch(
         entry = entry_of(name)
         typer.echo(f"{name}: please cite {entry.citation} {entry.terms}")
     if failed:
-        raise typer.Exit(NOT_RIGHT)
+        raise typer.Exit(ExitCode.UNUSABLE)
 
 
 @app.command()
@@ -144,12 +143,12 @@ def check(
     changed = [str(state.path) for state in states if state.status == "changed"]
     absent = [state.file.source for state in states if state.status == "absent"]
     if changed:
-        _complain(f"not the published files: {', '.join(changed)}")
+        complain(f"not the published files: {', '.join(changed)}")
     elif absent and (names or len(absent) == len(states)):
-        _complain(f"absent: {', '.join(absent)}. `keydyn data fetch NAME` downloads a dataset")
+        complain(f"absent: {', '.join(absent)}. `keydyn data fetch NAME` downloads a dataset")
     else:
         return
-    raise typer.Exit(NOT_RIGHT)
+    raise typer.Exit(ExitCode.REJECTED)
 
 
 def _names(names: list[str]) -> list[str]:
@@ -172,7 +171,3 @@ def _as_row(state: FileState) -> dict[str, Any]:
         "sha256": state.sha256,
         "published_sha256": state.file.sha256,
     }
-
-
-def _complain(message: str) -> None:
-    typer.secho(f"keydyn: {message}", err=True, fg="red")

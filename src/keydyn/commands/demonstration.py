@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from keydyn.terminal import fail_clearly
+from keydyn.exit_codes import fail_clearly
 
 
 @fail_clearly

@@ -26,6 +26,7 @@ from keydyn.commands.recording_options import (
 )
 from keydyn.commands.study import Facts, Plan, study
 from keydyn.commands.study_options import DetectorOption, JobsOption, SeedOption
+from keydyn.exit_codes import checking_options
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -98,7 +99,8 @@ def evaluate(
     from keydyn.studies.score_datasets import rank_rows, score_rows
 
     detectors = known_detectors(detector) or list(DETECTORS)
-    chosen = protocol_of(protocol, enrol, share, groups)
+    with checking_options():
+        chosen = protocol_of(protocol, enrol, share, groups)
     reading = Reading(file, unit, columns, separator, sort, clean)
     keystrokes = reading.keystrokes()
     used = tuple(name.strip() for name in sensors.split(",") if name.strip())

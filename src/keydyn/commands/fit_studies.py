@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from keydyn.commands.chosen_recordings import chosen_texts
 from keydyn.commands.study import Facts, Plan, ResultsSection, study
 from keydyn.commands.study_options import (
     DataOption,
@@ -15,6 +16,7 @@ from keydyn.commands.study_options import (
     SurrogatesOption,
     TextOption,
 )
+from keydyn.exit_codes import UsageError, checking_options
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,8 +75,9 @@ def simulation(
     from keydyn.studies.true_models import true_model
 
     truths = list(dict.fromkeys(truth or ["keystrokes"]))
-    for name in truths:
-        true_model(name)
+    with checking_options():
+        for name in truths:
+            true_model(name)
     lengths = [n for n in N_VALUES if n <= longest]
     settings = {"seed": seed, "truths": truths, "samples": samples, "lengths": lengths}
     return Plan(
@@ -117,12 +120,11 @@ def goodness_of_fit(
     """
     from keydyn.model.check.areas import MARGINALS
     from keydyn.studies.goodness_report import goodness_tests, write_goodness
-    from keydyn.studies.long_texts import available_texts
 
     if marginal not in MARGINALS:
-        raise ValueError(f"--marginal must be one of {', '.join(MARGINALS)}, not {marginal!r}")
+        raise UsageError(f"--marginal must be one of {', '.join(MARGINALS)}, not {marginal!r}")
     _check_second(second)
-    texts, warnings = available_texts(dataset or (), data)
+    texts, warnings = chosen_texts(dataset, data)
     settings = {"seed": seed, "surrogates": surrogates, "second": second, "marginal": marginal}
     return Plan(
         lambda parts, show_progress: goodness_tests(
@@ -161,10 +163,9 @@ def calibration(
     Example: `keydyn study calibration --dataset fable --data recordings/`
     """
     from keydyn.studies.calibration_report import calibrate, write_calibration
-    from keydyn.studies.long_texts import available_texts
 
     _check_second(second)
-    texts, warnings = available_texts(dataset or (), data)
+    texts, warnings = chosen_texts(dataset, data)
     settings = {"seed": seed, "surrogates": surrogates, "second": second, "repeats": repeats}
     return Plan(
         lambda parts, show_progress: calibrate(
@@ -198,10 +199,9 @@ def model_choice(
 
     Example: `keydyn study model-choice --dataset fable --data recordings/`
     """
-    from keydyn.studies.long_texts import available_texts
     from keydyn.studies.model_choice_report import choose_models, write_choice
 
-    texts, warnings = available_texts(dataset or (), data)
+    texts, warnings = chosen_texts(dataset, data)
     return Plan(
         lambda parts, show_progress: choose_models(texts, parts, jobs or -1, show_progress),
         lambda _: _facts("model-choice", texts, {}),
@@ -212,7 +212,7 @@ def model_choice(
 
 def _check_second(second: int) -> None:
     if second == 1:
-        raise ValueError("--second must be 0, or 2 or more")
+        raise UsageError("--second must be 0, or 2 or more")
 
 
 def _facts(name: str, texts: Sequence[Text], settings: Facts) -> Facts:

@@ -11,7 +11,7 @@ import typer
 
 from keydyn.commands.run_study import STUDIES, show_results
 from keydyn.commands.study import Facts
-from keydyn.terminal import fail_clearly
+from keydyn.exit_codes import fail_clearly
 
 if TYPE_CHECKING:
     from keydyn.evaluation.tables import Table

@@ -1,7 +1,4 @@
-"""keydyn fit, score, identify, verify and watch: recognition on files in the schema.
-
-Exit codes: 0 done (verify, watch: all accepted), 1 something is rejected, 2 wrong use or wrong data.
-"""
+"""keydyn score, identify, verify and watch: recognition on files in the schema."""
 
 from __future__ import annotations
 
@@ -10,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from keydyn.atomic import replacing
+from keydyn.commands.models_options import KeyFileOption, ModelsOption, key_of
 from keydyn.commands.recording_options import (
     CleanOption,
     ColumnsOption,
@@ -19,64 +18,24 @@ from keydyn.commands.recording_options import (
     SortOption,
     UnitOption,
 )
-from keydyn.terminal import JsonOption, fail_clearly, print_json, progress_bar, show_table
+from keydyn.exit_codes import ExitCode, checking_options, fail_clearly
+from keydyn.terminal import JsonOption, print_json, show_table, warn
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from keydyn.enrolment import Enrolled
 
-ModelsOption = Annotated[Path, typer.Option("--models", help="Folder that `keydyn fit` wrote.")]
 OutOption = Annotated[Path | None, typer.Option("--out", help="Write the table to this CSV file too.")]
-
-
-@fail_clearly
-def fit(
-    file: FileArgument,
-    out: Annotated[Path, typer.Option("--out", help="Folder for the models.")],
-    detector: Annotated[str, typer.Option(help="hmm, pohmm or pohmm-recommended.")] = "pohmm",
-    sensors: Annotated[str, typer.Option(help="Further columns to use, comma-separated.")] = "",
-    min_samples: Annotated[int, typer.Option(min=1, help="Samples that each user must have.")] = 2,
-    jobs: Annotated[int, typer.Option(min=-1, help="Threads; -1 or 0 for all cores.")] = 1,
-    unit: UnitOption = "ms",
-    columns: ColumnsOption = "",
-    separator: SeparatorOption = ",",
-    sort: SortOption = False,
-    clean: CleanOption = False,
-    as_json: JsonOption = False,
-) -> None:
-    """Enrol: fit a model to each user's samples, and find the thresholds for verify and watch.
-
-    Examples:
-    `keydyn fit typing.csv --out models/`
-
-    `keydyn fit phone.csv --out models/ --sensors pressure,x,y --unit s`
-    """
-    from keydyn.enrolment import enrol, n_fits
-
-    keystrokes = Reading(file, unit, columns, separator, sort, clean).keystrokes()
-    used = tuple(name.strip() for name in sensors.split(",") if name.strip())
-    with progress_bar("fitting", n_fits(keystrokes), hidden=as_json) as progress:
-        enrolled = enrol(keystrokes, detector, used, min_samples, jobs or -1, progress)
-    enrolled.save(out)
-    rows = [
-        {
-            "user": str(user),
-            "samples": int(enrolled.n_samples[u]),
-            "log-likelihood a key": model.log_likelihood_ / _n_keys(keystrokes, user),
-            "iterations": model.n_iter_,
-            "stopped by": model.stop_reason_,
-            "threshold": _plain(enrolled.thresholds[u]),
-        }
-        for u, (user, model) in enumerate(zip(enrolled.users.tolist(), enrolled.models, strict=True))
-    ]
-    if as_json:
-        print_json({"models": str(out), "detector": detector, "users": rows})
-        return
-    show_table(f"{len(rows)} users enrolled with {detector}", rows)
-    typer.echo(f"Models are in {out}")
-    if rows and rows[0]["threshold"] is None:
-        typer.echo("No thresholds: they need two users or more with two samples or more each.")
+# As in keydyn.enrolment.evidence, which needs the numerical stack.
+LEAST_KEYSTROKES, LEAST_KNOWN = 6, 4
+MinKeystrokesOption = Annotated[
+    int, typer.Option("--min-keystrokes", min=1, help="With fewer keystrokes there is not enough evidence.")
+]
+MinKnownOption = Annotated[
+    int,
+    typer.Option(
+        "--min-known", min=0, help="The same for keystrokes of keys that the user has typed before."
+    ),
+]
 
 
 @fail_clearly
@@ -88,6 +47,7 @@ def score(
     separator: SeparatorOption = ",",
     sort: SortOption = False,
     clean: CleanOption = False,
+    key_file: KeyFileOption = None,
     out: OutOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -95,7 +55,9 @@ def score(
 
     Example: `keydyn score typing.csv --models models/ --out scores.csv`
     """
-    enrolled = _opened(models)
+    from keydyn.enrolment import load_enrolled
+
+    enrolled = load_enrolled(models, key_of(key_file))
     keystrokes = Reading(file, unit, columns, separator, sort, clean).keystrokes()
     samples = enrolled.samples(keystrokes)
     scores = enrolled.scores(samples)
@@ -118,45 +80,56 @@ def identify(
     file: FileArgument,
     models: ModelsOption,
     top: Annotated[int, typer.Option(min=1, help="How many candidates to show for each sample.")] = 3,
+    min_keystrokes: MinKeystrokesOption = LEAST_KEYSTROKES,
+    min_known: MinKnownOption = LEAST_KNOWN,
     unit: UnitOption = "ms",
     columns: ColumnsOption = "",
     separator: SeparatorOption = ",",
     sort: SortOption = False,
     clean: CleanOption = False,
+    key_file: KeyFileOption = None,
     out: OutOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Identify: who of the enrolled users typed each sample?
+    """Identify: who of the enrolled users typed each sample? Exit code 3 if a sample has too little evidence.
 
     Example: `keydyn identify unknown.csv --models models/ --top 5`
     """
     import numpy as np
 
+    from keydyn.enrolment import evidence, load_enrolled
     from keydyn.evaluation.penalty import TIE
 
-    enrolled = _opened(models)
+    enrolled = load_enrolled(models, key_of(key_file))
     keystrokes = Reading(file, unit, columns, separator, sort, clean).keystrokes()
     samples = enrolled.samples(keystrokes)
     raw = enrolled.scores(samples)
     posterior = np.exp(raw - np.logaddexp.reduce(raw, axis=1, keepdims=True))
     if len(enrolled.users) > 1 and np.ptp(raw, axis=1).max() < TIE:
-        typer.secho("keydyn: all models score alike; is --unit the unit of this file?", err=True, fg="yellow")
-    rows = []
-    for (user, session), line, chances, n in zip(
-        samples.index, raw, posterior, samples.sequences.lengths, strict=True
-    ):
-        for place, u in enumerate(np.argsort(-line, kind="stable")[:top].tolist()):
+        warn("all models score alike; is --unit the unit of this file?")
+    rows, unsure = [], False
+    for n, (user, session) in enumerate(samples.index):
+        order = np.argsort(-raw[n], kind="stable").tolist()
+        best = enrolled.models[enrolled.users[order[0]]]
+        shortage = evidence(samples[[n]], best)[0].shortage(min_keystrokes, min_known)
+        if shortage:
+            unsure = True
+            warn(f"user {user}, session {session}: not enough evidence: {'; '.join(shortage)}")
+        for place, u in enumerate(order[:top]):
             rows.append(
                 {
                     "user": str(user),
                     "session": str(session),
                     "rank": place + 1,
                     "candidate": str(enrolled.users[u]),
-                    "log-likelihood a key": float(line[u] / n),
-                    "probability": float(chances[u]),
+                    "log-likelihood a key": float(raw[n, u] / samples.sequences.lengths[n]),
+                    "probability": float(posterior[n, u]),
+                    "enough evidence": not shortage,
                 }
             )
-    _deliver("Who typed it?", rows, out, as_json)
+    _deliver("Who typed it?", rows, out, as_json, hidden=("enough evidence",))
+    if unsure:
+        raise typer.Exit(ExitCode.UNSURE)
 
 
 @fail_clearly
@@ -165,43 +138,50 @@ def verify(
     models: ModelsOption,
     user: Annotated[str, typer.Option("--user", help="Who it is claimed to be.")],
     threshold: Annotated[float | None, typer.Option(min=0, max=1, help="Instead of the user's own.")] = None,
+    min_keystrokes: MinKeystrokesOption = LEAST_KEYSTROKES,
+    min_known: MinKnownOption = LEAST_KNOWN,
     unit: UnitOption = "ms",
     columns: ColumnsOption = "",
     separator: SeparatorOption = ",",
     sort: SortOption = False,
     clean: CleanOption = False,
+    key_file: KeyFileOption = None,
     out: OutOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Verify: is each sample typed by the user it is claimed to be? Exit code 1 if one is rejected.
+    """Verify: is each sample typed by the user it is claimed to be?
 
-    The score is scaled to 0 … 1 over all enrolled users: 1 is the best of all models, 0 the worst.
+    The score is scaled to 0 … 1 beside the other users: 1 is the best of all models, 0 the worst. A sample
+    with too few keystrokes is neither accepted nor rejected: the verdict is `unsure`.
+
+    Exit code: 1 if a sample is rejected, otherwise 3 if one is `unsure`, otherwise 0.
 
     Example: `keydyn verify login.csv --models models/ --user anna`
     """
-    from keydyn.evaluation.scores import min_max
+    from keydyn.enrolment import evidence
 
-    enrolled = _opened(models)
+    enrolled = _opened_for(user, models, key_file)
     keystrokes = Reading(file, unit, columns, separator, sort, clean).keystrokes()
-    claimed = enrolled.number(user)
-    level = enrolled.thresholds[claimed] if threshold is None else threshold
-    _check_level(level, enrolled)
+    level = _level(threshold, enrolled.manifest.person(user).threshold, user)
     samples = enrolled.samples(keystrokes)
-    scaled = min_max(enrolled.scores(samples))[:, claimed]
     rows = [
         {
             "user": str(who),
             "session": str(session),
             "claimed": user,
             "score": float(value),
-            "threshold": float(level),
-            "verdict": "accepted" if value >= level else "rejected",
+            "threshold": level,
+            **_answer(value >= level, said.shortage(min_keystrokes, min_known)),
         }
-        for (who, session), value in zip(samples.index, scaled, strict=True)
+        for (who, session), value, said in zip(
+            samples.index,
+            enrolled.claim_scores(user, samples),
+            evidence(samples, enrolled.models[user]),
+            strict=True,
+        )
     ]
-    _deliver(f"Is it {user}?", rows, out, as_json, hidden=("claimed",))
-    if any(row["verdict"] == "rejected" for row in rows):
-        raise typer.Exit(1)
+    _deliver(f"Is it {user}?", rows, out, as_json, hidden=("claimed", "answer"))
+    _exit_by_verdict(rows)
 
 
 @fail_clearly
@@ -210,35 +190,42 @@ def watch(
     models: ModelsOption,
     user: Annotated[str, typer.Option("--user", help="Whose session it is said to be.")],
     threshold: Annotated[float | None, typer.Option(min=0, help="Instead of the user's own.")] = None,
+    min_keystrokes: MinKeystrokesOption = LEAST_KEYSTROKES,
+    min_known: MinKnownOption = LEAST_KNOWN,
     unit: UnitOption = "ms",
     columns: ColumnsOption = "",
     separator: SeparatorOption = ",",
     sort: SortOption = False,
     clean: CleanOption = False,
+    key_file: KeyFileOption = None,
     out: OutOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Watch: is it still them, keystroke by keystroke? Exit code 1 if a session is rejected.
+    """Watch: is it still them, keystroke by keystroke?
 
-    At each key all models are ranked; the claimed user's ranks over the last 25 keys are the penalty. The
-    session is rejected when it exceeds the largest that the user's own samples had.
+    At each key the models are ranked; the claimed user's ranks over the last 25 keys are the penalty. The
+    session is rejected when it exceeds the largest that the user's own samples had. A session with too few
+    keystrokes is neither accepted nor rejected: the verdict is `unsure`.
+
+    Exit code: 1 if a session is rejected, otherwise 3 if one is `unsure`, otherwise 0.
 
     Example: `keydyn watch session.csv --models models/ --user anna`
     """
     import numpy as np
 
+    from keydyn.enrolment import evidence
     from keydyn.evaluation.penalty import first_above
 
-    enrolled = _opened(models)
+    enrolled = _opened_for(user, models, key_file)
     keystrokes = Reading(file, unit, columns, separator, sort, clean).keystrokes()
-    claimed = enrolled.number(user)
-    level = enrolled.penalties[claimed] if threshold is None else threshold
-    _check_level(level, enrolled)
+    level = _level(threshold, enrolled.manifest.person(user).penalty, user)
     samples = enrolled.samples(keystrokes)
-    parts = np.split(enrolled.event_penalties(samples)[:, claimed], samples.sequences.offsets[1:-1])
+    parts = np.split(enrolled.claim_penalties(user, samples), samples.sequences.offsets[1:-1])
+    said = evidence(samples, enrolled.models[user])
     rows = []
-    for (who, session), penalty in zip(samples.index, parts, strict=True):
-        at = first_above(penalty, level)
+    for (who, session), penalty, here in zip(samples.index, parts, said, strict=True):
+        shortage = here.shortage(min_keystrokes, min_known)
+        at = len(penalty) if shortage else first_above(penalty, level)
         rows.append(
             {
                 "user": str(who),
@@ -246,51 +233,70 @@ def watch(
                 "claimed": user,
                 "keys": len(penalty),
                 "penalty": float(penalty.max()),
-                "threshold": float(level),
+                "threshold": level,
                 "rejected at key": at + 1 if at < len(penalty) else None,
                 "over time": _sparkline(penalty, level),
+                **_answer(at == len(penalty), shortage),
             }
         )
-    _deliver(f"Is it still {user}?", rows, out, as_json, hidden=("claimed",))
-    if any(row["rejected at key"] is not None for row in rows):
-        raise typer.Exit(1)
+    told = ("verdict",) if not any(row["reasons"] for row in rows) else ()
+    _deliver(f"Is it still {user}?", rows, out, as_json, hidden=("claimed", "answer", *told))
+    _exit_by_verdict(rows)
 
 
-def _check_level(level: float, enrolled: Enrolled) -> None:
-    """Check that there is somebody to compare with, and a threshold."""
-    if level != level or len(enrolled.users) < 2:
+def _opened_for(user: str, models: Path, key_file: Path | None) -> Enrolled:
+    """The people that a claim to be this user needs; a user who is not enrolled is an error of usage."""
+    from keydyn.enrolment import load_enrolled, read_manifest
+    from keydyn.enrolment.folder import claim_of
+
+    key = key_of(key_file)
+    manifest = read_manifest(models, key)
+    with checking_options():
+        manifest.person(user)
+    return load_enrolled(models, key, claim_of(user))
+
+
+def _level(given: float | None, own: float | None, user: str) -> float:
+    """The threshold: the one given, or the user's own."""
+    if given is None and own is None:
         raise ValueError(
-            "a claim is judged beside other users: enrol two users or more with two samples or more each"
+            f"{user} has no threshold, since a claim is judged beside other users: enrol two users or more "
+            f"with two samples or more each, {user} among them"
         )
+    return float(own if given is None else given)  # type: ignore[arg-type]
 
 
-def _opened(models: Path) -> Enrolled:
-    from keydyn.enrolment import load_enrolled
+def _answer(accepted: bool, shortage: list[str]) -> dict[str, Any]:
+    """The columns that say what is decided: in words for people, as `answer` for programs, and why."""
+    answer = "unsure" if shortage else "accept" if accepted else "reject"
+    words = {"accept": "accepted", "reject": "rejected", "unsure": "unsure"}
+    return {"verdict": words[answer], "answer": answer, "reasons": shortage}
 
-    return load_enrolled(models)
+
+def _exit_by_verdict(rows: list[dict[str, Any]]) -> None:
+    """Rejected comes before unsure, and unsure before accepted."""
+    answers = {row["answer"] for row in rows}
+    for answer, code in (("reject", ExitCode.REJECTED), ("unsure", ExitCode.UNSURE)):
+        if answer in answers:
+            raise typer.Exit(code)
 
 
 def _deliver(
     title: str, rows: list[dict[str, Any]], out: Path | None, as_json: bool, hidden: tuple[str, ...] = ()
 ) -> None:
     """A table on the terminal, or JSON; and a CSV file if asked for."""
+    flat = [{name: "; ".join(v) if isinstance(v, list) else v for name, v in row.items()} for row in rows]
     if out is not None:
         import pandas as pd
 
-        out.parent.mkdir(parents=True, exist_ok=True)
-        pd.DataFrame(rows).to_csv(out, index=False)
+        with replacing(out) as temporary:
+            pd.DataFrame(flat).to_csv(temporary, index=False)
     if as_json:
         print_json(rows)
-    else:
-        show_table(title, [{k: v for k, v in row.items() if k not in hidden} for row in rows])
-
-
-def _n_keys(keystrokes: pd.DataFrame, user: object) -> int:
-    return int((keystrokes["user"] == user).sum())
-
-
-def _plain(value: float) -> float | None:
-    return None if value != value else float(value)
+        return
+    if not any(row.get("reasons") for row in rows):
+        hidden = (*hidden, "reasons")
+    show_table(title, [{k: v for k, v in row.items() if k not in hidden} for row in flat])
 
 
 def _sparkline(penalty: Any, threshold: float, width: int = 12) -> str:

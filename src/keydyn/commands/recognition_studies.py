@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from keydyn.commands.chosen_recordings import chosen_rows
 from keydyn.commands.study import Facts, Plan, ResultsSection, study
 from keydyn.commands.study_options import DataOption, DatasetOption, DetectorOption, JobsOption, SeedOption
+from keydyn.exit_codes import checking_options
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,10 +28,11 @@ CONTINUOUS_FIGURES = ("rejection", "penalty")
 
 
 def known_detectors(names: Sequence[str] | None) -> list[str]:
-    """Detectors by name; a `ValueError` reports an unknown one before any work is done."""
+    """Detectors by name; an unknown one is reported before any work is done."""
     from keydyn.detectors import make_detector
 
-    return [make_detector(name).name for name in dict.fromkeys(names or ())]
+    with checking_options():
+        return [make_detector(name).name for name in dict.fromkeys(names or ())]
 
 
 def recognition_facts(
@@ -99,12 +102,11 @@ def recognition(
 
     `keydyn study recognition --dataset fable --detector pohmm --detector hmm`
     """
-    from keydyn.studies.dataset_rows import available_rows
     from keydyn.studies.recognition_report import DETECTORS, draw_densities, write_recognition
     from keydyn.studies.score_datasets import score_rows
 
     detectors = known_detectors(detector) or list(DETECTORS)
-    rows, warnings = available_rows(dataset or (), data)
+    rows, warnings = chosen_rows(dataset, data)
 
     def write(outputs: Outputs, scores: pa.Table, facts: Facts) -> list[Table]:
         draw_densities(outputs, rows)
@@ -132,10 +134,9 @@ def recommended(
 
     Example: `keydyn study recommended --data recordings/`
     """
-    from keydyn.studies.dataset_rows import available_rows
     from keydyn.studies.recommended_choice import check_rows, try_candidates, write_recommended
 
-    rows, warnings = available_rows(dataset or (), data)
+    rows, warnings = chosen_rows(dataset, data)
     check_rows(rows)
     return Plan(
         lambda parts, show_progress: try_candidates(rows, parts, jobs or -1, show_progress),
@@ -178,11 +179,10 @@ def continuous(
     Example: `keydyn study continuous --dataset fable --data recordings/`
     """
     from keydyn.studies.continuous_report import DETECTORS, write_continuous
-    from keydyn.studies.dataset_rows import available_rows
     from keydyn.studies.score_datasets import rank_rows
 
     detectors = known_detectors(detector) or list(DETECTORS)
-    rows, warnings = available_rows(dataset or (), data)
+    rows, warnings = chosen_rows(dataset, data)
     return Plan(
         lambda parts, show_progress: rank_rows(rows, detectors, parts, jobs or -1, show_progress),
         lambda ranks: recognition_facts("continuous", rows, detectors, seed, ranks),
@@ -225,11 +225,10 @@ def relatives(
 
     `keydyn study relatives --dataset fable`
     """
-    from keydyn.studies.dataset_rows import available_rows
     from keydyn.studies.relatives_measurements import DETECTORS, run_relatives
     from keydyn.studies.relatives_report import write_relatives
 
-    rows, warnings = available_rows(dataset or (), data)
+    rows, warnings = chosen_rows(dataset, data)
     return Plan(
         lambda parts, show_progress: run_relatives(rows, seed, parts, jobs or -1, show_progress),
         lambda measured: recognition_facts("relatives", rows, DETECTORS, seed, measured[0]),

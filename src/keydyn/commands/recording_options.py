@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from keydyn.exit_codes import UsageError, checking_options
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -43,7 +45,12 @@ class Reading:
         """The keystrokes in the schema; what is wrong with the file is reported in terms of the options."""
         from keydyn.datasets import load_recordings
         from keydyn.keystrokes import CleaningRules, clean
+        from keydyn.keystrokes.units import check_unit
 
+        with checking_options():
+            check_unit(self.unit)
+            if len(self.separator) != 1:
+                raise ValueError(f"--separator must be one character, not {self.separator!r}")
         try:
             keystrokes = load_recordings(
                 self.file, self._own_names(), self.unit, separator=self.separator, sort=self.sort
@@ -57,7 +64,7 @@ class Reading:
     def _own_names(self) -> dict[str, str]:
         pairs = [pair.partition("=") for pair in self.columns.split(",") if pair.strip()]
         if any(not equals or not own.strip() for _, equals, own in pairs):
-            raise ValueError(f"--columns must be like keyname=key,timepress=down, not {self.columns!r}")
+            raise UsageError(f"--columns must be like keyname=key,timepress=down, not {self.columns!r}")
         return {name.strip(): own.strip() for name, _, own in pairs}
 
 

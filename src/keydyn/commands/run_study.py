@@ -21,7 +21,8 @@ from keydyn.commands.study_options import (
     OutOption,
     SeedOption,
 )
-from keydyn.terminal import fail_clearly, share_bar, warn
+from keydyn.exit_codes import fail_clearly
+from keydyn.terminal import share_bar, warn
 
 if TYPE_CHECKING:
     from keydyn.evaluation.tables import Table

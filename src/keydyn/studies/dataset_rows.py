@@ -49,13 +49,18 @@ class Row:
         return digest.hexdigest()
 
 
+def check_row_name(name: str) -> None:
+    """A `ValueError` for a name that no row has."""
+    if name not in (*DATASETS, SIMULATED):
+        raise ValueError(f"there is no dataset {name!r}; there are {', '.join((*DATASETS, SIMULATED))}")
+
+
 def load_row(name: str, data: str | PathLike[str] | None = None) -> Row:
     """One row by its name; `mobile+` is mobile with its sensors, `simulated` needs no data."""
     if name == SIMULATED:
         keystrokes = make_typists(TYPISTS, REPETITIONS, random_state=SEED)
         return Row(name, Samples.of(keystrokes), MonacoTappert(), {SIMULATED: f"seed {SEED}"}, "ours")
-    if name not in DATASETS:
-        raise ValueError(f"there is no dataset {name!r}; there are {', '.join((*DATASETS, SIMULATED))}")
+    check_row_name(name)
     dataset = load_dataset(name.removesuffix("+"), data)
     samples = Samples.of(
         dataset.keystrokes, dataset.sensors if name.endswith("+") else (), vectors=dataset.vectors

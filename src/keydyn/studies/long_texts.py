@@ -25,13 +25,18 @@ class Text:
     checksums: dict[str, str]
 
 
+def check_text_name(name: str) -> None:
+    """A `ValueError` for a name that no long text has."""
+    if name not in (*NAMES, SIMULATED):
+        raise ValueError(f"there is no long text {name!r}; there are {', '.join((*NAMES, SIMULATED))}")
+
+
 def load_text(name: str, data: str | PathLike[str] | None = None) -> Text:
     """A dataset by its name, or simulated typists."""
     if name == SIMULATED:
         keystrokes = make_typists(TYPISTS, SAMPLES, text="copied", n_keys=KEYS, random_state=SEED)
         return Text(name, keystrokes, {SIMULATED: f"seed {SEED}"})
-    if name not in NAMES:
-        raise ValueError(f"there is no long text {name!r}; there are {', '.join((*NAMES, SIMULATED))}")
+    check_text_name(name)
     dataset = load_dataset(name, data)
     return Text(name, dataset.keystrokes, dataset.checksums)
 

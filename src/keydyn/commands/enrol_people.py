@@ -1,0 +1,204 @@
+"""keydyn fit and users: who is enrolled in a folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from keydyn.commands.models_options import KeyFileOption, ModelsOption, key_of
+from keydyn.commands.recording_options import (
+    CleanOption,
+    ColumnsOption,
+    FileArgument,
+    Reading,
+    SeparatorOption,
+    SortOption,
+    UnitOption,
+)
+from keydyn.exit_codes import UsageError, checking_options, fail_clearly
+from keydyn.terminal import JsonOption, print_json, progress_bar, show_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from keydyn.enrolment import Enrolled, Manifest
+
+DEFAULT_DETECTOR = "pohmm"
+
+
+@fail_clearly
+def fit(
+    file: FileArgument,
+    out: Annotated[Path, typer.Option("--out", help="Folder for the models.")],
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Start anew: people enrolled in the folder before are removed.")
+    ] = False,
+    detector: Annotated[
+        str | None,
+        typer.Option(
+            help="hmm, pohmm or pohmm-recommended; by default that of the folder, or pohmm.",
+            show_default=False,
+        ),
+    ] = None,
+    sensors: Annotated[
+        str | None,
+        typer.Option(
+            help="Further columns to use, comma-separated; by default those of the folder.",
+            show_default=False,
+        ),
+    ] = None,
+    min_samples: Annotated[int, typer.Option(min=1, help="Samples that each user must have.")] = 2,
+    jobs: Annotated[int, typer.Option(min=-1, help="Threads; -1 or 0 for all cores.")] = 1,
+    key_file: KeyFileOption = None,
+    unit: UnitOption = "ms",
+    columns: ColumnsOption = "",
+    separator: SeparatorOption = ",",
+    sort: SortOption = False,
+    clean: CleanOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Enrol: fit a model to each user's samples, and find the thresholds for verify and watch.
+
+    People are added to those in the folder; somebody who is there already is enrolled anew. The folder
+    changes in one step at the very end, or not at all.
+
+    Examples:
+    `keydyn fit typing.csv --out models/`
+
+    `keydyn fit phone.csv --out models/ --sensors pressure,x,y --unit s`
+    """
+    from keydyn.enrolment import changing, enrol, n_fits
+    from keydyn.enrolment.enrolling import markov_detector
+
+    key = key_of(key_file)
+    if detector is not None:
+        with checking_options():
+            markov_detector(detector)
+    keystrokes = Reading(file, unit, columns, separator, sort, clean).keystrokes()
+    with changing(out, key, anew=replace) as change:
+        chosen = _settings(change.before, detector, sensors, out)
+        beside = change.beside(keystrokes["user"].astype(str).unique())
+        n_others = 0 if beside is None else len(beside.models)
+        with progress_bar("fitting", n_fits(keystrokes, n_others), hidden=as_json) as progress:
+            enrolled = enrol(keystrokes, *chosen, min_samples, jobs or -1, progress, beside)
+        manifest = change.commit(enrolled)
+    _report(enrolled, manifest, change.before, keystrokes, out, as_json)
+
+
+@fail_clearly
+def users(
+    models: ModelsOption,
+    remove: Annotated[
+        list[str] | None, typer.Option("--remove", metavar="NAME", help="Remove this user; repeatable.")
+    ] = None,
+    key_file: KeyFileOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the people enrolled in a folder, or remove some of them.
+
+    Examples:
+    `keydyn users --models models/`
+
+    `keydyn users --models models/ --remove anna`
+    """
+    from keydyn.enrolment import Enrolled, changing, read_manifest
+
+    key = key_of(key_file)
+    manifest = read_manifest(models, key)
+    if remove:
+        with changing(models, key) as change:
+            with checking_options():
+                manifest = read_manifest(models, key).without(set(remove))
+            change.commit(Enrolled(manifest, {}))
+    rows = [
+        {
+            "user": person.user,
+            "samples": person.samples,
+            "threshold": person.threshold,
+            "penalty": person.penalty,
+            "judged beside": len(manifest.cohort(person.user)),
+        }
+        for person in manifest.people
+    ]
+    if as_json:
+        print_json({"models": str(models), "detector": manifest.detector, "users": rows})
+        return
+    if rows:
+        show_table(f"{_counted(len(rows))} enrolled with {manifest.detector}", rows)
+    else:
+        typer.echo(f"Nobody is enrolled in {models}.")
+
+
+def _settings(
+    before: Manifest | None, detector: str | None, sensors: str | None, out: Path
+) -> tuple[str, tuple[str, ...]]:
+    """The detector and the sensors: as the options say, as in the folder, or the defaults."""
+    used = None if sensors is None else tuple(name.strip() for name in sensors.split(",") if name.strip())
+    if before is None or not before.people:
+        return detector or DEFAULT_DETECTOR, used or ()
+    if detector not in (None, before.detector):
+        raise UsageError(
+            f"people in {out} are enrolled with {before.detector}, and {detector} cannot be compared with "
+            "it: leave out --detector, give another folder, or start anew with --replace"
+        )
+    if used not in (None, before.sensors):
+        raise UsageError(
+            f"people in {out} are enrolled with the sensors {', '.join(before.sensors) or 'none'}: leave out "
+            "--sensors, give another folder, or start anew with --replace"
+        )
+    return before.detector, before.sensors
+
+
+def _report(
+    enrolled: Enrolled,
+    manifest: Manifest,
+    before: Manifest | None,
+    keystrokes: pd.DataFrame,
+    out: Path,
+    as_json: bool,
+) -> None:
+    n_keys = keystrokes["user"].astype(str).value_counts()
+    earlier = {person.user for person in before.people} if before else set()
+    rows: list[dict[str, Any]] = []
+    for person in manifest.people:
+        if person.user not in n_keys:
+            continue
+        model = enrolled.models[person.user]
+        rows.append(
+            {
+                "user": person.user,
+                "samples": person.samples,
+                "log-likelihood a key": model.log_likelihood_ / int(n_keys[person.user]),
+                "iterations": model.n_iter_,
+                "stopped by": model.stop_reason_,
+                "threshold": person.threshold,
+            }
+        )
+    again = [row["user"] for row in rows if row["user"] in earlier]
+    if as_json:
+        print_json(
+            {
+                "models": str(out),
+                "detector": manifest.detector,
+                "users": rows,
+                "replaced": again,
+                "enrolled": len(manifest.people),
+            }
+        )
+        return
+    show_table(f"{_counted(len(rows))} enrolled with {manifest.detector}", rows)
+    typer.echo(
+        f"Models are in {out}: {_counted(len(manifest.people))}, {len(rows) - len(again)} new, "
+        f"{len(again)} enrolled again"
+    )
+    if rows[0]["threshold"] is None:
+        typer.echo(
+            "No thresholds: they need two users or more, with two samples or more each. When there are more "
+            "users, enrol these again."
+        )
+
+
+def _counted(n_users: int) -> str:
+    return f"{n_users} user{'' if n_users == 1 else 's'}"

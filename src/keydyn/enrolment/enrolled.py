@@ -1,0 +1,91 @@
+"""Enrolled people with their models, and what these say of samples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from keydyn.arrays import Floats
+from keydyn.enrolment.claims import claim_penalty, scaled_claims
+from keydyn.enrolment.manifest import Manifest
+from keydyn.keystrokes.samples import Samples
+from keydyn.keystrokes.schema import SAMPLE, sample_starts
+from keydyn.model import POHMM
+from keydyn.model.data.vocabulary import Types
+from keydyn.model.fit.many import score_many
+
+
+@dataclass(frozen=True)
+class Enrolled:
+    """A manifest, and the models of everybody in it, or of those who were asked for."""
+
+    manifest: Manifest
+    models: Mapping[str, POHMM]
+
+    @property
+    def users(self) -> Types:
+        """The names of those whose models are here, in the manifest's order, (U,)."""
+        return np.array([person.user for person in self.manifest.people if person.user in self.models])
+
+    def samples(self, keystrokes: pd.DataFrame) -> Samples:
+        """The samples in the form that the models need, without vectors."""
+        return sequence_samples(keystrokes, self.manifest.sensors)
+
+    def scores(self, samples: Samples) -> Floats:
+        """Log-likelihood of every sample under every model, (n, U)."""
+        return self._scores(self.users.tolist(), samples)
+
+    def claim_scores(self, user: str, samples: Samples) -> Floats:
+        """The score of each sample in the name of a user, (n,): from 0 to 1, beside other people's."""
+        cohort, everybody = self._cohort(user), self.manifest.everybody()
+        scores = self._scores([user, *everybody], samples)
+        in_cohort = [name in cohort for name in everybody]
+        return scaled_claims(scores[:, :1], scores[:, 1:][:, in_cohort], scores[:, 1:])[:, 0]
+
+    def claim_penalties(self, user: str, samples: Samples) -> Floats:
+        """The rank penalty at each event, (N,), of a session in the name of a user."""
+        claimed, *cohort = (
+            self.models[name].score_samples(samples.sequences) for name in (user, *self._cohort(user))
+        )
+        return claim_penalty(claimed, np.column_stack(cohort), samples.sequences.offsets)
+
+    def _scores(self, users: list[str], samples: Samples) -> Floats:
+        models = [self.models[name] for name in users]
+        return np.ascontiguousarray(score_many(models, samples.sequences).T)
+
+    def _cohort(self, user: str) -> list[str]:
+        cohort = self.manifest.cohort(user)
+        if not cohort:
+            raise ValueError(
+                f"a claim is judged beside other users, and {user} was enrolled before there were any: "
+                f"enrol others, then enrol {user} again"
+            )
+        return cohort
+
+
+def sequence_samples(keystrokes: pd.DataFrame, sensors: tuple[str, ...]) -> Samples:
+    """Samples without vectors, which the Markov models do not need."""
+    starts = sample_starts(keystrokes)
+    index = pd.MultiIndex.from_frame(keystrokes.iloc[starts][SAMPLE])
+    samples = Samples.of(keystrokes, sensors, vectors=pd.DataFrame(index=index))
+    _refuse_zero_times(samples)
+    return samples
+
+
+def _refuse_zero_times(samples: Samples) -> None:
+    """A time of 0 ms has no logarithm; a `ValueError` says where it is and what can be done."""
+    sequences = samples.sequences
+    zero = (sequences.X <= 0) & (np.array(samples.emission) == "lognormal")
+    if zero.any():
+        row, k = (int(place) for place in np.argwhere(zero)[0])
+        s = int(np.searchsorted(sequences.offsets, row, side="right")) - 1
+        user, session = samples.index[s]
+        name = (sequences.feature_names or ())[k]
+        raise ValueError(
+            f"user {user}, session {session}, keystroke {row - int(sequences.offsets[s]) + 1}: {name} is "
+            "0 ms, which no model of times can take; --clean leaves such times out, as do the rules "
+            "equal_presses and zero_durations of keydyn.keystrokes.clean"
+        )

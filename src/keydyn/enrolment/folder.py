@@ -1,0 +1,178 @@
+"""The folder of enrolled people: model files named by their content, and the manifest that lists them.
+
+A change writes the new model files first. One rename then makes a new manifest current, so that whatever
+happens a reader finds the people before the change or those after it, each with their own model.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import secrets
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from keydyn.atomic import sync_folder, write_bytes, write_text
+from keydyn.enrolment.enrolled import Enrolled
+from keydyn.enrolment.enrolling import markov_detector
+from keydyn.enrolment.lock import locked
+from keydyn.enrolment.manifest import Manifest, Person, model_file
+from keydyn.enrolment.plain_files import MEGABYTE, read_plain
+from keydyn.model import POHMM, load
+
+MANIFEST = "models.json"
+LARGEST_FILE = 256 * MEGABYTE
+# What a change may leave behind: model files of this version and the one before, and files half written.
+OURS = re.compile(r"([0-9a-f]{64}|user-[0-9]{6,12}|\.[0-9a-f]{16})\.keydyn|\.[0-9a-f]{16}\.json")
+
+WhoseModels = Callable[[Manifest], list[str]]
+
+
+def read_manifest(folder: str | Path, key: bytes | None = None) -> Manifest:
+    """Who is enrolled in a folder; a `ValueError` says what is wrong with it."""
+    path = Path(folder) / MANIFEST
+    if not os.path.lexists(path):
+        raise ValueError(f"{folder} holds no enrolled users: there is no {MANIFEST} in it (see keydyn fit)")
+    try:
+        return Manifest.from_text(read_plain(path, LARGEST_FILE), key)
+    except ValueError as error:
+        raise ValueError(f"{path} cannot be read: {error}") from None
+
+
+def load_enrolled(folder: str | Path, key: bytes | None = None, whose: WhoseModels | None = None) -> Enrolled:
+    """The people enrolled in a folder, with their models; a `ValueError` says what is wrong with the folder.
+
+    `whose` names those of a manifest whose models are needed; by default all are. Nothing is locked: if the
+    folder changes meanwhile, it is read again.
+    """
+    manifest = read_manifest(folder, key)
+    while True:
+        try:
+            users = [person.user for person in manifest.people] if whose is None else whose(manifest)
+            if not users:
+                raise ValueError(f"nobody is enrolled in {folder} (see keydyn fit)")
+            return _with_models(Path(folder), manifest, users)
+        except (OSError, ValueError):
+            current = read_manifest(folder, key)
+            if current == manifest:
+                raise
+            manifest = current
+
+
+def claim_of(user: str) -> WhoseModels:
+    """The models that a claim to be this user needs, for `load_enrolled`."""
+    return lambda manifest: [manifest.person(user).user, *manifest.everybody()]
+
+
+@contextmanager
+def changing(folder: str | Path, key: bytes | None = None, anew: bool = False) -> Iterator[Change]:
+    """A change of a folder, which is made if need be; while it lasts, other writers are refused.
+
+    Nothing changes before `Change.commit`. With `anew` the people before are not even read.
+    """
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder):
+        is_new = anew or not os.path.lexists(folder / MANIFEST)
+        try:
+            yield Change(folder, key, None if is_new else read_manifest(folder, key))
+        finally:
+            # Cleaning is no part of the change: what cannot be removed now is removed the next time.
+            with suppress(OSError, ValueError):
+                _clean(folder, key)
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change of a folder: the people before it, None if it is new, and `commit`."""
+
+    folder: Path
+    key: bytes | None
+    before: Manifest | None
+
+    def beside(self, newly: Iterable[str]) -> Enrolled | None:
+        """The people before, with the models of those beside whom newcomers will be judged."""
+        if self.before is None:
+            return None
+        return _with_models(self.folder, self.before, set(self.before.everybody()) - set(newly))
+
+    def commit(self, enrolled: Enrolled) -> Manifest:
+        """Write the models that are new, then make the new manifest current: the moment of the change."""
+        kept = set(() if self.before is None else self.before.people)
+        people = tuple(
+            self._kept(person) if person in kept else self._saved(person, enrolled.models[person.user])
+            for person in enrolled.manifest.people
+        )
+        _refuse_twins(people)
+        manifest = replace(enrolled.manifest, people=people)
+        # The files must be on disk under their names before a manifest lists them.
+        sync_folder(self.folder)
+        write_text(self.folder / MANIFEST, manifest.to_text(self.key))
+        return manifest
+
+    def _kept(self, person: Person) -> Person:
+        if person.sha256:
+            return person
+        # Version 1 had files with other names.
+        temporary = self._temporary()
+        write_bytes(temporary, read_plain(self.folder / person.file, LARGEST_FILE))
+        return self._named(person, temporary)
+
+    def _saved(self, person: Person, model: POHMM) -> Person:
+        temporary = self._temporary()
+        model.save(temporary)
+        return self._named(person, temporary)
+
+    def _temporary(self) -> Path:
+        return self.folder / f".{secrets.token_hex(8)}.keydyn"
+
+    def _named(self, person: Person, temporary: Path) -> Person:
+        """Give the file the name that follows from its content."""
+        sha256 = hashlib.sha256(read_plain(temporary, LARGEST_FILE)).hexdigest()
+        os.replace(temporary, self.folder / model_file(sha256))
+        return replace(person, sha256=sha256, file=model_file(sha256))
+
+
+def _with_models(folder: Path, manifest: Manifest, users: Iterable[str]) -> Enrolled:
+    wanted = set(users)
+    people = [person for person in manifest.people if person.user in wanted]
+    return Enrolled(manifest, {person.user: _model(folder, manifest, person) for person in people})
+
+
+def _model(folder: Path, manifest: Manifest, person: Person) -> POHMM:
+    """The model of a person, if the file is the one that was enrolled and holds what the detector fits."""
+    path = folder / person.file
+    found = hashlib.sha256(read_plain(path, LARGEST_FILE)).hexdigest()
+    if person.sha256 not in ("", found):
+        raise ValueError(
+            f"{path} is not the model with which {person.user} was enrolled: its SHA-256 differs"
+        )
+    model = load(path)
+    kind = type(markov_detector(manifest.detector).pattern())
+    features = sorted(["duration", "tau", *manifest.sensors])
+    if type(model) is not kind or list(getattr(model, "feature_names_in_", [])) != features:
+        raise ValueError(f"{path} is not a model as {manifest.detector} fits it to {', '.join(features)}")
+    return model
+
+
+def _refuse_twins(people: Iterable[Person]) -> None:
+    seen: dict[str, str] = {}
+    for person in people:
+        other = seen.setdefault(person.sha256, person.user)
+        if other != person.user:
+            raise ValueError(
+                f"users {other} and {person.user} have the same samples: nobody could tell them apart"
+            )
+
+
+def _clean(folder: Path, key: bytes | None) -> None:
+    """Remove what changes have left that the manifest does not list."""
+    listed = set()
+    if os.path.lexists(folder / MANIFEST):
+        listed = {person.file for person in read_manifest(folder, key).people}
+    for path in folder.iterdir():
+        if OURS.fullmatch(path.name) and path.name not in listed:
+            path.unlink()
