@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from keydyn.atomic import replacing
 from keydyn.datasets import save_recordings
 from keydyn.datasets.typists import make_typists
 from keydyn.detectors import Markov, Population
@@ -63,7 +64,8 @@ def run(out: Path, n_users: int, seed: int) -> None:
     user, session = queries.index[unknown]
     typed = keystrokes[keystrokes["user"] == user]
     _show_states(typed[typed["session"] < TRAINING], typed[typed["session"] == session], console, out)
-    rates.to_csv(out / "recognition.csv")
+    with replacing(out / "recognition.csv") as temporary:
+        rates.to_csv(temporary)
     _model(population, user).save(out / "typist.keydyn")
     recorded = keystrokes.drop(columns="state")
     known = recorded["session"] < TRAINING

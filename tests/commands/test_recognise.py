@@ -190,3 +190,59 @@ def test_users_that_are_no_names_are_reported(tmp_path, kind):
     done = run("fit", tmp_path / "t.parquet", "--out", tmp_path / "m")
     assert done.exit_code == 4
     assert "not text or numbers" in done.stderr
+
+
+def few(frame, kind):
+    """Samples of ann that say too little."""
+    if kind == "one keystroke":
+        return frame.groupby(["user", "session"], sort=False).head(1)
+    if kind == "two unknown keys":
+        return frame.groupby(["user", "session"], sort=False).head(2).assign(keyname="ß")
+    return frame.assign(keyname="null")
+
+
+@pytest.mark.parametrize("kind", ["one keystroke", "two unknown keys", "keys called null"])
+@pytest.mark.parametrize("command", ["verify", "watch"])
+def test_samples_that_say_too_little_are_never_accepted(folder, tmp_path, kind, command):
+    few(typed(2, n_samples=2).query("user == 'ann'"), kind).to_csv(tmp_path / "few.csv", index=False)
+    for user in ("ann", "bob", "eve"):
+        call = [command, tmp_path / "few.csv", "--models", folder / "models", "--user", user]
+        done = run(*call, "--json")
+        assert done.exit_code == 3
+        rows = json.loads(done.stdout)
+        assert {(row["verdict"], row["answer"]) for row in rows} == {("unsure", "unsure")}
+        assert all("fewer than" in reason for row in rows for reason in row["reasons"])
+        assert "fewer than" in " ".join(run(*call).stdout.split())
+    asked = run(*call, "--json", "--min-keystrokes", 1, "--min-known", 0)
+    assert asked.exit_code in (0, 1)
+
+
+def test_identify_says_what_it_cannot_tell(folder, tmp_path):
+    later = typed(1, n_samples=2)
+    later.drop(index=later.index[1:8]).to_csv(tmp_path / "few.csv", index=False)
+    done = run("identify", tmp_path / "few.csv", "--models", folder / "models", "--json")
+    assert done.exit_code == 3
+    assert "user ann, session 0: not enough evidence: 1 keystroke, fewer than 6" in done.stderr
+    unsure = {(row["user"], row["session"]) for row in json.loads(done.stdout) if not row["enough evidence"]}
+    assert unsure == {("ann", "0")}
+
+
+@pytest.mark.parametrize("command", ["verify", "watch"])
+def test_rejected_comes_before_unsure_and_unsure_before_accepted(folder, tmp_path, command):
+    ann, eve = (typed(2, n_samples=2).query(f"user == '{user}'") for user in ("ann", "eve"))
+    short = few(ann, "one keystroke").assign(user="short")
+    for parts, code in (((ann,), 0), ((ann, short), 3), ((ann, short, eve), 1), ((short, eve), 1)):
+        pd.concat(parts).to_csv(tmp_path / "some.csv", index=False)
+        done = run(command, tmp_path / "some.csv", "--models", folder / "models", "--user", "ann")
+        assert done.exit_code == code, done.output
+
+
+def test_a_table_is_written_whole_or_not_at_all(folder, tmp_path, monkeypatch):
+    def half(frame, path, **_):
+        path.write_text("user,sess")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(pd.DataFrame, "to_csv", half)
+    done = run("score", folder / "later.csv", "--models", folder / "models", "--out", tmp_path / "s.csv")
+    assert done.exit_code == 130
+    assert not list(tmp_path.iterdir())

@@ -200,8 +200,8 @@ def test_a_claim_among_very_many_is_judged_beside_the_first(monkeypatch):
     monkeypatch.setattr(manifests, "LARGEST_COHORT", 2)
     monkeypatch.setattr("keydyn.enrolment.enrolling.LARGEST_COHORT", 2)
     many = enrol(typed(n_samples=3))
-    assert many.manifest.cohort("eve") == ["ann", "bob"]
-    assert many.manifest.cohort("bob") == ["ann"]
+    assert many.manifest.cohort(many.manifest.person("eve")) == ["ann", "bob"]
+    assert many.manifest.cohort(many.manifest.person("bob")) == ["ann"]
     later = many.samples(typed(1))
     scores = many.scores(later)
     three, two = min_max(scores), min_max(scores[:, :2])

@@ -58,7 +58,7 @@ def test_a_round_trip():
 def test_version_1():
     manifest = read(VERSION_1)
     assert [person.user for person in manifest.people] == ["ann", "7"]
-    assert manifest.cohort("7") == ["ann"]
+    assert manifest.cohort(manifest.person("7")) == ["ann"]
     assert manifest.person("ann").threshold == 0.5
 
 
@@ -157,7 +157,7 @@ def test_any_value_in_any_place_is_read_or_refused(data):
 
 
 def test_people_by_name():
-    assert MANIFEST.cohort("bob") == ["ann", "é"]
+    assert MANIFEST.cohort(MANIFEST.person("bob")) == ["ann", "é"]
     assert [person.user for person in MANIFEST.without({"bob"}).people] == ["ann", "é"]
     with pytest.raises(ValueError, match="user 'zoe' is not enrolled; enrolled are ann, bob, é"):
         MANIFEST.without({"bob", "zoe"})

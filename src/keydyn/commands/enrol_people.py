@@ -118,7 +118,7 @@ def users(
             "samples": person.samples,
             "threshold": person.threshold,
             "penalty": person.penalty,
-            "judged beside": len(manifest.cohort(person.user)),
+            "judged beside": len(manifest.cohort(person)),
         }
         for person in manifest.people
     ]

@@ -57,7 +57,7 @@ class Enrolled:
         return np.ascontiguousarray(score_many(models, samples.sequences).T)
 
     def _cohort(self, user: str) -> list[str]:
-        cohort = self.manifest.cohort(user)
+        cohort = self.manifest.cohort(self.manifest.person(user))
         if not cohort:
             raise ValueError(
                 f"a claim is judged beside other users, and {user} was enrolled before there were any: "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Iterator
@@ -9,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 LOCK = ".lock"
+# What systems say of a lock that another process holds.
+HELD = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)
 
 
 class InUseError(OSError):
@@ -25,7 +28,9 @@ def locked(folder: Path) -> Iterator[None]:
     try:
         try:
             _take(handle)
-        except OSError:
+        except OSError as error:
+            if error.errno not in HELD:
+                raise
             raise InUseError(
                 f"another process is writing to {folder}; try again when it has finished"
             ) from None

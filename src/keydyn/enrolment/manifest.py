@@ -68,11 +68,10 @@ class Manifest:
         """The people beside whom claims are judged: all of them, or the first of very many."""
         return [person.user for person in self.people[:LARGEST_COHORT]]
 
-    def cohort(self, user: str) -> list[str]:
-        """Those of them who were enrolled when the user's thresholds were found, without the user."""
-        limit = self.person(user).cohort
+    def cohort(self, person: Person) -> list[str]:
+        """Those of them who were enrolled when a person's thresholds were found, without the person."""
         first = self.people[:LARGEST_COHORT]
-        return [person.user for person in first if person.number < limit and person.user != user]
+        return [other.user for other in first if other.number < person.cohort and other != person]
 
     def without(self, users: set[str]) -> Manifest:
         """The others; a `ValueError` names a user who is not enrolled."""

@@ -1,0 +1,48 @@
+"""Samples that say too little: counted by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from keydyn.commands import recognise
+from keydyn.detectors import make_detector
+from keydyn.enrolment.enrolled import sequence_samples
+from keydyn.enrolment.evidence import LEAST_KEYSTROKES, LEAST_KNOWN, Evidence, evidence
+from tests.enrolment.typed_samples import typed
+
+
+@pytest.mark.parametrize(("detector", "known"), [("pohmm", [8, 5, 0]), ("hmm", [8, 8, 8])])
+def test_keystrokes_are_counted(detector, known):
+    """A model without event types knows every key."""
+    model = make_detector(detector).fit(sequence_samples(typed(users=("ann",)), ())).model_
+    frame = typed(1, users=("ann",), n_samples=3)
+    frame.loc[8:10, "keyname"] = "ß"
+    frame.loc[16:, "keyname"] = "null"
+    found = evidence(sequence_samples(frame, ()), model)
+    assert found == [Evidence(8, n) for n in known]
+
+
+def test_a_keystroke_without_any_time_is_not_counted():
+    """The first one's interval is not known; without a release nothing is."""
+    model = make_detector("pohmm").fit(sequence_samples(typed(users=("ann",)), ())).model_
+    frame = typed(1, users=("ann",), n_samples=1).iloc[:1]
+    frame["timerelease"] = np.nan
+    assert evidence(sequence_samples(frame, ()), model) == [Evidence(0, 0)]
+
+
+@pytest.mark.parametrize(
+    ("found", "reasons"),
+    [
+        (Evidence(6, 4), []),
+        (Evidence(5, 5), ["5 keystrokes, fewer than 6"]),
+        (Evidence(9, 3), ["3 keystrokes of known keys, fewer than 4"]),
+        (Evidence(1, 0), ["1 keystroke, fewer than 6", "0 keystrokes of known keys, fewer than 4"]),
+    ],
+)
+def test_shortages_are_told(found, reasons):
+    assert found.shortage(6, 4) == reasons
+
+
+def test_the_commands_have_the_same_defaults():
+    assert (recognise.LEAST_KEYSTROKES, recognise.LEAST_KNOWN) == (LEAST_KEYSTROKES, LEAST_KNOWN)

@@ -1,0 +1,156 @@
+"""Every command ends with a code that says how, and with a line that says why."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from keydyn import exit_codes
+from keydyn.cli import app
+from keydyn.exit_codes import ExitCode, UsageError, checking_options, fail_clearly
+
+# Every command, and something that it does early.
+COMMANDS = {
+    "fit x.csv --out m": "keydyn.datasets.load_recordings",
+    "users --models m": "keydyn.enrolment.read_manifest",
+    "score x.csv --models m": "keydyn.enrolment.load_enrolled",
+    "identify x.csv --models m": "keydyn.enrolment.load_enrolled",
+    "verify x.csv --models m --user a": "keydyn.enrolment.read_manifest",
+    "watch x.csv --models m --user a": "keydyn.enrolment.read_manifest",
+    "evaluate x.csv": "keydyn.datasets.load_recordings",
+    "report out": "json.loads",
+    "demo": "keydyn.demo.run",
+    "data list": "keydyn.datasets.published_files.data_folders",
+    "data fetch fable": "keydyn.datasets.fetching.fetch_dataset",
+    "data check": "keydyn.datasets.published_files.check_files",
+    "study all": "keydyn.studies.dataset_rows.available_rows",
+    **{
+        f"study {name}": "keydyn.studies.dataset_rows.available_rows"
+        for name in ("recognition", "continuous", "recommended", "relatives")
+    },
+    **{
+        f"study {name}": "keydyn.studies.long_texts.available_texts"
+        for name in ("goodness-of-fit", "calibration", "model-choice")
+    },
+    "study simulation": "keydyn.studies.true_models.true_model",
+}
+
+
+def commands_of(group, before=()):
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from commands_of(command, (*before, name))
+        else:
+            yield " ".join((*before, name))
+
+
+def invoke(call, target, error, tmp_path, monkeypatch):
+    """The outcome of a command in which something raises an error early on."""
+
+    def fails(*_, **__):
+        raise error
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "run.json").write_text("{}")
+    monkeypatch.setattr(target, fails)
+    return CliRunner().invoke(app, call.split())
+
+
+def test_every_command_is_here():
+    named = [f"{name} " for name in commands_of(typer.main.get_command(app))]
+    assert [name for name in named if not any(f"{call} ".startswith(name) for call in COMMANDS)] == []
+
+
+@pytest.mark.parametrize(("call", "target"), COMMANDS.items(), ids=COMMANDS)
+def test_any_command_can_be_interrupted(call, target, tmp_path, monkeypatch):
+    done = invoke(call, target, KeyboardInterrupt(), tmp_path, monkeypatch)
+    assert done.exit_code == ExitCode.INTERRUPTED == 130
+    assert done.stderr == "keydyn: interrupted\n"
+    assert {path.name for path in tmp_path.rglob("*")} <= {"out", "run.json"}
+
+
+@pytest.mark.parametrize(("call", "target"), COMMANDS.items(), ids=COMMANDS)
+def test_a_crash_looks_like_nothing_else(call, target, tmp_path, monkeypatch):
+    done = invoke(call, target, TypeError("impossible"), tmp_path, monkeypatch)
+    assert done.exit_code == ExitCode.INTERNAL == 70
+    assert "TypeError: impossible" in done.stderr
+    assert done.stderr.splitlines()[-1].startswith("keydyn: internal error")
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (UsageError("no such thing"), 2, "keydyn: no such thing\n"),
+        (ValueError("bad column"), 4, "keydyn: bad column\n"),
+        (OSError(28, "No space left on device"), 4, "keydyn: [Errno 28] No space left on device\n"),
+        (MemoryError(), 4, "keydyn: there is not enough memory for this\n"),
+        (RecursionError("deep"), 70, None),
+    ],
+)
+def test_errors_have_codes(error, code, message, tmp_path, monkeypatch):
+    done = invoke("demo", "keydyn.demo.run", error, tmp_path, monkeypatch)
+    assert done.exit_code == code
+    assert message in (None, done.stderr)
+
+
+def test_what_is_wrong_with_options_is_usage():
+    def check():
+        with checking_options():
+            raise ValueError("--this is not that")
+
+    with pytest.raises(UsageError, match="--this is not that"):
+        check()
+
+
+def test_exits_of_a_command_are_its_own():
+    @fail_clearly
+    def command():
+        raise typer.Exit(ExitCode.REJECTED)
+
+    with pytest.raises(typer.Exit) as ended:
+        command()
+    assert ended.value.exit_code == 1
+
+
+def test_an_interrupt_while_modules_are_imported():
+    code = (
+        "import sys\n"
+        "class Interrupting:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'typer':\n"
+        "            raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupting())\n"
+        "from keydyn.__main__ import main\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 130
+    assert done.stderr == "keydyn: interrupted\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes are closed otherwise there")
+def test_a_reader_who_has_had_enough_is_no_rejection():
+    """Into a pipe that nobody reads any more: not 1, and no complaint from Python at the end."""
+    code = (
+        "import os, sys\n"
+        "reading, writing = os.pipe()\n"
+        "os.dup2(writing, 1)\n"
+        "os.close(reading)\n"
+        "sys.argv = ['keydyn', 'data', 'list', '--json']\n"
+        "from keydyn.__main__ import main\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True, timeout=60)
+    assert done.returncode == 4
+    assert done.stderr == ""
+
+
+def test_codes_are_in_the_help():
+    shown = CliRunner().invoke(app, ["--help"], env={"COLUMNS": "200"}).output
+    assert "Exit codes:" in shown
+    assert all(str(code.value) in exit_codes.EXIT_CODES for code in ExitCode)
