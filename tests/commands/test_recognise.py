@@ -212,7 +212,7 @@ def test_samples_that_say_too_little_are_never_accepted(folder, tmp_path, kind, 
         rows = json.loads(done.stdout)
         assert {(row["verdict"], row["answer"]) for row in rows} == {("unsure", "unsure")}
         assert all("fewer than" in reason for row in rows for reason in row["reasons"])
-        assert "fewer than" in " ".join(run(*call).stdout.split())
+    assert "fewer than" in " ".join(run(*call).stdout.split())
     asked = run(*call, "--json", "--min-keystrokes", 1, "--min-known", 0)
     assert asked.exit_code in (0, 1)
 

@@ -199,6 +199,24 @@ def test_swapped_files_are_refused(models):
         load_enrolled(models)
 
 
+def test_somebody_whose_model_is_gone_can_be_enrolled_again(models):
+    (models / read_manifest(models).person("bob").file).unlink()
+    with pytest.raises(ValueError, match="the model of bob, is missing: enrol bob again, or remove bob"):
+        load_enrolled(models)
+    with changing(models) as change:
+        change.commit(enrol(typed(5, users=("bob",), tempos=[1]), beside=change.beside(["bob"])))
+    assert load_enrolled(models).users.tolist() == ["ann", "bob", "eve"]
+
+
+def test_a_name_that_could_not_be_read_again_is_not_written(models):
+    before = {path.name: path.read_bytes() for path in models.iterdir()}
+    with changing(models) as change:
+        enrolled = enrol(typed(5, users=("",)), beside=change.beside([""]))
+        with pytest.raises(ValueError, match="user is '', not text"):
+            change.commit(enrolled)
+    assert {path.name: path.read_bytes() for path in models.iterdir()} == before
+
+
 def test_people_with_the_same_samples_are_refused(tmp_path):
     frame = typed(users=("ann", "bob"))
     twin = frame[frame["user"] == "ann"].assign(user="zoe")

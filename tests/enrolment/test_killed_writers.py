@@ -21,7 +21,7 @@ def test_writers_killed_at_random_moments_lose_nobody(tmp_path):
     with changing(tmp_path) as change:
         change.commit(enrol(typed(users=("first",))))
     done = subprocess.run(
-        [sys.executable, "-m", "tests.enrolment.killed_writers", str(tmp_path), "25", "1"],
+        [sys.executable, "-m", "tests.enrolment.killed_writers", str(tmp_path), "15", "1"],
         capture_output=True,
         text=True,
         timeout=300,
@@ -30,7 +30,7 @@ def test_writers_killed_at_random_moments_lose_nobody(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     counts = json.loads(done.stdout)
-    assert counts["killed"] == 50
+    assert counts["killed"] == 30
     assert counts["acknowledged"] > 0
     assert counts["lost"] == 0
     assert counts["left over"] == 0

@@ -169,6 +169,9 @@ def test_a_code_depends_on_every_byte_of_the_key(tmp_path):
     assert read_key(key) == b"0123456789abcdef\n"
     with pytest.raises(ValueError, match="altered, or written with another key"):
         read(MANIFEST.to_text(read_key(key)), b"0123456789abcdef")
-    key.write_bytes(b"short")
-    with pytest.raises(ValueError, match="holds 5 bytes; a key has 16 or more"):
-        read_key(key)
+    (tmp_path / "link").symlink_to(key)
+    assert read_key(tmp_path / "link") == read_key(key)
+    for wrong in (b"short", bytes(5000)):
+        key.write_bytes(wrong)
+        with pytest.raises(ValueError, match="holds no key: 16 to 4,096 bytes"):
+            read_key(key)

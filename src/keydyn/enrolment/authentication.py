@@ -8,18 +8,18 @@ import json
 from pathlib import Path
 from typing import Any
 
-from keydyn.enrolment.plain_files import MEGABYTE, read_plain
-
-LEAST_BYTES = 16
+LEAST_BYTES, MOST_BYTES = 16, 4096
 
 
 def read_key(path: str | Path) -> bytes:
-    """The key, which is every byte of the file; a `ValueError` if it is too short to be one."""
-    key = read_plain(Path(path), MEGABYTE)
-    if len(key) < LEAST_BYTES:
-        raise ValueError(
-            f"{path} holds {len(key)} bytes; a key has {LEAST_BYTES} or more, best 32 random ones"
-        )
+    """The key, which is every byte of the file; a `ValueError` if there are too few or too many.
+
+    Unlike what is in a folder, the path is the user's own: a link or a pipe, as secrets often are, will do.
+    """
+    with open(path, "rb") as file:
+        key = file.read(MOST_BYTES + 1)
+    if not LEAST_BYTES <= len(key) <= MOST_BYTES:
+        raise ValueError(f"{path} holds no key: {LEAST_BYTES} to {MOST_BYTES:,} bytes, best 32 random ones")
     return key
 
 

@@ -108,9 +108,12 @@ class Change:
         )
         _refuse_twins(people)
         manifest = replace(enrolled.manifest, people=people)
+        text = manifest.to_text(self.key)
+        # What could not be read again must not become current.
+        Manifest.from_text(text.encode(), self.key)
         # The files must be on disk under their names before a manifest lists them.
         sync_folder(self.folder)
-        write_text(self.folder / MANIFEST, manifest.to_text(self.key))
+        write_text(self.folder / MANIFEST, text)
         return manifest
 
     def _kept(self, person: Person) -> Person:
@@ -145,11 +148,13 @@ def _with_models(folder: Path, manifest: Manifest, users: Iterable[str]) -> Enro
 def _model(folder: Path, manifest: Manifest, person: Person) -> POHMM:
     """The model of a person, if the file is the one that was enrolled and holds what the detector fits."""
     path = folder / person.file
-    found = hashlib.sha256(read_plain(path, LARGEST_FILE)).hexdigest()
+    advice = f"enrol {person.user} again, or remove {person.user} with keydyn users"
+    try:
+        found = hashlib.sha256(read_plain(path, LARGEST_FILE)).hexdigest()
+    except FileNotFoundError:
+        raise ValueError(f"{path}, the model of {person.user}, is missing: {advice}") from None
     if person.sha256 not in ("", found):
-        raise ValueError(
-            f"{path} is not the model with which {person.user} was enrolled: its SHA-256 differs"
-        )
+        raise ValueError(f"{path} is not the model with which {person.user} was enrolled: {advice}")
     model = load(path)
     kind = type(markov_detector(manifest.detector).pattern())
     features = sorted(["duration", "tau", *manifest.sensors])
