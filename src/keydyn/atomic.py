@@ -14,9 +14,13 @@ def replacing(path: str | Path) -> Iterator[Path]:
     """A temporary path in the same folder to write to, which replaces `path` when the block ends.
 
     After an error the earlier file is still there, and nothing else. Missing folders are made. The temporary
-    path keeps the ending of `path`, by which some writers choose their format.
+    path keeps the ending of `path`, by which some writers choose their format. What is no regular file, such
+    as a pipe or /dev/null, is written to and never replaced.
     """
     path = Path(path)
+    if path.exists() and not path.is_file():
+        yield path
+        return
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{secrets.token_hex(8)}{path.suffix}")
     try:

@@ -265,6 +265,9 @@ def test_links_and_pipes_are_refused(models, what, tmp_path):
     os.mkfifo(path)
     with pytest.raises(ValueError, match="is not a regular file"):
         load_enrolled(models)
+    if what == "manifest":
+        with pytest.raises(ValueError, match="is not a regular file"), changing(models, anew=True):
+            pass
 
 
 def test_files_of_a_mad_size_are_refused(models):

@@ -258,12 +258,13 @@ def _opened_for(user: str, models: Path, key_file: Path | None) -> Enrolled:
 
 def _level(given: float | None, own: float | None, user: str) -> float:
     """The threshold: the one given, or the user's own."""
-    if given is None and own is None:
+    level = own if given is None else given
+    if level is None:
         raise ValueError(
             f"{user} has no threshold, since a claim is judged beside other users: enrol two users or more "
             f"with two samples or more each, {user} among them"
         )
-    return float(own if given is None else given)  # type: ignore[arg-type]
+    return level
 
 
 def _answer(accepted: bool, shortage: list[str]) -> dict[str, Any]:

@@ -76,7 +76,10 @@ def changing(folder: str | Path, key: bytes | None = None, anew: bool = False) -
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder):
-        is_new = anew or not os.path.lexists(folder / MANIFEST)
+        path = folder / MANIFEST
+        is_new = anew or not os.path.lexists(path)
+        if is_new and path.exists() and not path.is_file():
+            raise ValueError(f"{path} is not a regular file")
         try:
             yield Change(folder, key, None if is_new else read_manifest(folder, key))
         finally:
