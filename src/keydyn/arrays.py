@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
-import shutil
 import sys
 import threading
 import time
 from collections.abc import Callable
-from functools import cache
-from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
 from numba.core import event
 from numpy.typing import NDArray
+
+from keydyn.compile_cache import keep_on_disk
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -30,16 +27,16 @@ Function = TypeVar("Function", bound=Callable[..., object])
 
 
 def compiled(function: Function, **options: Any) -> Function:
-    """Compile for this machine, keep the result on disk, and let other threads run meanwhile."""
-    config: Any = numba.config
+    """Compile for this machine, keep the result on disk, and let other threads run meanwhile.
+
+    A compiled function that Python calls returns nothing or a number. While an array is returned a signal
+    handler may run, and what it raises would be lost in the middle of that.
+    """
     njit: Any = numba.njit
-    usual = config.CACHE_DIR
-    config.CACHE_DIR = usual or _cache_folder()
-    options = {"cache": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True} | options
-    try:
-        return cast(Function, njit(**options)(function))
-    finally:
-        config.CACHE_DIR = usual
+    dispatcher = njit(**{"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True} | options)(function)
+    if "no_cpython_wrapper" not in options:
+        keep_on_disk(dispatcher, function)
+    return cast(Function, dispatcher)
 
 
 def inner(function: Function, **options: Any) -> Function:
@@ -48,7 +45,7 @@ def inner(function: Function, **options: Any) -> Function:
     Without the way in from Python, and without a copy of its own on disk, it takes less time to compile; the
     functions that call it contain it.
     """
-    return compiled(function, no_cpython_wrapper=True, cache=False, **options)
+    return compiled(function, no_cpython_wrapper=True, **options)
 
 
 def merged(function: Function) -> Function:
@@ -64,26 +61,6 @@ def plain(array: Array) -> Array:
     if array.flags.c_contiguous and array.flags.writeable:
         return array
     return np.array(array, order="C")
-
-
-@cache
-def _cache_folder() -> str:
-    """Where results are kept, a folder of its own for every state of the sources.
-
-    Numba looks only at the file of a function to see whether its result still holds, not at those of the
-    functions that it calls. Empty, for Numba's own choice, where the package's folder cannot be written.
-    """
-    package = Path(__file__).parent
-    if not os.access(package, os.W_OK):
-        return ""
-    sources = [Path(__file__), *sorted((package / "model").rglob("*.py"))]
-    stamps = [(path.name, path.stat().st_mtime_ns) for path in sources]
-    stamp = hashlib.sha256(repr(stamps).encode()).hexdigest()[:16]
-    folder = package / "__pycache__" / f"compiled-{stamp}"
-    if not folder.exists():
-        for outdated in folder.parent.glob("compiled-*"):
-            shutil.rmtree(outdated, ignore_errors=True)
-    return str(folder)
 
 
 class _Notice(event.Listener):

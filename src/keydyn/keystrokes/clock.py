@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from keydyn.arrays import Floats, Integers, compiled
+from keydyn.arrays import Floats, Integers, compiled, inner
 
 SYSTEM_TICK = 1000 / 64  # the usual timer interrupt of desktop systems, milliseconds
 NEAR = 1.0  # an interval this close to a multiple of the tick is on it, milliseconds
@@ -44,7 +44,6 @@ def on_grid(intervals: Floats, period: float, tolerance: float) -> np.ndarray[tu
     return near
 
 
-@compiled
 def find_ticks(intervals: Floats, offsets: Integers, blur: Floats) -> tuple[Floats, Floats, Floats]:
     """Step, tick and share of intervals on the tick for each group of intervals (milliseconds).
 
@@ -52,11 +51,17 @@ def find_ticks(intervals: Floats, offsets: Integers, blur: Floats) -> tuple[Floa
     The step is 0 where none can be seen, as in times that were never rounded. Where no tick is found, the
     tick is the step.
     """
-    n_groups = len(offsets) - 1
-    steps = np.zeros(n_groups)
-    ticks = np.zeros(n_groups)
-    shares = np.zeros(n_groups)
-    for g in range(n_groups):
+    steps, ticks, shares = np.zeros((3, len(offsets) - 1))
+    _find_ticks(intervals, offsets, blur, steps, ticks, shares)
+    return steps, ticks, shares
+
+
+@compiled
+def _find_ticks(
+    intervals: Floats, offsets: Integers, blur: Floats, steps: Floats, ticks: Floats, shares: Floats
+) -> None:
+    """`find_ticks` into arrays of zeros."""
+    for g in range(len(offsets) - 1):
         short = _some_short(intervals[offsets[g] : offsets[g + 1]])
         if len(short) == 0:
             continue
@@ -74,10 +79,9 @@ def find_ticks(intervals: Floats, offsets: Integers, blur: Floats) -> tuple[Floa
                 if abs(x - tick * round(x / tick)) <= tolerance:
                     count += 1
             shares[g] = count / len(short)
-    return steps, ticks, shares
 
 
-@compiled
+@inner
 def _some_short(intervals: Floats) -> Floats:
     """At most MOST of the short intervals, spread evenly. A zero is on every grid, so it is left out."""
     short = intervals[(intervals > 0) & (intervals <= LONGEST)]
@@ -89,7 +93,7 @@ def _some_short(intervals: Floats) -> Floats:
     return some
 
 
-@compiled
+@inner
 def _stored_step(short: Floats, blur: float) -> float:
     """The largest step of which all intervals are multiples: decimal, or any with enough intervals."""
     step = 1.0
@@ -113,7 +117,7 @@ def _stored_step(short: Floats, blur: float) -> float:
     return 0.0
 
 
-@compiled
+@inner
 def _closest_tick(short: Floats, step: float) -> tuple[float, float]:
     """The tick to which the intervals are closest, and how close; a coarse search and a fine one."""
     fastest = max(FASTEST, 2.5 * step)
@@ -142,7 +146,7 @@ def _closest_tick(short: Floats, step: float) -> tuple[float, float]:
     return tick, closest
 
 
-@compiled
+@inner
 def _closeness(short: Floats, frequency: float) -> float:
     """1 where all intervals are multiples of the tick, 0 on average where they have nothing to do with it."""
     away = 0.0

@@ -78,13 +78,15 @@ def pair_events(
     raw = read_events(events, unit)
     sample = raw.sample
     since_start = raw.milliseconds(np.arange(len(sample)), raw.offsets[sample])
-    part, late = _divide(since_start, raw.offsets, float(disorder))
+    part, late = np.zeros((2, len(since_start)), dtype=np.int64)
+    _divide(since_start, raw.offsets, float(disorder), part, late)
     # Segments are numbered through all samples; a new one begins with each sample and each clock set back.
     begins = (np.diff(sample, prepend=-1) != 0) | (np.diff(part, prepend=0) != 0)
     segment: Integers = np.cumsum(begins) - 1
     # Segments are in order already: the segment of the n-th event is the same before and after.
     order = np.lexsort((since_start, segment))
-    release_of, fate = _pair(segment, raw.kind[order], raw.key[order], raw.repeat[order])
+    release_of, fate = np.empty((2, len(order)), dtype=np.int64)
+    _pair(segment, raw.kind[order], raw.key[order], raw.repeat[order], release_of, fate)
     fate = _mark_lost_to_focus(fate, raw.kind[order], segment)
 
     segments = raw.frame[SAMPLE].iloc[begins].reset_index(drop=True)
@@ -186,10 +188,8 @@ def _findings(
 
 
 @compiled
-def _divide(times: Floats, offsets: Integers, disorder: float) -> tuple[Integers, Integers]:
+def _divide(times: Floats, offsets: Integers, disorder: float, part: Integers, late: Integers) -> None:
     """The part of its sample that each event is in, and whether it is stamped before an earlier one."""
-    part = np.zeros(len(times), dtype=np.int64)
-    late = np.zeros(len(times), dtype=np.int64)
     for s in range(len(offsets) - 1):
         number = 0
         latest = times[offsets[s]]
@@ -202,14 +202,14 @@ def _divide(times: Floats, offsets: Integers, disorder: float) -> tuple[Integers
             else:
                 latest = times[n]
             part[n] = number
-    return part, late
 
 
 @compiled
-def _pair(segment: Integers, kind: Integers, key: Integers, repeat: Integers) -> tuple[Integers, Integers]:
+def _pair(
+    segment: Integers, kind: Integers, key: Integers, repeat: Integers, release_of: Integers, fate: Integers
+) -> None:
     """For each press the place of its release or −1, and what becomes of each event."""
-    release_of = np.full(len(kind), -1, dtype=np.int64)
-    fate = np.full(len(kind), NEITHER, dtype=np.int64)
+    release_of[:], fate[:] = -1, NEITHER
     # The keys held: where each was last pressed. A key pressed before `since` is no longer held.
     held = np.full(key.max() + 1 if len(key) else 0, -1, dtype=np.int64)
     since = 0
@@ -237,7 +237,6 @@ def _pair(segment: Integers, kind: Integers, key: Integers, repeat: Integers) ->
                     fate[held[k]] = PRESSED_AGAIN
                 fate[n] = UNRELEASED
                 held[k] = n
-    return release_of, fate
 
 
 def _mark_lost_to_focus(fate: Integers, kind: Integers, segment: Integers) -> Integers:

@@ -49,13 +49,27 @@ def add_normal(
             total[n, j] += max(-0.5 * standard * standard - log_scale[row, j] - jacobian, least)
 
 
-@compiled
 def level_moments(
     y: Floats, deviation: Floats, weights: Floats, slopes: Floats
 ) -> tuple[Floats, Floats, Floats]:
     """Weight, mean and squared deviations of y − slope · u in each state, (1, M), in two passes."""
+    count, mean, square = np.zeros((3, 1, weights.shape[1]))
+    add_level_moments(y, deviation, weights, slopes, count, mean, square)
+    return count, mean, square
+
+
+@compiled
+def add_level_moments(
+    y: Floats,
+    deviation: Floats,
+    weights: Floats,
+    slopes: Floats,
+    count: Floats,
+    mean: Floats,
+    square: Floats,
+) -> None:
+    """`level_moments` into sums that are zero."""
     n_states = weights.shape[1]
-    count, mean, square = np.zeros((1, n_states)), np.zeros((1, n_states)), np.zeros((1, n_states))
     for n in range(len(y)):
         if not math.isnan(y[n]):
             for j in range(n_states):
@@ -68,4 +82,3 @@ def level_moments(
             for j in range(n_states):
                 around = y[n] - slopes[j] * deviation[n] - mean[0, j]
                 square[0, j] += weights[n, j] * around * around
-    return count, mean, square

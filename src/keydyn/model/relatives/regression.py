@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from keydyn.arrays import Floats, compiled
+from keydyn.arrays import Floats, compiled, inner
 from keydyn.model.families.family import NO_MASS, Family, Params
 from keydyn.model.families.log_scale import of_working_values
 from keydyn.model.relatives.normal_steps import is_normal, level_moments
@@ -26,11 +26,17 @@ ENOUGH = 1e-12
 UNTOLD = 1e-10
 
 
-@compiled
 def tilted(transmat: Floats, slopes: Floats, deviation: Floats) -> Floats:
     """a[i, j | u] ∝ a[i, j] exp(c[i, j] u) for each deviation u (N,) of the value before; (N, M, M)."""
+    steps = np.empty((len(deviation), *transmat.shape))
+    tilt(transmat, slopes, deviation, steps)
+    return steps
+
+
+@compiled
+def tilt(transmat: Floats, slopes: Floats, deviation: Floats, steps: Floats) -> None:
+    """`tilted` into `steps`."""
     n_states = len(transmat)
-    weight = np.empty((len(deviation), n_states, n_states))
     for n in range(len(deviation)):
         for i in range(n_states):
             largest, total = -math.inf, 0.0
@@ -38,15 +44,14 @@ def tilted(transmat: Floats, slopes: Floats, deviation: Floats) -> Floats:
                 if transmat[i, j] > 0.0:
                     largest = max(largest, slopes[i, j] * deviation[n])
             for j in range(n_states):
-                tilt = math.exp(slopes[i, j] * deviation[n] - largest) if transmat[i, j] > 0.0 else 0.0
-                weight[n, i, j] = transmat[i, j] * tilt
-                total += weight[n, i, j]
+                factor = math.exp(slopes[i, j] * deviation[n] - largest) if transmat[i, j] > 0.0 else 0.0
+                steps[n, i, j] = transmat[i, j] * factor
+                total += steps[n, i, j]
             for j in range(n_states):
-                weight[n, i, j] /= total
-    return weight
+                steps[n, i, j] /= total
 
 
-@compiled
+@inner
 def logit_sums(
     logits: Floats, deviation: Floats, expected: Floats, gradient: Floats, curvature: Floats
 ) -> float:
@@ -93,8 +98,8 @@ def logit_sums(
     return value if math.isfinite(value) else -math.inf
 
 
-@compiled
-def _newton(logits: Floats, deviation: Floats, expected: Floats, free_slopes: bool) -> Floats:
+@inner
+def newton(logits: Floats, deviation: Floats, expected: Floats, free_slopes: bool) -> Floats:
     """Levels and slopes (2, J) that raise Σ_n Σ_j expected[n, j] ln softmax(level + slope · u_n)[j]."""
     n_terms = 2 if free_slopes else 1
     size = n_terms * logits.shape[1]
@@ -119,7 +124,6 @@ def _newton(logits: Floats, deviation: Floats, expected: Floats, free_slopes: bo
     return logits
 
 
-@compiled
 def logit_update(
     transmat: Floats,
     slopes: Floats,
@@ -134,8 +138,22 @@ def logit_update(
     Without slopes a is the shares of ξ, sums below `count_floor` raised to it. Where ξ is all zero there is
     no step.
     """
-    n_states = len(transmat)
     transmat, slopes = transmat.copy(), slopes.copy()
+    update_logits(transmat, slopes, deviation, expected, count_floor, free_slopes)
+    return transmat, slopes
+
+
+@compiled
+def update_logits(
+    transmat: Floats,
+    slopes: Floats,
+    deviation: Floats,
+    expected: Floats,
+    count_floor: float,
+    free_slopes: bool,
+) -> None:
+    """`logit_update` in place."""
+    n_states = len(transmat)
     later = np.empty(len(deviation), dtype=np.int64)
     n_steps, square = 0, 0.0
     for n in range(len(deviation)):
@@ -163,7 +181,7 @@ def logit_update(
             logits[0, place], logits[1, place] = math.log(transmat[i, j]), slopes[i, j] * unit
             for step in range(n_steps):
                 towards[step, place] = expected[later[step], i, j]
-        logits = _newton(logits, scaled, towards, free_slopes)
+        logits = newton(logits, scaled, towards, free_slopes)
         chances = np.exp(logits[0] - logits[0].max())
         chances /= chances.sum()
         transmat[i] = 0.0
@@ -177,7 +195,6 @@ def logit_update(
             stay = slopes[i, i]
             for j in range(n_states):
                 slopes[i, j] = slopes[i, j] - stay if transmat[i, j] > 0.0 else 0.0
-    return transmat, slopes
 
 
 def line_update(
