@@ -12,7 +12,7 @@ SOURCES := src tests docs benchmarks
 help:
 	@echo "make demo      fit simulated typists, identify one, show hidden states; results in demo/"
 	@echo "make test      lint, type checks and all tests but the slow ones"
-	@echo "make test-all  the slow ones too"
+	@echo "make test-all  the slow ones too, and all others with bounds checked at every access of compiled code"
 	@echo "make bench     speed, side by side with other libraries; results in out/bench/"
 	@echo "make bench BENCH_OPTIONS='--against REVISION'  the same rows with another revision's code, in turns"
 	@echo "make bench-choices  what each choice in the compiled loops gains"
@@ -57,6 +57,7 @@ test: lint
 .PHONY: test-all
 test-all: lint
 	$(BIN)/pytest -n 2 --dist loadfile
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/boundscheck $(BIN)/pytest -n 2 --dist loadfile -m "not slow"
 
 .PHONY: bench
 bench: $(BENCH)/.peers
