@@ -363,6 +363,7 @@ BAD = {
     "unknown": (lambda: OnlineBatch([NO_CHAIN], 2).update(TWO, "az"), "no unique stationary"),
     "restart": (lambda: OnlineBatch(MODELS, 2).restart([2]), "sessions are numbered 0 to 1"),
     "restart width": (lambda: OnlineBatch(MODELS, 2).restart([1], [[0]]), "2 models per session"),
+    "no states": (lambda: OnlineBatch(MODELS, 2).resume(0, None), "states must be a list"),
     "states given": (lambda: OnlineBatch(MODELS, 2).resume(0, []), "session 0 has 2 models, not 0"),
     "no such": (lambda: OnlineBatch(MODELS, 2).state(2), "sessions are numbered 0 to 1"),
 }

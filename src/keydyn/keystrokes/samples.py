@@ -38,6 +38,21 @@ class Samples:
     table: pd.DataFrame
     kind: str
 
+    def __post_init__(self) -> None:
+        """Check that the parts belong together, whoever made them."""
+        n = len(self.index)
+        if self.index.names != SAMPLE:
+            raise ValueError(f"index must be of {' and '.join(SAMPLE)}, not of {self.index.names}")
+        if not n == len(self.sequences) == len(self.table):
+            raise ValueError(
+                f"there are {n} samples in index, {len(self.sequences)} in sequences and "
+                f"{len(self.table)} in table"
+            )
+        if len(self.emission) != self.sequences.n_features:
+            raise ValueError(
+                f"emission names {len(self.emission)} families for {self.sequences.n_features} features"
+            )
+
     @classmethod
     def of(
         cls,

@@ -66,10 +66,11 @@ class POHMM(Diagnostics, Incremental, Estimation, Generative, Scoring, DensityMi
     ----------
     event_types_ : (m,) the event types
     startprob_ : (m, M) π[j | ω]
-    transmat_ : (m, m, M, M) a[i, j | ψ, ω], as transmat_[ψ, ω, i, j]; built when asked for
+    transmat_ : (m, m, M, M) a[i, j | ψ, ω], as transmat_[ψ, ω, i, j]; built when asked for, and refused
+        above 2 GiB; `transmat_between` gives single pairs
     emission_ : list of `Emission`, one per feature, parameters (m, M)
     event_startprob_ : (m,) π[ω]
-    event_transmat_ : (m, m) a[ψ, ω]; built when asked for
+    event_transmat_ : (m, m) a[ψ, ω]; likewise, `event_prob_between`
     event_prob_ : (m,) Π[ω], the share of each type among all events
     stationary_ : (m, M) Π[j | ω], the share of each state among the events of a type
     marginal_ : `Marginal`, the parameters with event types integrated out
@@ -265,7 +266,7 @@ class HMM(POHMM):
         `emission` is a list with an item per feature, `(family, loc, scale)` or
         `(family, {name: (M,) array})`.
         """
-        rows = [_as_rows(item) for item in emission]
+        rows = [*map(_as_rows, emission)] if isinstance(emission, (list, tuple)) else emission
         startprob, transmat = np.asarray(startprob), np.asarray(transmat)
         return super().from_parameters(
             [SINGLE_TYPE], startprob[None], transmat[None, None], rows, **parameters

@@ -13,7 +13,7 @@ from keydyn.model.ask import joint, predictive, sampling
 from keydyn.model.ask.predictive import NextEmission
 from keydyn.model.data import vocabulary
 from keydyn.model.data.random_state import generator_of
-from keydyn.model.data.sequences import Sequences
+from keydyn.model.data.sequences import Sequences, check_lengths
 from keydyn.model.data.settings import is_whole
 from keydyn.model.data.vocabulary import Types
 from keydyn.model.fit.fitted import Fitted
@@ -109,7 +109,7 @@ class Generative(Fitted):
         if events is None:
             if not is_whole(n_events) or n_events < 1:
                 raise ValueError(f"n_events must be a whole number, 1 or more, not {n_events!r}")
-            total = int(n_events) if lengths is None else int(np.asarray(lengths).sum())
+            total = int(n_events) if lengths is None else int(check_lengths(lengths).sum())
             return self._as_sequences(np.full((total, n_features), np.nan), None, lengths)
         if lengths is None and isinstance(events, (list, tuple)) and len(events) and np.ndim(events[0]) == 1:
             return self._as_sequences([np.full((len(e), n_features), np.nan) for e in events], events, None)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from keydyn.arrays import Floats, Integers
+from keydyn.model.data.numbers import as_numbers
 from keydyn.model.families.family import Emission
 from keydyn.model.theta.parameters import Parameters
 
@@ -99,7 +100,7 @@ class NextEmission:
         return sums
 
     def _as_table(self, x: ArrayLike) -> Floats:
-        values = np.asarray(x, dtype=np.float64)
+        values = as_numbers("these values", x)
         shape = (len(self.weights), len(self.emission))
         if values.ndim == 1 and shape[1] == 1 and len(values) == shape[0]:
             values = values[:, None]

@@ -5,36 +5,71 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from keydyn.arrays import Floats, Integers
 
+# Bytes.
+LARGEST_TABLE = 1 << 31
+
+
+class NotNumbersError(ValueError, TypeError):
+    """Values that cannot be read as numbers; also a `TypeError`, which scikit-learn expects of objects."""
+
 
 def as_numbers(name: str, values: Any) -> Floats:
-    """A new array of real numbers; a `ValueError` that begins with the name if these are none."""
+    """A new array of real numbers; a `ValueError` that begins with the name if these are none.
+
+    What is masked, None or pandas' NA is missing: NaN.
+    """
     try:
-        array = np.asarray(values)
+        array = np.asarray(unmasked(values))
+        if array.dtype == object:
+            array = np.where(pd.isna(array), np.nan, array)
         if array.dtype.kind != "c":
             return np.array(array, dtype=np.float64, order="C")
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} cannot be read as numbers: {first_odd(values) or error}") from None
-    raise ValueError(f"{name} cannot be read as numbers: they are complex")
+    except (TypeError, ValueError, OverflowError) as error:
+        raise NotNumbersError(f"{name} cannot be read as numbers: {first_odd(values) or error}") from None
+    raise NotNumbersError(f"{name} cannot be read as numbers: they are complex")
+
+
+def unmasked(values: Any) -> Any:
+    """The same, with NaN where an array, or one in a list at any depth, is masked."""
+    if isinstance(values, np.ma.MaskedArray):
+        kept = values if values.dtype.kind == "c" else values.astype(np.float64)
+        return np.ma.filled(kept, np.nan)
+    nested = (list, tuple, np.ma.MaskedArray)
+    if isinstance(values, (list, tuple)) and any(isinstance(item, nested) for item in values):
+        return [unmasked(item) for item in values]
+    return values
 
 
 def whole_numbers(name: str, values: Any) -> Integers:
     """A new array of whole numbers; a `ValueError` that begins with the name if these are none."""
-    array = np.asarray(values)
-    if array.ndim != 1 or array.dtype.kind not in "iu":
-        raise ValueError(f"{name} must be a list of whole numbers")
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise ValueError(f"{name} must be a list of whole numbers") from None
+    if array.ndim != 1 or array.dtype.kind not in "iu" or np.ma.is_masked(values):
+        raise ValueError(f"{name} must be a list of whole numbers; got {_short(values)}")
     if array.dtype.kind == "u" and len(array) and array.max() > np.iinfo(np.int64).max:
-        raise ValueError(f"{name} must fit into 64 bits")
+        raise ValueError(f"{name} must fit into 64 bits, which {array.max()} does not")
     return np.array(array, dtype=np.int64)
 
 
 def read_only(array: Any) -> Any:
     """The same array, as nobody can change it."""
+    if not array.flags.writeable:
+        return array
     view = array.view()
     view.flags.writeable = False
     return view
+
+
+def check_size(name: str, n_numbers: int, instead: str) -> None:
+    """`ValueError` if a table of so many numbers would be too large to build; it says what to do instead."""
+    if 8 * n_numbers > LARGEST_TABLE:
+        raise ValueError(f"{name} would take {8 * n_numbers / 2**30:,.1f} GiB of memory: {instead}")
 
 
 def first_odd(table: Any) -> str | None:
@@ -51,3 +86,8 @@ def first_odd(table: Any) -> str | None:
             except ValueError:
                 return f"row {r}, column {c} is {str(cell)!r}"
     return None
+
+
+def _short(values: Any) -> str:
+    text = repr(values)
+    return text if len(text) <= 80 else f"{text[:77]}..."

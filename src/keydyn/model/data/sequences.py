@@ -17,7 +17,14 @@ from sklearn.utils import check_array
 
 from keydyn.arrays import Floats, Integers
 from keydyn.model.data import vocabulary
-from keydyn.model.data.numbers import as_numbers, first_odd, read_only, whole_numbers
+from keydyn.model.data.numbers import (
+    NotNumbersError,
+    as_numbers,
+    first_odd,
+    read_only,
+    unmasked,
+    whole_numbers,
+)
 from keydyn.model.data.vocabulary import MISSING, Types
 
 
@@ -65,10 +72,14 @@ class Sequences:
             )
         if len(offsets) == 0 or offsets[0] != 0 or offsets[-1] != len(X) or (np.diff(offsets) <= 0).any():
             raise ValueError(f"offsets must rise from 0 to the number of rows, {len(X)}")
-        if self.feature_names is not None and len(self.feature_names) != X.shape[1]:
-            raise ValueError(f"there are {X.shape[1]} features and {len(self.feature_names)} feature_names")
-        if self.names is not None and len(self.names) != len(offsets) - 1:
-            raise ValueError(f"there are {len(offsets) - 1} sequences and {len(self.names)} names")
+        features = None if self.feature_names is None else tuple(self.feature_names)
+        if features is not None and len(features) != X.shape[1]:
+            raise ValueError(f"there are {X.shape[1]} features and {len(features)} feature_names")
+        names = None if self.names is None else list(self.names)
+        if names is not None and len(names) != len(offsets) - 1:
+            raise ValueError(f"there are {len(offsets) - 1} sequences and {len(names)} names")
+        object.__setattr__(self, "feature_names", features)
+        object.__setattr__(self, "names", names)
         self._take(X, codes, types, offsets)
         self._check_finite()
 
@@ -95,7 +106,7 @@ class Sequences:
         object.__setattr__(self, "_owned", owned)
         for name, array in zip(("X", "codes", "offsets"), owned, strict=True):
             object.__setattr__(self, name, read_only(array))
-        object.__setattr__(self, "event_types", event_types)
+        object.__setattr__(self, "event_types", read_only(event_types))
 
     def _check_finite(self) -> None:
         if not np.isinf(self.X).any():
@@ -109,9 +120,9 @@ class Sequences:
 
     def with_values(self, X: Floats) -> Sequences:
         """Other values of the same shape with the same events; they share what is the same."""
+        X = as_numbers("X", X)
         if X.shape != self.X.shape:
             raise ValueError(f"the values must have shape {self.X.shape}, not {X.shape}")
-        X = as_numbers("X", X)
         made = object.__new__(type(self))
         made.__dict__.update(self.__dict__)
         object.__setattr__(made, "_owned", (X, *self._owned[1:]))
@@ -274,12 +285,12 @@ def as_sequences(X: Any, events: Any = None, lengths: ArrayLike | None = None) -
         return concatenate(list(X))
     if isinstance(X, (list, tuple)) and len(X) == 0:
         raise ValueError("X is empty: there are no sequences")
-    names = tuple(X.columns) if hasattr(X, "columns") else None
-    feature_names = names if names and all(isinstance(name, str) for name in names) else None
+    feature_names = _names_of(X)
     if _is_list_of_sequences(X):
         if lengths is not None:
             raise ValueError("lengths goes with a flat array; X is a list of sequences already")
         values, offsets = _stack(X)
+        feature_names = _shared_names(X)
     else:
         values = _check_flat(X)
         offsets = _offsets_of(lengths, len(values))
@@ -287,6 +298,23 @@ def as_sequences(X: Any, events: Any = None, lengths: ArrayLike | None = None) -
     sequences = Sequences._of(values, codes, types, offsets, feature_names)
     sequences._check_finite()
     return sequences
+
+
+def _names_of(X: Any) -> tuple[str, ...] | None:
+    """The columns of a data frame, if they are called by text."""
+    names = tuple(X.columns) if hasattr(X, "columns") else ()
+    return names if names and all(isinstance(name, str) for name in names) else None
+
+
+def _shared_names(X: Sequence[Any]) -> tuple[str, ...] | None:
+    """The columns of the data frames in a list."""
+    first = _names_of(X[0])
+    for s, item in enumerate(X):
+        if hasattr(item, "columns") and _names_of(item) != first:
+            raise ValueError(
+                f"sequence {s} has the columns {list(item.columns)}, sequence 0 has {list(first or ())}"
+            )
+    return first
 
 
 def concatenate(parts: Sequence[Sequences]) -> Sequences:
@@ -346,26 +374,27 @@ def _is_list_of_sequences(X: Any) -> bool:
         return X.dtype == object and X.ndim == 1 and len(X) > 0 and np.ndim(X[0]) == 2
     if not isinstance(X, (list, tuple)) or len(X) == 0:
         return False
-    return any(isinstance(item, np.ndarray) and item.ndim == 2 for item in (X[0], X[-1])) or (
+    tables = (np.ndarray, pd.DataFrame)
+    return any(isinstance(item, tables) and item.ndim == 2 for item in (X[0], X[-1])) or (
         isinstance(X[0], (list, tuple)) and len(X[0]) > 0 and isinstance(X[0][0], (list, tuple, np.ndarray))
     )
 
 
 def _check_flat(X: Any) -> Floats:
-    if np.ma.isMaskedArray(X):
-        X = np.ma.filled(X.astype(np.float64), np.nan)
     if isinstance(X, (list, tuple)) and len({np.size(item) for item in X[:2]}) > 1:
         raise ValueError(
             "X is a list of items of different length: as rows they differ in their number of columns; "
             "as sequences each must be an (n, K) array (for one feature, x.reshape(-1, 1))"
         )
     try:
-        values: Floats = check_array(X, dtype=np.float64, order="C", copy=True, ensure_all_finite=False)
-    except ValueError as error:
+        values: Floats = check_array(
+            unmasked(X), dtype=np.float64, order="C", copy=True, ensure_all_finite=False
+        )
+    except (TypeError, ValueError, OverflowError) as error:
         place = first_odd(X.to_numpy() if hasattr(X, "to_numpy") else X)
-        if place is None:
+        if place is None and isinstance(error, ValueError):
             raise
-        raise ValueError(f"X cannot be read as numbers: {place}") from error
+        raise NotNumbersError(f"X cannot be read as numbers: {place or error}") from error
     return values
 
 
@@ -388,18 +417,25 @@ def _stack(X: Sequence[Any]) -> tuple[Floats, Integers]:
     return values, _offsets_of([len(array) for array in arrays], len(values))
 
 
-def _offsets_of(lengths: ArrayLike | None, n_events: int) -> Integers:
-    if lengths is None:
-        return np.array([0, n_events], dtype=np.int64)
-    given = np.asarray(lengths)
-    if given.ndim != 1 or given.dtype.kind not in "iu":
-        raise ValueError(f"lengths must be a list of whole numbers; got {lengths!r}")
+def check_lengths(lengths: ArrayLike) -> Integers:
+    """Lengths of sequences, none of them empty, whose sum is a number of rows that there can be."""
+    given = whole_numbers("lengths", lengths)
     if (given <= 0).any():
         s = int(np.argmax(given <= 0))
         raise ValueError(f"sequence {s} is empty: its length is {given[s]}")
+    # As floats, which do not wrap around.
+    if given.sum(dtype=np.float64) > 2.0**62:
+        raise ValueError(f"lengths add up to more rows than there can be; the largest is {given.max()}")
+    return given
+
+
+def _offsets_of(lengths: ArrayLike | None, n_events: int) -> Integers:
+    if lengths is None:
+        return np.array([0, n_events], dtype=np.int64)
+    given = check_lengths(lengths)
     if given.sum() != n_events:
         raise ValueError(f"lengths add up to {given.sum()}, but there are {n_events} rows")
-    return np.concatenate([[0], np.cumsum(given, dtype=np.int64)])
+    return np.concatenate([[0], np.cumsum(given)])
 
 
 def _encode_events(events: Any, offsets: Integers) -> tuple[Integers, Types]:

@@ -29,7 +29,10 @@ class LabelError(ValueError):
 
 def as_labels(events: Any) -> NDArray[Any]:
     """One flat array of labels; what is no array yet keeps its Python objects, so that 1 and "1" stay two."""
-    if isinstance(events, (np.ndarray, pd.Series, pd.Index)) or hasattr(events, "__array__"):
+    if isinstance(events, np.ma.MaskedArray):
+        labels = np.asarray(np.ma.getdata(events)).astype(object)
+        labels[np.ma.getmaskarray(events)] = None
+    elif isinstance(events, (np.ndarray, pd.Series, pd.Index)) or hasattr(events, "__array__"):
         labels = np.asarray(events)
     elif not isinstance(events, Iterable):
         raise ValueError(f"events must be one label per event, not {events!r}")

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from keydyn.arrays import Floats, Integers
 from keydyn.model.data import vocabulary
+from keydyn.model.data.numbers import check_size
 from keydyn.model.data.sequences import Sequences, as_sequences
 from keydyn.model.data.settings import Settings, check_settings
 from keydyn.model.data.vocabulary import Types
@@ -68,7 +69,10 @@ class Fitted(OneState):
     @property
     def transmat_(self) -> Floats:
         """Built when asked for: it has m² entries, the model only the observed pairs."""
-        return self._parameters.dense_transmat()
+        theta = self._parameters
+        instead = "transmat_between(earlier, later) gives some of its pairs"
+        check_size("transmat_", (theta.n_types * theta.n_states) ** 2, instead)
+        return theta.dense_transmat()
 
     @property
     def emission_(self) -> list[Emission]:
@@ -80,7 +84,10 @@ class Fitted(OneState):
 
     @property
     def event_transmat_(self) -> Floats:
-        return self._parameters.dense_event_transmat()
+        theta = self._parameters
+        instead = "event_prob_between(earlier, later) gives some of its pairs"
+        check_size("event_transmat_", theta.n_types**2, instead)
+        return theta.dense_event_transmat()
 
     @property
     def event_prob_(self) -> Floats:
@@ -99,6 +106,34 @@ class Fitted(OneState):
         if together is None:
             raise ValueError("the chain of event types and states has no unique stationary distribution")
         return normalised(together.reshape(theta.n_types, theta.n_states))
+
+    def transmat_between(self, earlier: Any, later: Any) -> Floats:
+        """a[i, j | ψ, ω] of some pairs of event types, (B, M, M), without the table of all pairs.
+
+        `earlier` and `later` are B event types each; one that is missing or unknown stands for any.
+        """
+        return self._parameters.transmat_of(*self._pairs(earlier, later))
+
+    def event_prob_between(self, earlier: Any, later: Any) -> Floats:
+        """a[ψ, ω] of some pairs of known event types, (B,), without the table of all pairs."""
+        theta = self._parameters
+        before, after = self._pairs(earlier, later)
+        if (np.maximum(before, after) == theta.n_types).any():
+            raise ValueError("these must be event types that the model knows")
+        _, pair_prob = theta.chain.known()
+        rows = theta.find_pairs(before * theta.n_types + after)
+        prob = np.where(rows >= 0, np.append(pair_prob, 0.0)[rows], 0.0)
+        prob[np.isin(before, theta.chain.dead_ends)] = 1.0 / theta.n_types
+        return prob
+
+    def _pairs(self, earlier: Any, later: Any) -> tuple[Integers, Integers]:
+        theta, codes = self._parameters, []
+        for given in (earlier, later):
+            found, types = vocabulary.encode(vocabulary.as_labels(given))
+            codes.append(vocabulary.find(found, types, theta.event_types, theta.type_places)[0])
+        if len(codes[0]) != len(codes[1]):
+            raise ValueError(f"there are {len(codes[0])} earlier and {len(codes[1])} later event types")
+        return codes[0], codes[1]
 
     @property
     def marginal_(self) -> Marginal:

@@ -20,8 +20,8 @@ from keydyn.model.relatives.expectation_maximisation import Result
 from keydyn.model.relatives.files import restorable
 from keydyn.model.relatives.parameter_tables import Evidence, Tables, uniform_tables
 from keydyn.model.relatives.past import Past
-from keydyn.model.relatives.relative import Relative
-from keydyn.model.theta.given import distribution, given_emission
+from keydyn.model.relatives.relative import Relative, given_emissions
+from keydyn.model.theta.given import distribution
 
 
 @restorable
@@ -120,11 +120,14 @@ class ContextHMM(Relative):
         `(family, {name: array})`, are (R, M): one row for each name that the contexts list. Contexts are
         `Bins`, `NoContext` or `Labels`.
         """
+        for context in (emission_context, transition_context):
+            if not isinstance(context, Context):
+                raise ValueError(f"a context is a Bins, a NoContext or a Labels, not {context!r}")
         start = distribution("startprob", startprob, (None,))
         m = len(start)
         steps = distribution("transmat", transmat, (transition_context.n_tables, m, m))
         shape = (emission_context.n_tables, m)
-        emissions = [given_emission(k, item, shape) for k, item in enumerate(emission)]
+        emissions = given_emissions(emission, shape)
         given: dict[str, Any] = {
             "n_states": m,
             "emission": [e.distribution for e in emissions],

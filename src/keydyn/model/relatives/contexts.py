@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from keydyn.arrays import Floats, Integers
 from keydyn.model.data import vocabulary
-from keydyn.model.data.numbers import as_numbers
+from keydyn.model.data.numbers import as_numbers, whole_numbers
 from keydyn.model.data.settings import is_whole
 from keydyn.model.data.vocabulary import MISSING
 from keydyn.model.relatives.past import Past
@@ -41,6 +41,16 @@ class Context(ABC):
     @abstractmethod
     def rows(self, past: Past) -> Integers:
         """The row of each event, `n_rows` where its context has none."""
+
+    def tables(self, past: Past) -> Integers:
+        """`rows`, checked: a context of somebody's own may name a table that is not there."""
+        rows = whole_numbers("the rows of a context", self.rows(past))
+        if len(rows) != len(past.last) or (len(rows) and (rows.min() < 0 or rows.max() >= self.n_tables)):
+            raise ValueError(
+                f"a {type(self).__name__} must name one of its {self.n_tables} tables for each of "
+                f"{len(past.last)} events"
+            )
+        return rows
 
     @abstractmethod
     def names(self) -> list[str]:

@@ -150,7 +150,7 @@ def draw_stepwise(
         kept = lengths[going] > n
         going, past = going[kept], past.at(np.flatnonzero(kept))
         here = drawn.offsets[going] + n
-        row, step = (context.rows(past) for context in contexts)
+        row, step = (context.tables(past) for context in contexts)
         if n == 0:
             chances = np.broadcast_to(tables.startprob, (len(going), tables.n_states))
         else:

@@ -32,6 +32,20 @@ class LabelledSequences(Sequences):
     label_codes: Integers | None = None
     label_types: Types | None = None
 
+    def __post_init__(self) -> None:
+        """Check labels as events are checked, which have the same form."""
+        super().__post_init__()
+        if self.label_codes is None or self.label_types is None:
+            if self.label_codes is not self.label_types:
+                raise ValueError("label_codes and label_types go together")
+            return
+        try:
+            events = Sequences(self.X, self.label_codes, self.label_types, self.offsets)
+        except ValueError as error:
+            raise ValueError(f"labels: {error}") from None
+        object.__setattr__(self, "label_codes", events.codes)
+        object.__setattr__(self, "label_types", events.event_types)
+
     def __getitem__(self, which: Any) -> LabelledSequences:
         chosen = super().__getitem__(which)
         codes = None if self.label_codes is None else self.as_events()[which].codes

@@ -30,8 +30,8 @@ from keydyn.model.relatives.labels import (
 )
 from keydyn.model.relatives.parameter_tables import Evidence, Tables, uniform_tables
 from keydyn.model.relatives.past import Past
-from keydyn.model.relatives.relative import Relative
-from keydyn.model.theta.given import distribution, given_emission
+from keydyn.model.relatives.relative import Relative, given_emissions
+from keydyn.model.theta.given import distribution
 
 # Where the probability of a right label starts, if it is estimated.
 START_TRUE = 0.9
@@ -134,8 +134,8 @@ class PartiallyHMM(Relative):
         start = distribution("startprob", startprob, (None,))
         m = len(start)
         steps = distribution("transmat", transmat, (m, m))
-        emissions = [given_emission(k, item, (1, m)) for k, item in enumerate(emission)]
-        names = tuple(range(m)) if state_labels is None else tuple(state_labels)
+        emissions = given_emissions(emission, (1, m))
+        names = tuple(vocabulary.check_types(range(m) if state_labels is None else state_labels).tolist())
         given: dict[str, Any] = {
             "n_states": m,
             "emission": [e.distribution for e in emissions],

@@ -22,8 +22,8 @@ from keydyn.model.relatives.files import restorable
 from keydyn.model.relatives.lines import EachItsOwn, Lines
 from keydyn.model.relatives.parameter_tables import Evidence, Tables, uniform_tables
 from keydyn.model.relatives.past import Past
-from keydyn.model.relatives.relative import Relative
-from keydyn.model.theta.given import distribution, given_emission
+from keydyn.model.relatives.relative import Relative, given_emissions
+from keydyn.model.theta.given import distribution
 
 
 @restorable
@@ -125,10 +125,12 @@ class PartlyHMM(Relative):
         (S, M, M) and the arrays (R, M), one row a name of the bins. `emission` is a list of
         `(family, loc, scale)` or `(family, {name: array})`.
         """
+        if not (previous is None or isinstance(previous, (Bins, NoContext))):
+            raise ValueError(f"previous must be a Bins, or None for a linear model, not {previous!r}")
         start = distribution("startprob", startprob, (None,))
-        m, n_features = len(start), len(emission)
-        rows = 1 if previous is None else previous.n_tables
-        emissions = [given_emission(k, item, (rows, m)) for k, item in enumerate(emission)]
+        m, rows = len(start), 1 if previous is None else previous.n_tables
+        emissions = given_emissions(emission, (rows, m))
+        n_features = len(emissions)
         given: dict[str, Any] = {
             "n_states": m,
             "emission": [e.distribution for e in emissions],

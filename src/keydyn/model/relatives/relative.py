@@ -22,7 +22,7 @@ from keydyn.arrays import Floats, Integers
 from keydyn.model.ask.criteria import Criterion
 from keydyn.model.ask.inference import Inference
 from keydyn.model.data.random_state import generator_of
-from keydyn.model.data.sequences import Sequences, as_sequences, check_weights
+from keydyn.model.data.sequences import Sequences, as_sequences, check_lengths, check_weights
 from keydyn.model.data.settings import Settings, check_settings, is_whole
 from keydyn.model.families.family import Emission, families_of
 from keydyn.model.fit import training
@@ -33,7 +33,15 @@ from keydyn.model.relatives.expectation_maximisation import Result, climb
 from keydyn.model.relatives.parameter_tables import Evidence, lattice_of, n_rows
 from keydyn.model.relatives.past import Past
 from keydyn.model.relatives.streams import Stream, Streams
+from keydyn.model.theta.given import given_emission
 from keydyn.model.theta.lattice import Lattice
+
+
+def given_emissions(emission: Any, shape: tuple[int, int]) -> list[Emission]:
+    """The items of `emission` in `from_parameters`, checked."""
+    if not isinstance(emission, (list, tuple)) or not emission:
+        raise ValueError(f"emission must be a list with an item per feature, not {emission!r}")
+    return [given_emission(k, item, shape) for k, item in enumerate(emission)]
 
 
 class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
@@ -203,7 +211,7 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
     def _lattice(self, X: Any, events: Any, lengths: ArrayLike | None) -> Lattice:
         sequences = self._checked(X, events, lengths)
         past = self._past(sequences)
-        rows, steps = (context.rows(past) for context in self._contexts)
+        rows, steps = (context.tables(past) for context in self._contexts)
         factor = self._theta.log_factor(self._labels_in_scoring(sequences))
         tables = self._theta.tables_for(past.last)
         return lattice_of(tables, sequences.X, sequences.offsets, rows, steps, factor, self.density_floor)
@@ -219,7 +227,7 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
         past = self._past(sequences)
         event_weights = np.repeat(weights, sequences.lengths)
         contexts = self._learn_contexts(past, sequences.X, event_weights)
-        rows, steps = (context.rows(past) for context in contexts)
+        rows, steps = (context.tables(past) for context in contexts)
         labels, names = self._labels_in_fitting(sequences)
         evidence = Evidence(
             sequences.X, sequences.offsets, weights, families, rows, steps, past.last, labels, names
@@ -292,5 +300,5 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
             return as_sequences(np.full((len(events), n_features), np.nan), events, lengths)
         if lengths is None and (not is_whole(n_events) or n_events < 1):
             raise ValueError(f"n_events must be a whole number, 1 or more, not {n_events!r}")
-        total = int(n_events) if lengths is None else int(np.asarray(lengths).sum())
+        total = int(n_events) if lengths is None else int(check_lengths(lengths).sum())
         return as_sequences(np.full((total, n_features), np.nan), None, lengths)

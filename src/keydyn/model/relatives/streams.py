@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from keydyn.arrays import Floats, Integers
 from keydyn.model.data import vocabulary
+from keydyn.model.data.numbers import as_numbers
 from keydyn.model.data.settings import is_whole
 from keydyn.model.data.vocabulary import MISSING
 from keydyn.model.engine.log_domain import filter_step
@@ -75,13 +76,16 @@ class Streams:
         distinct numbers of the streams.
         """
         which = np.arange(len(self)) if streams is None else np.asarray(streams)
-        values = np.asarray(x, dtype=np.float64)
+        values = as_numbers("x", x)
         self._check(values, which)
         kinds = (
             np.full(len(which), None, dtype=object) if events is None else _labels("events", events, which)
         )
+        if self._past.events.shape[1]:
+            # What is no event type must not be remembered: the next event would be refused for it.
+            vocabulary.encode(kinds)
         past = self._past.at(which)
-        rows, steps = (context.rows(past) for context in self._contexts)
+        rows, steps = (context.tables(past) for context in self._contexts)
         tables = self._theta.tables_for(past.last)
         log_density = log_densities(tables, values, rows, self._floor)
         factor = self._theta.log_factor(self._states_named(labels, which))
@@ -120,15 +124,16 @@ class Streams:
             values, last = (_numbers(state[name], np.nan) for name in ("values", "last"))
             events = np.array(state["events"], dtype=object)
             log_likelihood = _numbers(state["log_likelihood"], -np.inf)
-            n_events = np.array(state["n_events"])
-        except (KeyError, TypeError, ValueError) as error:
+            n_events = np.array(list(state["n_events"]))
+            vocabulary.encode(events.ravel())
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise ValueError(f"this is no saved state of a stream: {error!r}") from None
         if version != STATE_VERSION:
             raise ValueError(f"the state has version {version!r}; this reads {STATE_VERSION}")
         if model != self._fingerprint or labelled is not self._labelled:
             raise ValueError("the state belongs to another model")
         n, memory, n_features = len(n_events), *self._past.values.shape[1:]
-        fits = n > 0 and n_events.dtype.kind == "i" and log_likelihood.shape == (n,)
+        fits = n > 0 and n_events.dtype.kind == "i" and n_events.shape == log_likelihood.shape == (n,)
         fits = fits and values.size == n * memory * n_features and last.shape == (n, n_features)
         fits = fits and log_filtered.shape == (n, len(self._theta.startprob)) and events.size == n * memory
         if not fits:
@@ -138,7 +143,9 @@ class Streams:
         right |= np.isfinite(log_likelihood) & (np.abs(total - 1.0) < 1e-9)
         right &= n_events > 0
         right |= (n_events == 0) & (log_filtered == 0.0).all(axis=1) & (log_likelihood == 0.0)
-        if not right.all() or np.isinf(values).any() or np.isinf(last).any():
+        seen = (values.reshape(-1, n_features), last)
+        outside = [e.distribution.outside(x[:, k]) for k, e in enumerate(self._theta.emission) for x in seen]
+        if not right.all() or any(bad.any() for bad in outside) or any(np.isinf(x).any() for x in seen):
             raise ValueError("the state has values out of range")
         shape = (n, memory)
         self._past = Past(values.reshape(*shape, n_features), events.reshape(shape), last, n_events > 0)
@@ -189,7 +196,7 @@ class Stream:
         """Take the next event: its feature values, and its type or label where the model looks at them."""
         events, labels = np.empty(1, dtype=object), np.empty(1, dtype=object)
         events[0], labels[0] = event, label
-        values = np.atleast_2d(np.asarray(x, dtype=np.float64))
+        values = np.atleast_2d(as_numbers("x", x))
         return float(self._streams.update(values, events, labels=None if label is None else labels)[0])
 
     @property

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from keydyn.arrays import Floats, Integers, Truths, plain
 from keydyn.model.data import vocabulary
 from keydyn.model.data.label_codes import Labels, translations
+from keydyn.model.data.numbers import as_numbers
 from keydyn.model.data.vocabulary import Types
 from keydyn.model.engine.online_step import COUNT, EXTRA, IN_LOGS, LAST, TOTAL, update_many
 from keydyn.model.engine.variants import variant_of
@@ -118,7 +119,7 @@ class FilterBank:
         which = np.arange(len(self)) if rows is None else self.check_rows(rows)
         if rows is not None:
             self._check_distinct(which)
-        values = np.asarray(x, dtype=np.float64)
+        values = x if type(x) is np.ndarray and x.dtype == np.float64 else as_numbers("x", x)
         shape = (len(which), len(self.features))
         if values.shape != shape:
             raise ValueError(f"x must have shape {shape}, one row per {self._what}, not {values.shape}")

@@ -126,6 +126,8 @@ class OnlineBatch:
     def resume(self, session: int, states: Sequence[dict[str, Any]]) -> None:
         """Let a session resume from a `state`; a `ValueError` says what does not fit."""
         first, chosen = self._first(session), self._bank.chosen[session].tolist()
+        if not isinstance(states, Sequence):
+            raise ValueError(f"states must be a list with one for each of {len(chosen)} models")
         if len(states) != len(chosen):
             raise ValueError(f"session {session} has {len(chosen)} models, not {len(states)}")
         rows = []

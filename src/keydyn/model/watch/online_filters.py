@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from keydyn.arrays import Floats, Integers
+from keydyn.model.data.numbers import as_numbers
 from keydyn.model.data.settings import is_whole
 from keydyn.model.engine.online_step import update_one
 from keydyn.model.theta.parameters import Parameters
@@ -117,7 +118,7 @@ class OnlineFilter:
         """Take the next event, its feature values and its type."""
         # The compiled step sees one kind of array: anything else is copied.
         usual = type(x) is np.ndarray and x.dtype is FLOAT and x.flags.carray
-        values: Any = x if usual else np.array(x, FLOAT)
+        values: Any = x if usual else as_numbers("x", x)
         code = self._label(event)
         if code < self._end and values.shape == self._shape:
             increment = update_one(values, self._own[code], *self._rest)
