@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import os
-import zlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Literal
 
 from keydyn.datasets.catalogue import NAMES, File, entry_of
+from keydyn.regular_files import UnusableFileError, blocks, opened
 
 VARIABLE = "KEYDYN_DATA"
-GZIP_MAGIC = b"\x1f\x8b"
+# Bytes; the largest published file has a fiftieth of them.
+LARGEST = 1 << 28
 Status = Literal["right", "changed", "absent"]
 
 
@@ -58,8 +57,12 @@ def find_file(file: File, folders: list[Path]) -> Path | None:
 def checksum(path: Path) -> str:
     """SHA-256 of the contents, unpacked if they are gzipped; a `ValueError` if they cannot be unpacked."""
     digest = hashlib.sha256()
-    for block in _unpacked_blocks(path):
-        digest.update(block)
+    try:
+        with opened(path, LARGEST) as file:
+            for block in blocks(file, LARGEST):
+                digest.update(block)
+    except UnusableFileError as error:
+        raise ValueError(f"{path}: {error}") from None
     return digest.hexdigest()
 
 
@@ -83,14 +86,3 @@ def check_files(
     if data:
         folders = folders[:1]
     return [state_of(name, file, folders) for name in names for file in entry_of(name).files]
-
-
-def _unpacked_blocks(path: Path) -> Iterator[bytes]:
-    with open(path, "rb") as file:
-        packed = file.read(2) == GZIP_MAGIC
-    try:
-        with gzip.open(path) if packed else open(path, "rb") as file:
-            while block := file.read(1 << 20):
-                yield block
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise ValueError(f"{path} cannot be unpacked: {error}") from None

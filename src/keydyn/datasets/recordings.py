@@ -56,11 +56,11 @@ def load_recordings(
     A `ValueError` names the file, the column and the line; line 1 is the header.
     """
     path = Path(path)
-    if not path.exists():
-        raise FileNotFoundError(f"there is no file {path}")
     try:
         table = _renamed(read_table(path, separator, encoding), columns or {}, others)
         return _keystrokes(table, unit, {"user": user, "session": session}, sort, decimal)
+    except FileNotFoundError:
+        raise FileNotFoundError(f"there is no file {path}") from None
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
 

@@ -5,9 +5,7 @@ Messages about a file name the line. Deciding on types is left to the caller, wh
 
 from __future__ import annotations
 
-import gzip
 import re
-import zlib
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,9 +19,11 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from keydyn.arrays import Floats, Integers
-from keydyn.datasets.published_files import GZIP_MAGIC
 from keydyn.keystrokes.schema import check_keystrokes
+from keydyn.regular_files import read_unpacked
 
+# Bytes of the largest table that is read, packed or unpacked.
+LARGEST = 1 << 32
 PARQUET_MAGIC = b"PAR1"
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "spaces"}
 NUMBER = r"^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$"
@@ -93,16 +93,9 @@ class Table:
 
 def read_table(path: Path, separator: str = ",", encoding: str = "utf-8") -> Table:
     """The columns of a CSV file, plain or gzipped, or of a Parquet file. Blank lines are skipped."""
-    if path.is_dir():
-        raise ValueError("it is a folder, not a file")
-    contents = path.read_bytes()
+    contents = read_unpacked(path, LARGEST)
     if contents.startswith(PARQUET_MAGIC) or path.suffix == ".parquet":
         return _read_parquet(contents)
-    if contents.startswith(GZIP_MAGIC):
-        try:
-            contents = gzip.decompress(contents)
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise ValueError(f"it cannot be unpacked: {error}") from None
     if contents.startswith(b"PK\x03\x04"):
         raise ValueError("it is a spreadsheet or a zip archive: save it as CSV, or unpack it")
     return _read_csv(_decoded(contents, encoding), separator)
@@ -110,13 +103,23 @@ def read_table(path: Path, separator: str = ",", encoding: str = "utf-8") -> Tab
 
 def _read_parquet(contents: bytes) -> Table:
     try:
-        table = pyarrow.parquet.read_table(pa.BufferReader(contents))
+        file = pyarrow.parquet.ParquetFile(pa.BufferReader(contents))
+        _refuse_large(file.metadata)
+        table = file.read()
     except (pa.ArrowException, OSError) as error:
         raise ValueError(f"it is not a Parquet file, or it is truncated: {error}") from None
     _refuse_twice(table.column_names)
     if table.num_rows == 0:
         raise ValueError("there are no rows in it")
     return Table(dict(zip(table.column_names, table.columns, strict=True)), None)
+
+
+def _refuse_large(described: Any) -> None:
+    """A few bytes can describe more than memory holds: one value, repeated, is packed to nothing."""
+    packed = sum(described.row_group(g).total_byte_size for g in range(described.num_row_groups))
+    size = max(packed, 8 * described.num_rows * described.num_columns)
+    if size > LARGEST:
+        raise ValueError(f"it would take {size:,} bytes of memory; at most {LARGEST:,} are read")
 
 
 def _decoded(contents: bytes, encoding: str) -> str:

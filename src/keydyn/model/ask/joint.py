@@ -7,6 +7,8 @@ grows with N·(mM)², memory with N·mM.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from keydyn.arrays import Floats, Integers
@@ -58,7 +60,7 @@ def joint_lattice(
     for k, emission in enumerate(parameters.emission):
         present = ~np.isnan(X[:, k])
         density = emission.distribution.log_density(X[present, k][:, None, None], emission.params)
-        log_density[present] += density if floor is None else np.maximum(density, np.log(floor))
+        log_density[present] += density if floor is None else np.maximum(density, math.log(floor))
     given = codes < m
     excluded = given[:, None] & (np.arange(m) != codes[:, None])
     log_density[excluded] = -np.inf

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -63,7 +64,7 @@ class NextEmission:
                 )
             density = emission.distribution.log_density(safe[:, None], emission.params)
             if self.density_floor is not None:
-                density = np.maximum(density, np.log(self.density_floor))
+                density = np.maximum(density, math.log(self.density_floor))
             total = total + np.where(present[:, None], density, 0.0)
         logs: Floats = np.logaddexp.reduce(total, axis=1)
         return logs

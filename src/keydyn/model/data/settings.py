@@ -12,6 +12,12 @@ import numpy as np
 
 from keydyn.model.data.smoothing_rules import PARTS, Smoothing
 
+# Bounds that nobody meets who means what they say: memory grows with the square of the number of states,
+# iterations are counted in 64 bits, and start values beyond all data are none.
+MOST_STATES = 1000
+MOST_TIMES = 2**62
+WIDEST = 1e6
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -42,26 +48,29 @@ def check_settings(parameters: dict[str, Any], n_features: int) -> Settings:
     given = parameters
     for name in ("n_states", "max_iter", "n_init"):
         _check(given, name, is_whole(given[name]) and given[name] >= 1, "a whole number, 1 or more")
-    _check(given, "spread", _is_number(given["spread"]) and given["spread"] >= 0, "zero or greater")
-    _check(given, "tol", _is_number(given["tol"]) and given["tol"] >= 0, "zero or greater")
+        most = MOST_STATES if name == "n_states" else MOST_TIMES
+        _check(given, name, given[name] <= most, f"at most {most}")
+    _check(given, "spread", is_number(given["spread"]) and given["spread"] >= 0, "zero or greater")
+    _check(given, "spread", given["spread"] <= WIDEST, f"at most {WIDEST:g}")
+    _check(given, "tol", is_number(given["tol"]) and given["tol"] >= 0, "zero or greater")
     _check(
         given,
         "count_floor",
-        _is_number(given["count_floor"]) and given["count_floor"] >= 0,
+        is_number(given["count_floor"]) and given["count_floor"] >= 0,
         "zero or greater",
     )
     floor = given["density_floor"]
     _check(
         given,
         "density_floor",
-        floor is None or (_is_number(floor) and floor > 0),
+        floor is None or (is_number(floor) and floor > 0),
         "None or greater than zero",
     )
     scale = given["min_scale"]
     _check(
         given,
         "min_scale",
-        (isinstance(scale, str) and scale == "auto") or (_is_number(scale) and scale > 0),
+        (isinstance(scale, str) and scale == "auto") or (is_number(scale) and scale > 0),
         "'auto' or greater than zero",
     )
     _one_of(given, "marginals", ("printed", "exact"))
@@ -137,5 +146,9 @@ def is_whole(value: Any) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+def is_number(value: Any) -> bool:
+    """Whether this is a finite number, and not a truth value."""
+    try:
+        return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    except OverflowError:
+        return False

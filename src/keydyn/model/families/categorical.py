@@ -9,13 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keydyn.arrays import Floats, Integers
-from keydyn.model.data.settings import is_whole
+from keydyn.model.data.settings import is_number, is_whole
 from keydyn.model.engine.sums import weighted_sums
 from keydyn.model.families.family import NO_MASS, Family, Params, Stats, register, where_some
 
 # The share of a start that is uniform: EM cannot revive a probability of zero.
 UNIFORM = 0.1
 SUM_TOLERANCE = 1e-6
+# Each has a parameter of its own, so more would be unusable anyhow.
+MOST_CATEGORIES = 100_000
 
 
 @register
@@ -35,9 +37,11 @@ class Categorical(Family):
     lowest: ClassVar[float] = 0.0
 
     def __post_init__(self) -> None:
-        if not is_whole(self.n_categories) or self.n_categories < 1:
-            raise ValueError(f"n_categories must be a whole number, 1 or more, not {self.n_categories!r}")
-        if not 0.0 <= self.pseudocount < np.inf:
+        if not is_whole(self.n_categories) or not 1 <= self.n_categories <= MOST_CATEGORIES:
+            raise ValueError(
+                f"n_categories must be a whole number from 1 to {MOST_CATEGORIES}, not {self.n_categories!r}"
+            )
+        if not is_number(self.pseudocount) or self.pseudocount < 0.0:
             raise ValueError(f"pseudocount must be zero or greater, not {self.pseudocount!r}")
 
     @property

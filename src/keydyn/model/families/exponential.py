@@ -46,7 +46,7 @@ class Exponential(Family):
         return params["scale"]
 
     def draw(self, generator: np.random.Generator, params: Params) -> Floats:
-        return generator.exponential(params["scale"])
+        return np.minimum(generator.exponential(params["scale"]), self.highest)
 
     def start(self, mean: Floats, scale: Floats, shift: Floats) -> Params:
         # Means are positive: spread them by factors, e^h at the most extreme.

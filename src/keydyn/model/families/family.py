@@ -8,6 +8,7 @@ default.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -29,6 +30,8 @@ Stats = dict[str, Floats]
 # Where a start puts points: the middles of nine equal shares of a normal distribution, with deviation one.
 POINTS = special.ndtri((np.arange(9) + 0.5) / 9)
 POINTS /= POINTS.std()
+# Parameters of values up to 1e100 are not larger than this.
+GREATEST = 1e110
 # A family bounded on the linear scale starts at least this far inside, in deviations.
 INSIDE = 0.1
 
@@ -223,7 +226,7 @@ class Emission:
         values, used = (x, rows) if everywhere else (x[present], rows[present])
         density = self.distribution.log_density(values[:, None], self.at(used))
         if floor is not None:
-            density = np.maximum(density, np.log(floor))
+            density = np.maximum(density, math.log(floor))
         if everywhere:
             return density
         total = np.zeros((len(x), density.shape[1]))
@@ -289,11 +292,16 @@ def at_least(values: Floats, floor: float) -> tuple[Floats, NDArray[np.bool_]]:
     return np.maximum(values, floor), values < floor
 
 
-def check_positive(params: Params, *names: str) -> None:
-    """`ValueError` naming the first of these parameters that is not greater than zero everywhere."""
+def check_positive(params: Params, *names: str, least: float = 1e-300, most: float = GREATEST) -> None:
+    """`ValueError` naming the first of these parameters that is not greater than zero, and sane, everywhere.
+
+    Beyond these bounds a formula meets infinity, and may give NaN for values that the family takes.
+    """
     for name in names:
         if (params[name] <= 0).any():
             raise ValueError(f"{name} must be greater than zero")
+        if (params[name] < least).any() or (params[name] > most).any():
+            raise ValueError(f"{name} must be between {least:g} and {most:g}")
 
 
 def where_some(some: NDArray[np.bool_], params: Params, current: Params) -> Params:

@@ -52,7 +52,7 @@ class Gamma(Family):
         return params["shape"] * params["scale"]
 
     def draw(self, generator: np.random.Generator, params: Params) -> Floats:
-        return np.maximum(generator.gamma(params["shape"], params["scale"]), self.lowest)
+        return np.clip(generator.gamma(params["shape"], params["scale"]), self.lowest, self.highest)
 
     def start(self, mean: Floats, scale: Floats, shift: Floats) -> Params:
         # The standard deviation of ln x is about 1/√shape.
@@ -88,7 +88,10 @@ class Gamma(Family):
         return _gamma_from_moments(mean, variance)
 
     def check(self, params: Params) -> None:
-        check_positive(params, "shape", "scale")
+        # So that x / scale, and that divided by the shape, is neither zero nor infinite.
+        check_positive(params, "shape", "scale", least=1e-150, most=1e150)
+        mean = "shape times scale"
+        check_positive({mean: params["shape"] * params["scale"]}, mean, least=1e-150, most=1e150)
 
 
 def gamma_shape(excess: Floats) -> Floats:

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from keydyn.arrays import Floats
-from keydyn.model.families.family import Family, Params, check_positive
+from keydyn.model.families.family import GREATEST, Family, Params, check_positive
 from keydyn.model.moments import mixture_moments
 
 
@@ -24,9 +24,15 @@ class LocationScale(Family):
         loc = mean + shift
         return {"loc": loc, "scale": np.broadcast_to(scale, loc.shape).copy()}
 
+    def within(self, drawn: Floats) -> Floats:
+        """Draws as near as the values that a family on the linear scale takes."""
+        return np.clip(drawn, Family.lowest, Family.highest)
+
     def marginal(self, params: Params, weights: Floats) -> Params:
         loc, square = mixture_moments(params["loc"], params["scale"] ** 2, weights)
         return {"loc": loc, "scale": np.sqrt(square)}
 
     def check(self, params: Params) -> None:
         check_positive(params, "scale")
+        if (np.abs(params["loc"]) > GREATEST).any():
+            raise ValueError(f"loc must be between -{GREATEST:g} and {GREATEST:g}")

@@ -41,7 +41,7 @@ class Normal(LocationScale):
         return params["loc"]
 
     def draw(self, generator: np.random.Generator, params: Params) -> Floats:
-        return generator.normal(params["loc"], params["scale"])
+        return self.within(generator.normal(params["loc"], params["scale"]))
 
     def statistics(self, x: Floats, posterior: Floats, rows: Integers, n_rows: int, params: Params) -> Stats:
         count, mean, square = weighted_moments(rows, n_rows, posterior, self.working(x))

@@ -92,7 +92,7 @@ class Student(LocationScale):
         return np.where(params["df"] > 1.0, params["loc"], np.inf)
 
     def draw(self, generator: np.random.Generator, params: Params) -> Floats:
-        return params["loc"] + params["scale"] * generator.standard_t(params["df"])
+        return self.within(params["loc"] + params["scale"] * generator.standard_t(params["df"]))
 
     def start(self, mean: Floats, scale: Floats, shift: Floats) -> Params:
         params = super().start(mean, scale, shift)
@@ -154,7 +154,8 @@ class Student(LocationScale):
         }
 
     def check(self, params: Params) -> None:
-        check_positive(params, "scale", "df")
+        super().check(params)
+        check_positive(params, "df", least=self.lowest_df, most=self.highest_df)
         if np.ptp(params["df"]) > 0:
             raise ValueError("df must be one number per feature, the same for all types and states")
 

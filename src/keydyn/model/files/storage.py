@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
+from safetensors.numpy import load as from_bytes
 from safetensors.numpy import save as to_bytes
 
 from keydyn.atomic import write_bytes
@@ -22,7 +23,9 @@ from keydyn.model.data.settings import check_settings
 from keydyn.model.families.family import Family, families_of
 from keydyn.model.files import restoring
 from keydyn.model.files.restoring import Tensors
+from keydyn.model.theta.given import check_emission
 from keydyn.model.theta.parameters import Parameters
+from keydyn.regular_files import UnusableFileError, read_regular
 
 if TYPE_CHECKING:
     from keydyn.model.pohmm import POHMM
@@ -31,6 +34,8 @@ FORMAT = "keydyn-model"
 VERSION = 1
 HEADER = "keydyn"
 # Constructor parameters that say how to run a fit, not what the model is.
+# Bytes of the largest file that is read; the largest model measured has a tenth of them.
+LARGEST = 1 << 30
 NOT_STORED = ("verbose", "callback", "random_state", "warm_start")
 
 
@@ -51,14 +56,19 @@ def save(model: POHMM, path: str | PathLike[str], *, event_chain: bool = True) -
 
 def write(path: str | PathLike[str], header: dict[str, Any], tensors: Tensors) -> None:
     """Write a header, with its digest, and tensors."""
-    header = header | {"sha256": digest(header, tensors)}
-    contents = to_bytes(
-        {name: np.ascontiguousarray(values) for name, values in tensors.items()}, {HEADER: _text(header)}
-    )
+    contents = packed(header, tensors)
     # A misspelt folder is reported, not created.
     if not Path(path).parent.is_dir():
         raise FileNotFoundError(f"there is no folder {Path(path).parent}")
     write_bytes(Path(path), contents)
+
+
+def packed(header: dict[str, Any], tensors: Tensors) -> bytes:
+    """The contents of a file with this header, its digest added, and these tensors."""
+    header = header | {"sha256": digest(header, tensors)}
+    return to_bytes(
+        {name: np.ascontiguousarray(values) for name, values in tensors.items()}, {HEADER: _text(header)}
+    )
 
 
 def load(path: str | PathLike[str]) -> Any:
@@ -67,13 +77,26 @@ def load(path: str | PathLike[str]) -> Any:
     A `ModelFileError` says what is wrong with any other file.
     """
     path = Path(path)
-    if not path.exists():
-        raise FileNotFoundError(f"there is no file {path}")
     try:
-        with safe_open(path, framework="numpy") as file:
-            header = _parse_header(path, (file.metadata() or {}).get(HEADER))
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError, AttributeError, TypeError) as error:
+        return parsed(read_regular(path, LARGEST), path)
+    except FileNotFoundError:
+        raise FileNotFoundError(f"there is no file {path}") from None
+    except (UnusableFileError, OSError) as error:
+        raise ModelFileError(f"{path} is no keydyn model: {error}") from None
+
+
+def parsed(contents: bytes, path: str | PathLike[str]) -> Any:
+    """The model in the contents of a file; `path` is what messages call it.
+
+    For callers that must know what they read, by its digest for instance, before it is used.
+    """
+    path = Path(path)
+    try:
+        tensors = {name: np.array(values) for name, values in from_bytes(contents).items()}
+        # What is there was checked by the line above: its length, then a header in JSON.
+        described = json.loads(contents[8 : 8 + int.from_bytes(contents[:8], "little")])
+        header = _parse_header(path, described.get("__metadata__", {}).get(HEADER))
+    except (SafetensorError, AttributeError, KeyError, TypeError) as error:
         raise ModelFileError(f"{path} is no keydyn model, or it is cut short: {error}") from None
     if header.get("sha256") != digest(header, tensors):
         raise ModelFileError(f"{path} is damaged: its contents do not match its SHA-256")
@@ -105,6 +128,8 @@ def _check_saveable(model: POHMM) -> None:
     families = parameters.families
     if model.n_states != parameters.n_states or families_of(model.emission, len(families)) != families:
         raise ValueError("n_states or emission was changed after fitting: fit again before saving")
+    for k, emission in enumerate(parameters.emission_tables):
+        check_emission(emission, f"emission of feature {k}", parameters.start_table.shape)
 
 
 def _header(model: POHMM) -> dict[str, Any]:

@@ -10,10 +10,18 @@ import numpy as np
 
 from keydyn.arrays import Floats, Integers, compiled
 from keydyn.model.data.sequences import Sequences
+from keydyn.model.families.family import Family
 from keydyn.model.families.log_scale import LARGEST
 from keydyn.model.relatives.contexts import Bins, Context, NoContext
 from keydyn.model.relatives.parameter_tables import Tables
 from keydyn.model.relatives.past import Past
+
+LARGEST_LOG = float(np.log(LARGEST))
+
+
+def largest_working(family: Family) -> float:
+    """The largest value of a family on its working scale."""
+    return LARGEST_LOG if family.on_log_scale else family.highest
 
 
 @compiled
@@ -100,12 +108,16 @@ def walk_linear(
     transition_slopes: Floats,
     centre: Floats,
     feature: int,
+    limits: Floats,
     ahead: Floats,
     uniforms: Floats,
     values: Floats,
     states: Integers,
 ) -> None:
-    """States and values on the working scale; `ahead` (N, M, K) are draws at an average value before."""
+    """States and values on the working scale; `ahead` (N, M, K) are draws at an average value before.
+
+    With a slope above one values grow without end; `limits` (K,) are the largest that there are.
+    """
     n_states, n_features = len(startprob), len(centre)
     chances = np.empty(n_states)
     for s in range(len(offsets) - 1):
@@ -115,22 +127,27 @@ def walk_linear(
             else:
                 deviation = values[n - 1, feature] - centre[feature]
                 from_state = states[n - 1]
-                largest = np.max(transition_slopes[from_state] * deviation)
+                largest = -np.inf
                 for j in range(n_states):
-                    tilt = np.exp(transition_slopes[from_state, j] * deviation - largest)
-                    chances[j] = transmat[from_state, j] * tilt
+                    if transmat[from_state, j] > 0.0:
+                        largest = max(largest, transition_slopes[from_state, j] * deviation)
+                for j in range(n_states):
+                    chances[j] = transmat[from_state, j]
+                    if chances[j] > 0.0:
+                        chances[j] *= np.exp(transition_slopes[from_state, j] * deviation - largest)
                 states[n] = pick(chances / chances.sum(), uniforms[n])
             for k in range(n_features):
                 values[n, k] = ahead[n, states[n], k]
                 if n > offsets[s]:
                     values[n, k] += emission_slopes[k, states[n]] * (values[n - 1, k] - centre[k])
+                    values[n, k] = min(max(values[n, k], -limits[k]), limits[k])
 
 
 def on_input_scale(values: Floats, on_log_scale: bool) -> Floats:
     """Working values as the input's; the nearest positive number where e^x is none."""
     if not on_log_scale:
         return values
-    bound = np.log(LARGEST)
+    bound = LARGEST_LOG
     return np.exp(np.clip(values, -bound, bound))
 
 

@@ -13,8 +13,8 @@ from keydyn.model.files.restoring import Tensors
 from keydyn.model.relatives import contexts
 from keydyn.model.relatives.labels import LabelledTables, Reliability, is_probability
 from keydyn.model.relatives.lines import EachItsOwn, Lines
-from keydyn.model.relatives.parameter_tables import Tables
-from keydyn.model.theta.given import distribution
+from keydyn.model.relatives.parameter_tables import Tables, n_rows
+from keydyn.model.theta.given import check_emission, distribution
 
 if TYPE_CHECKING:
     from keydyn.model.relatives.relative import Relative
@@ -48,6 +48,8 @@ def save(model: Relative, path: str | PathLike[str]) -> None:
     same = families_of(model.emission, len(families)) == families
     if not same or len(model._theta.startprob) != settings["n_states"]:
         raise ValueError("n_states or emission was changed after fitting: fit again before saving")
+    for k, emission in enumerate(model._theta.emission):
+        check_emission(emission, f"emission of feature {k}", (n_rows(emission), settings["n_states"]))
     header = {
         "format": storage.FORMAT,
         "version": storage.VERSION,

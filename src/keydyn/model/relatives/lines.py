@@ -11,7 +11,7 @@ from keydyn.arrays import Floats, Integers
 from keydyn.model.data.settings import Settings
 from keydyn.model.families.family import Emission
 from keydyn.model.relatives.contexts import Context
-from keydyn.model.relatives.drawing import on_input_scale, walk_linear
+from keydyn.model.relatives.drawing import largest_working, on_input_scale, walk_linear
 from keydyn.model.relatives.normal_steps import add_normal, is_normal
 from keydyn.model.relatives.parameter_tables import (
     Evidence,
@@ -25,6 +25,8 @@ from keydyn.model.relatives.parameter_tables import (
 from keydyn.model.relatives.past import Past
 from keydyn.model.relatives.regression import line_update, logit_update, tilted
 from keydyn.model.theta.lattice import Lattice, Posterior
+
+STEEPEST = 1e110
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,12 @@ class Lines:
     centre: Floats
     feature: int
     free_slopes: bool = True
+
+    def __post_init__(self) -> None:
+        """Check that u times a slope is finite, whatever the value before."""
+        for name in ("emission_slopes", "transition_slopes", "centre"):
+            if not (np.abs(getattr(self, name)) <= STEEPEST).all():
+                raise ValueError(f"{name} must be between -{STEEPEST:g} and {STEEPEST:g}")
 
     def deviations(self, last: Floats) -> Floats:
         """u (N, K); zero where no value was seen yet."""
@@ -187,6 +195,7 @@ class Lines:
             self.transition_slopes,
             self.centre,
             self.feature,
+            np.array([largest_working(e.distribution) for e in self.emission]),
             ahead,
             generator.random(n),
             values,

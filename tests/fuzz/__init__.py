@@ -1,0 +1,1 @@
+"""Fuzzers: what comes from outside, changed at random, is read as it should be or refused with a reason."""

@@ -1,0 +1,39 @@
+"""What is fuzzed: where a case comes from, and what is done with it.
+
+A target's `case` draws an input, and its `judge` says what became of it, in a word that is counted. Any
+exception from `judge` is a finding. A further kind of input is one more function in `targets`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+Generator = np.random.Generator
+
+
+@dataclass(frozen=True)
+class Target:
+    """One kind of input."""
+
+    name: str
+    case: Callable[[Generator], Any]
+    judge: Callable[[Any, Path], str]
+
+
+@cache
+def targets() -> tuple[Target, ...]:
+    """All kinds of input, made when they are first asked for."""
+    from tests.fuzz import fuzzed_logs, fuzzed_models, fuzzed_recordings
+
+    return (
+        fuzzed_models.raw_bytes(),
+        fuzzed_models.values(),
+        fuzzed_recordings.files(),
+        fuzzed_logs.frames(),
+    )
