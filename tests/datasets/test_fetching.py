@@ -1,12 +1,13 @@
 """Fetching: from a server that works and from those that do not."""
 
 import gzip
-import logging
+import os
+import signal
+import threading
 
-import pooch
 import pytest
 
-from keydyn.datasets import FetchError, fetch_dataset, load_dataset
+from keydyn.datasets import FetchError, fetch_dataset, fetching, load_dataset
 from keydyn.datasets.catalogue import CATALOGUE
 from keydyn.datasets.published_files import check_files
 from tests.datasets.conftest import KEYSTROKES
@@ -56,6 +57,7 @@ def test_fetching_into_a_folder(server, cache, tmp_path):
     [
         ("corrupt", "is not the published file: its SHA-256 is different. Nothing was kept"),
         ("cut", "the connection was lost"),
+        ("short", "the connection was lost"),
         ("missing", r"is not there \(HTTP 404\).*KEYDYN_DATA"),
     ],
 )
@@ -123,10 +125,45 @@ def test_the_published_addresses():
     ]
 
 
-def test_pooch_stays_as_it_was(server, cache):
-    before = pooch.get_logger().level
-    fetch_dataset("fable", mirror=server.address)
-    assert pooch.get_logger().level == before != logging.WARNING
+@pytest.mark.parametrize("mood", ["endless", "bomb"])
+def test_more_than_was_catalogued_is_not_read(server, cache, mood):
+    server.mood = mood
+    with pytest.raises(FetchError, match=r"is not the published file: it has more than \d+ bytes. Nothing"):
+        fetch_dataset("fable", mirror=server.address)
+    assert contents_of(cache) == {}
+    # What lies in the buffers on the way was sent, but nowhere near all of it.
+    assert server.sent < 1 << 26
+
+
+def test_what_is_packed_is_not_unpacked(server, cache):
+    server.files["fixed_text.csv"] = gzip.compress(KEYSTROKES)
+    server.mood = "packed"
+    with pytest.raises(FetchError, match="is not the published file: its SHA-256 is different"):
+        fetch_dataset("fable", mirror=server.address)
+    assert contents_of(cache) == {}
+
+
+@pytest.mark.parametrize("mood", ["trickle", "trickling header"])
+def test_a_download_that_takes_too_long_is_given_up(server, cache, monkeypatch, mood):
+    monkeypatch.setattr(fetching, "PATIENCE", 0.2)
+    server.mood = mood
+    with pytest.raises(
+        FetchError, match=r"is too slow: it was not complete after 0 seconds; nothing was kept"
+    ):
+        fetch_dataset("fable", mirror=server.address)
+    assert contents_of(cache) == {}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are sent to a thread as POSIX does it")
+def test_an_interrupted_download_leaves_nothing(server, cache):
+    server.mood = "trickle"
+    main = threading.main_thread().ident
+    interrupt = threading.Timer(0.2, lambda: signal.pthread_kill(main, signal.SIGINT))
+    interrupt.start()
+    with pytest.raises(KeyboardInterrupt):
+        fetch_dataset("fable", mirror=server.address)
+    interrupt.join()
+    assert contents_of(cache) == {}
 
 
 def test_unknown_name(cache):

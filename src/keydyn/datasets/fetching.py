@@ -1,28 +1,35 @@
-"""Downloading the published files: checked by SHA-256, kept in full or not at all."""
+"""Downloading the published files: checked by size and SHA-256, kept in full or not at all."""
 
 from __future__ import annotations
 
-import logging
-import os
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+import hashlib
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
+from keydyn.atomic import write_bytes
 from keydyn.datasets.catalogue import File, entry_of
 from keydyn.datasets.published_files import VARIABLE, cache_folder, data_folders, state_of
 
-if TYPE_CHECKING:
-    from rich.progress import Progress
-
-CHUNK = 1 << 15
+CHUNK = 1 << 10
 # How many seconds to wait for an answer or the next byte.
 PATIENCE = 30.0
+# Bytes per second: a download that is slower than this all the way is given up.
+SLOWEST = 10_000.0
 
 
 class FetchError(OSError):
     """A file could not be downloaded; the message says why and what to do."""
+
+
+class TooSlowError(Exception):
+    """A download that was not complete in the time that it is given."""
+
+
+class NotPublishedError(Exception):
+    """What came is not the published file; the message says how it differs."""
 
 
 def fetch_dataset(
@@ -70,103 +77,108 @@ def _make_folder(folder: Path) -> None:
 
 def _download(file: File, address: str, folder: Path, progress: bool) -> Path:
     from requests import exceptions
+    from urllib3.exceptions import HTTPError, ReadTimeoutError
 
     instead = (
         f"If you cannot reach {address}, have someone fetch the file, put it in a folder under the name "
         f"{file.source} and name the folder with --data or {VARIABLE}."
     )
     try:
-        return _retrieve(file, address, folder, progress)
+        contents = _retrieve(file, address, progress)
     except exceptions.HTTPError as error:
         answer = error.response
         if answer is not None and answer.status_code in (404, 410):
             raise FetchError(f"{address} is not there (HTTP {answer.status_code}). {instead}") from None
         raise FetchError(f"the server refused {address}: {error}. Try again later. {instead}") from None
-    except (exceptions.ChunkedEncodingError, exceptions.ContentDecodingError):
-        raise FetchError(
-            f"the connection was lost while {address} was being downloaded; nothing was kept. Try again."
-        ) from None
-    except exceptions.Timeout:
+    except TooSlowError as error:
+        raise FetchError(f"{address} is too slow: {error}; nothing was kept. {instead}") from None
+    except (exceptions.Timeout, ReadTimeoutError):
         raise FetchError(f"no answer for {PATIENCE:.0f} seconds from {address}. {instead}") from None
     except exceptions.ConnectionError:
         raise FetchError(
             f"cannot connect to {address}: there is no network, or the server is down. {instead}"
         ) from None
+    except (HTTPError, exceptions.ChunkedEncodingError):
+        raise FetchError(
+            f"the connection was lost while {address} was being downloaded; nothing was kept. Try again."
+        ) from None
     except exceptions.RequestException as error:
         raise FetchError(f"cannot fetch {address}: {error}") from None
-    except OSError as error:
-        raise FetchError(f"cannot write to {folder}: {error.strerror or error}") from None
-    except ValueError:
+    except NotPublishedError as error:
         raise FetchError(
-            f"what came from {address} is not the published file: its SHA-256 is different. "
+            f"what came from {address} is not the published file: {error}. "
             "Nothing was kept. Try again; if this happens again, the file was changed at its source."
         ) from None
+    path = folder / f"{file.stem}.csv"
+    try:
+        write_bytes(path, contents)
+    except OSError as error:
+        raise FetchError(f"cannot write to {folder}: {error.strerror or error}") from None
+    return path
 
 
-def _retrieve(file: File, address: str, folder: Path, progress: bool) -> Path:
-    import pooch
-
-    with ExitStack() as afterwards:
-        # pooch leaves the connection open when something goes wrong.
-        def close_later(answer: Any, *_: Any, **__: Any) -> None:
-            afterwards.callback(answer.close)
-
-        bar = afterwards.enter_context(_bar(file, progress))
-        afterwards.enter_context(_quiet(pooch.get_logger()))
-        return Path(
-            pooch.retrieve(
-                address,
-                known_hash=f"sha256:{file.sha256}",
-                fname=f"{file.stem}.csv",
-                path=os.fspath(folder),
-                downloader=pooch.HTTPDownloader(
-                    progressbar=bar, chunk_size=CHUNK, timeout=PATIENCE, hooks={"response": close_later}
-                ),
-            )
-        )
+def _retrieve(file: File, address: str, progress: bool) -> bytes:
+    """The file's contents, from a thread of its own: whatever a server does, this returns in time."""
+    given = PATIENCE + file.size / SLOWEST
+    with _bar(file, progress) as advance:
+        transfer = _Transfer(file, address, advance)
+        transfer.start()
+        try:
+            transfer.join(given)
+            if transfer.is_alive():
+                raise TooSlowError(f"it was not complete after {given:.0f} seconds")
+        finally:
+            transfer.unwanted.set()
+    if transfer.error is not None:
+        raise transfer.error
+    if hashlib.sha256(transfer.contents).hexdigest() != file.sha256:
+        raise NotPublishedError("its SHA-256 is different")
+    return bytes(transfer.contents)
 
 
-class _Bar:
-    """The progress bar that pooch updates as bytes arrive, shown by rich."""
+class _Transfer(threading.Thread):
+    """Reads what a server sends, at most the size of the file, until it is complete or nobody wants it."""
 
-    def __init__(self, shown: Progress, file: File) -> None:
-        self.shown = shown
-        self.task = shown.add_task(file.source, total=file.size)
-        # pooch sets this to the transferred size, which is smaller where the server compresses.
-        self.total = file.size
+    def __init__(self, file: File, address: str, advance: Callable[[int], None]) -> None:
+        super().__init__(daemon=True)
+        self._file, self._address, self._advance = file, address, advance
+        self.unwanted = threading.Event()
+        self.contents = bytearray()
+        self.error: Exception | None = None
 
-    def update(self, n: int) -> None:
-        """Advance by n bytes."""
-        self.shown.advance(self.task, n)
+    def run(self) -> None:
+        try:
+            self._read()
+        except Exception as error:
+            self.error = error
 
-    def reset(self) -> None:
-        """Start again from zero; pooch does this just before it fills the bar."""
-        self.shown.reset(self.task)
+    def _read(self) -> None:
+        import requests
+        from urllib3.exceptions import ProtocolError
 
-    def close(self) -> None:
-        """Mark the download as complete."""
-        self.shown.update(self.task, completed=self.shown.tasks[self.task].total)
+        # Packed contents could unpack to any size.
+        plain = {"Accept-Encoding": "identity"}
+        with requests.get(self._address, stream=True, timeout=PATIENCE, headers=plain) as answer:
+            answer.raise_for_status()
+            while not self.unwanted.is_set() and (block := answer.raw.read(CHUNK, decode_content=False)):
+                self.contents += block
+                self._advance(len(block))
+                if len(self.contents) > self._file.size:
+                    raise NotPublishedError(f"it has more than {self._file.size:,} bytes")
+        if len(self.contents) < self._file.size and not answer.headers.get("Content-Encoding"):
+            raise ProtocolError("cut short")
 
 
 @contextmanager
-def _bar(file: File, progress: bool) -> Iterator[Any]:
+def _bar(file: File, progress: bool) -> Iterator[Callable[[int], None]]:
+    """What is to be called with each number of bytes that came."""
     if not progress:
-        yield False
+        yield lambda n: None
         return
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True)) as shown:
-        yield _Bar(shown, file)
-
-
-@contextmanager
-def _quiet(logger: logging.Logger) -> Iterator[None]:
-    """Silence pooch's log on standard error: the bar and the messages here already say it."""
-    before = logger.level
-    logger.setLevel(logging.WARNING)
-    try:
-        yield
-    finally:
-        logger.setLevel(before)
+        task = shown.add_task(file.source, total=file.size)
+        yield lambda n: shown.advance(task, n)
