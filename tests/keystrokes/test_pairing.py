@@ -319,3 +319,61 @@ def test_a_small_type_of_sessions_does_not_run_over():
     keystrokes, report = pair_events(frame(rows, user="u", session=np.uint8(255)))
     assert keystrokes["session"].tolist() == [255, 256]
     assert report.samples["session"].tolist() == [255, 256]
+
+
+LOG = {"time": [0, 50, 100, 180], "type": ["press", "release"] * 2, "key": ["a", "a", "b", "b"]}
+LEAST, MOST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+HOSTILE = {
+    "the ends of 64 bits": ({"time": [LEAST, LEAST + 50, MOST - 50, MOST]}, "row 0: time is beyond ±2⁶²"),
+    "one end": ({"time": [0, 50, 100, MOST]}, "row 3: time is beyond"),
+    "unsigned": ({"time": np.array([0, 1, 2, 2**64 - 1], dtype=np.uint64)}, "row 3: time is beyond"),
+    "large floats": ({"time": [-1.7e308, 0.0, 1.0, 1.7e308]}, "row 0: time is beyond"),
+    "too many digits": ({"time": [0, 1, 2, 10**400]}, "row 3: time is not a number"),
+    "complex": ({"time": np.array([0, 1, 2, 3j])}, "time must be a number; the column is of type complex128"),
+    "one complex": ({"time": [0, 1, 2, 3j]}, "time must be a number|row 3: time is not a number"),
+    "complex among objects": (
+        {"time": np.array([0, 1, "2", 3j], dtype=object)},
+        "row 3: time is not a number",
+    ),
+    "list as time": ({"time": [0, 1, [2], 3]}, "row 2: time is not a number"),
+    "list as type": ({"type": ["press", [], "press", "release"]}, r"row 1: type cannot be \[\]"),
+    "dict as key": ({"key": ["a", "a", {}, "b"]}, r"row 2: key cannot be \{\}"),
+    "set as name": ({"keyname": ["a", "a", {1}, "b"]}, r"row 2: keyname cannot be \{1\}"),
+    "list as user": ({"user": [1, 1, [1], 1]}, r"row 2: user cannot be \[1\]"),
+    "complex session": ({"session": np.full(4, 1j)}, "column 'session' holds complex numbers"),
+    "list as flag": ({"repeat": [0, 0, [], 0]}, r"row 2: repeat cannot be \[\]"),
+    "complex feature": ({"pressure": np.full(4, 1j)}, "column 'pressure' holds complex numbers"),
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_hostile_logs(kind):
+    change, message = HOSTILE[kind]
+    for relative in (True, False):
+        with pytest.raises(ValueError, match=message):
+            pair_events(pd.DataFrame(LOG | change), relative=relative)
+
+
+@pytest.mark.parametrize("column", LOG)
+def test_a_column_that_is_there_twice(column):
+    events = pd.DataFrame(LOG)
+    with pytest.raises(ValueError, match=f"more than one column is called '{column}'"):
+        pair_events(pd.concat([events, events[[column]]], axis=1))
+
+
+@pytest.mark.parametrize("events", [None, 5, {}, [1], "log", np.zeros((2, 3))])
+def test_what_is_no_data_frame(events):
+    with pytest.raises(ValueError, match="a data frame is needed, not a"):
+        pair_events(events)
+    with pytest.raises(ValueError, match="a data frame is needed, not a"):
+        check_keystrokes(events)
+
+
+def test_times_up_to_the_bound_are_exact():
+    times = np.array([2**62 - 180, 2**62 - 130, 2**62 - 80, 2**62])
+    keystrokes, report = pair_events(pd.DataFrame(LOG | {"time": times}), "ns")
+    assert (keystrokes[["timepress", "timerelease"]] * 1e6).round(6).to_numpy().tolist() == [
+        [0, 50],
+        [100, 180],
+    ]
+    assert report.counts["clock_jumps"] == 0

@@ -242,3 +242,15 @@ def test_a_copy_with_fractions_is_found_wherever_it_starts():
     one["timerelease"] = press + 0.05
     later = one.assign(session=1, timepress=press + 1000.7, timerelease=press + 1000.75)
     assert quality_of(pd.concat([one, later])).duplicates["session"].tolist() == [1]
+
+
+@pytest.mark.parametrize("step", [0.1, 0.5, 1.0])
+def test_a_fine_clock_is_not_the_system_clock(step):
+    """Intervals far shorter than the tick of 15.625 ms are near a multiple of it, zero, but not on it."""
+    press = step * np.arange(60)
+    frame = pd.DataFrame(
+        {"user": 1, "session": 0, "keyname": "a", "timepress": press, "timerelease": press + step / 2}
+    )
+    report = quality_of(frame)
+    assert report.clocks["on_system_tick"].tolist() == [0.0]
+    assert report.counts["on_system_tick"] == 0

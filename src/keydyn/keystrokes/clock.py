@@ -38,9 +38,13 @@ def share_on_grid(intervals: Floats, period: float = SYSTEM_TICK, tolerance: flo
 
 
 def on_grid(intervals: Floats, period: float, tolerance: float) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Which intervals are within `tolerance` of a multiple of `period`; a NaN is not."""
-    away = np.abs(intervals - period * np.round(intervals / period))
-    near: np.ndarray[tuple[int], np.dtype[np.bool_]] = away <= tolerance
+    """Which intervals are within `tolerance` of a multiple of `period`; a NaN is not.
+
+    Near zero only zero itself is: on a clock with this tick, a shorter interval than the tick cannot be.
+    """
+    multiple = np.round(intervals / period)
+    away = np.abs(intervals - period * multiple)
+    near: np.ndarray[tuple[int], np.dtype[np.bool_]] = np.where(multiple == 0, away == 0, away <= tolerance)
     return near
 
 

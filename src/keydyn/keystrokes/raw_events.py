@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from pandas.api.types import is_bool_dtype, is_numeric_dtype
+from pandas.api.types import is_numeric_dtype
 
 from keydyn.arrays import Floats, Integers
-from keydyn.keystrokes.schema import COLUMNS, SAMPLE
+from keydyn.keystrokes.schema import COLUMNS, SAMPLE, as_numbers, beyond, check_columns, refuse_unhashable
 from keydyn.keystrokes.units import check_unit, milliseconds
 
 PRESS, RELEASE, PASTE, BLUR, FOCUS = range(5)
@@ -74,11 +74,7 @@ class RawEvents:
 def read_events(events: pd.DataFrame, unit: str = "ms") -> RawEvents:
     """Check and encode; a `ValueError` names the column and the row that are wrong."""
     check_unit(unit)
-    absent = [column for column in ("time", "type", "key") if column not in events.columns]
-    if absent:
-        raise ValueError(
-            f"no column {', '.join(map(repr, absent))}; there are {', '.join(map(repr, events.columns))}"
-        )
+    check_columns(events, ("time", "type", "key"))
     for column in ("timepress", "timerelease"):
         if column in events.columns:
             raise ValueError(f"there is a column {column!r}: these are keystrokes, not events")
@@ -92,6 +88,7 @@ def read_events(events: pd.DataFrame, unit: str = "ms") -> RawEvents:
         if column not in frame.columns:
             frame[column] = 0
         _refuse(frame[column].isna().to_numpy(), column, "is missing")
+        _factorized(frame[column])
     number = frame.groupby(SAMPLE, sort=False, observed=True).ngroup().to_numpy()
     names = named
     if "keyname" in frame.columns:
@@ -106,23 +103,26 @@ def read_events(events: pd.DataFrame, unit: str = "ms") -> RawEvents:
 def feature_columns(frame: pd.DataFrame) -> list[str]:
     """The further columns of events that are numeric."""
     used = {"time", "type", "key", "repeat", *COLUMNS}
-    return [column for column in frame.columns if column not in used and is_numeric_dtype(frame[column])]
+    features = [name for name in frame.columns if name not in used and is_numeric_dtype(frame[name])]
+    for name in features:
+        if frame[name].dtype.kind == "c":
+            raise ValueError(f"column {name!r} holds complex numbers, which cannot be a feature")
+    return features
 
 
 def _times(values: pd.Series[Any]) -> NDArray[Any]:
-    if values.dtype.kind in "mM" or is_bool_dtype(values):
-        raise ValueError(f"time must be a number; the column is of type {values.dtype}")
     _refuse(values.isna().to_numpy(), "time", "is missing")
-    numbers = pd.to_numeric(values, errors="coerce")
+    numbers = as_numbers(values, "time")
     _refuse(numbers.isna().to_numpy(), "time", "is not a number")
     whole = numbers.dtype.kind in "iu" and int(numbers.max()) <= np.iinfo(np.int64).max
     times = numbers.to_numpy(dtype=np.int64 if whole else np.float64)
     _refuse(np.isinf(times), "time", "is infinite")
+    _refuse(beyond(times), "time", "is beyond ±2⁶²")
     return times
 
 
 def _kinds(values: pd.Series[Any]) -> Integers:
-    codes, names = pd.factorize(values)
+    codes, names = _factorized(values)
     kinds = [TYPES.get(str(name).strip().lower(), -1) for name in names]
     # The last entry is for the code −1 of a missing type.
     kind: Integers = np.array([*kinds, -1], dtype=np.int64)[codes]
@@ -143,7 +143,7 @@ def _texts(values: pd.Series[Any]) -> tuple[Integers, NDArray[Any]]:
 
     Whole numbers, such as scan codes, become floats in a column that has a gap: 30.0 is still key "30".
     """
-    codes, distinct = pd.factorize(values)
+    codes, distinct = _factorized(values)
     texts = [str(int(v)) if isinstance(v, float) and v.is_integer() else str(v) for v in distinct]
     return codes, np.array([*texts, ""], dtype=object)[codes]
 
@@ -152,7 +152,7 @@ def _repeats(events: pd.DataFrame, kind: Integers) -> Integers:
     """The flag of each press. For other events the flag has no meaning and may be missing."""
     if "repeat" not in events.columns:
         return np.full(len(events), NO_FLAG, dtype=np.int64)
-    codes, distinct = pd.factorize(events["repeat"])
+    codes, distinct = _factorized(events["repeat"])
     known = {"true": REPEATED, "1": REPEATED, "1.0": REPEATED}
     known |= {"false": NOT_REPEATED, "0": NOT_REPEATED, "0.0": NOT_REPEATED}
     flags = np.array(
@@ -161,6 +161,18 @@ def _repeats(events: pd.DataFrame, kind: Integers) -> Integers:
     repeat: Integers = flags[codes]
     _refuse((repeat == -1) & (kind == PRESS), "repeat", "is neither true nor false")
     return repeat
+
+
+def _factorized(values: pd.Series[Any]) -> tuple[Integers, Any]:
+    """pandas' `factorize`; a `ValueError` names the row of a value that is no label."""
+    if values.dtype.kind == "c":
+        raise ValueError(f"column {values.name!r} holds complex numbers, which name nothing")
+    try:
+        codes, distinct = pd.factorize(values)
+    except TypeError:
+        refuse_unhashable(values, f"row {{}}: {values.name}")
+        raise
+    return codes.astype(np.int64), distinct
 
 
 def _refuse(bad: NDArray[np.bool_], column: str, problem: str) -> None:

@@ -7,15 +7,20 @@ features.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
+from pandas.api.types import is_bool_dtype
 
 from keydyn.arrays import Integers
 
 COLUMNS = ("user", "session", "keyname", "timepress", "timerelease")
 SAMPLE = ["user", "session"]
+# Times up to here, whatever their unit: differences of whole numbers do not wrap round.
+LATEST = 2**62
 
 
 def check_keystrokes(frame: pd.DataFrame, first_line: int = 0) -> pd.DataFrame:
@@ -23,11 +28,7 @@ def check_keystrokes(frame: pd.DataFrame, first_line: int = 0) -> pd.DataFrame:
 
     `first_line` is what the first row is called in messages: 2 for a file with a header.
     """
-    absent = [column for column in COLUMNS if column not in frame.columns]
-    if absent:
-        raise ValueError(
-            f"no column {', '.join(map(repr, absent))}; there are {', '.join(map(repr, frame.columns))}"
-        )
+    check_columns(frame, COLUMNS)
     if len(frame) == 0:
         raise ValueError("there are no keystrokes")
     others = [column for column in frame.columns if column not in COLUMNS]
@@ -38,8 +39,54 @@ def check_keystrokes(frame: pd.DataFrame, first_line: int = 0) -> pd.DataFrame:
     for column in ("timepress", "timerelease"):
         checked[column] = _as_times(checked[column], column, first_line)
     _refuse(checked["timepress"].isna().to_numpy(), "timepress", "is missing", first_line)
-    _check_order(checked, first_line)
+    try:
+        _check_order(checked, first_line)
+    except TypeError:
+        for column in SAMPLE:
+            refuse_unhashable(checked[column], f"line {{}}: {column}", first_line)
+        raise
     return checked
+
+
+def check_columns(frame: Any, wanted: Iterable[str]) -> None:
+    """`ValueError` if this is no data frame with these columns, or has a column twice."""
+    if not isinstance(frame, pd.DataFrame):
+        raise ValueError(f"a data frame is needed, not a {type(frame).__name__}")
+    absent = [column for column in wanted if column not in frame.columns]
+    if absent:
+        raise ValueError(
+            f"no column {', '.join(map(repr, absent))}; there are {', '.join(map(repr, frame.columns))}"
+        )
+    twice = frame.columns[frame.columns.duplicated()]
+    if len(twice):
+        raise ValueError(f"more than one column is called {twice[0]!r}")
+
+
+def as_numbers(values: pd.Series[Any], column: str) -> pd.Series[Any]:
+    """A column as numbers, whole ones kept whole; NaN where a value is none."""
+    if values.dtype.kind in "mMc" or is_bool_dtype(values):
+        raise ValueError(f"{column} must be a number; the column is of type {values.dtype}")
+    try:
+        numbers = pd.to_numeric(values, errors="coerce")
+    except (TypeError, ValueError, OverflowError):
+        numbers = values
+    if numbers.dtype.kind not in "iuf":
+        numbers = pd.Series([_number(value) for value in values.tolist()], values.index, dtype=np.float64)
+    return numbers
+
+
+def beyond(numbers: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which times are too large to be reckoned with."""
+    return (numbers > LATEST) | (numbers < -LATEST)
+
+
+def refuse_unhashable(values: pd.Series[Any], place: str, first: int = 0) -> None:
+    """`ValueError` at the first value that can be no label, such as a list; `place` has room for its row."""
+    for n, value in enumerate(values.tolist()):
+        try:
+            hash(value)
+        except TypeError:
+            raise ValueError(f"{place.format(n + first)} cannot be {value!r}") from None
 
 
 def sample_starts(frame: pd.DataFrame) -> Integers:
@@ -66,10 +113,23 @@ def sample_of_row(starts: Integers, n_keystrokes: int) -> Integers:
 
 
 def _as_times(values: pd.Series[Any], column: str, first_line: int) -> pd.Series[Any]:
-    numbers = pd.to_numeric(values, errors="coerce").astype(np.float64)
+    numbers = as_numbers(values, column).astype(np.float64)
     _refuse((numbers.isna() & values.notna()).to_numpy(), column, "is not a number", first_line)
     _refuse(np.isinf(numbers.to_numpy()), column, "is infinite", first_line)
+    _refuse(beyond(numbers.to_numpy()), column, "is beyond ±2⁶² ms", first_line)
     return numbers
+
+
+def _number(value: Any) -> float:
+    """A number that stands among other things; NaN if it is none."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(
+        value, (int, float, str, np.integer, np.floating)
+    ):
+        return np.nan
+    try:
+        return float(value)
+    except (ValueError, OverflowError):
+        return np.nan
 
 
 def _check_order(frame: pd.DataFrame, first_line: int) -> None:

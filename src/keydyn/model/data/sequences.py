@@ -472,10 +472,15 @@ def _is_nested(events: Any) -> bool:
 
 
 def _check_columns(frame: pd.DataFrame, columns: Sequence[str]) -> None:
+    if not isinstance(frame, pd.DataFrame):
+        raise ValueError(f"a data frame is needed, not a {type(frame).__name__}")
     absent = [column for column in columns if column not in frame.columns]
     if absent:
         raise ValueError(
             f"no column {', '.join(map(repr, absent))}; the frame has {', '.join(map(repr, frame.columns))}"
         )
+    twice = [column for column in columns if list(frame.columns).count(column) > 1]
+    if twice:
+        raise ValueError(f"more than one column is called {twice[0]!r}")
     if len(frame) == 0:
         raise ValueError("the frame has no rows")
