@@ -203,7 +203,7 @@ class POHMM(Diagnostics, Incremental, Estimation, Generative, Scoring, DensityMi
             marginal.startprob,
             marginal.transmat,
             [(e.distribution, e.params) for e in marginal.emission],
-            density_floor=self.density_floor,
+            density_floor=self._floor,
         )
         if hasattr(self, "feature_names_in_"):
             hmm.feature_names_in_ = self.feature_names_in_
@@ -218,7 +218,7 @@ class POHMM(Diagnostics, Incremental, Estimation, Generative, Scoring, DensityMi
         streams = OnlineFilters(
             self._parameters,
             1 if n_streams is None else n_streams,
-            self.density_floor,
+            self._floor,
             self.handle_unknown == "error",
             storage.fingerprint(self._parameters),
         )

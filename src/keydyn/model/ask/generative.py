@@ -30,10 +30,10 @@ class Generative(Fitted):
         parameters, offsets = self._parameters, sequences.offsets
         if (codes < parameters.n_types).all():
             index = EventIndex.of(codes, offsets, parameters.n_types)
-            lattice = lattices.build(parameters, sequences.X, index, self.density_floor)
+            lattice = lattices.build(parameters, sequences.X, index, self._floor)
             given = joint.log_event_probability(parameters, codes, offsets)
             return lattices.per_sequence(lattices.filtered(lattice)[1], offsets) + given
-        lattice = joint.joint_lattice(parameters, sequences.X, codes, offsets, self.density_floor)
+        lattice = joint.joint_lattice(parameters, sequences.X, codes, offsets, self._floor)
         return lattices.per_sequence(lattices.filtered(lattice)[1], offsets)
 
     def predict_events(
@@ -68,15 +68,15 @@ class Generative(Fitted):
         """
         sequences, codes = self._encode(X, events, lengths)
         index = EventIndex.of(codes, sequences.offsets, self._parameters.n_types)
-        lattice = lattices.build(self._parameters, sequences.X, index, self.density_floor)
+        lattice = lattices.build(self._parameters, sequences.X, index, self._floor)
         probabilities, increments = lattices.filtered(lattice)
         lattices.check_possible(increments, lattice.offsets)
         ends = sequences.offsets[1:] - 1
         state, last = probabilities[ends], codes[ends]
         if next_event is None:
-            return predictive.after_any(self._parameters, state, last, self.density_floor)
+            return predictive.after_any(self._parameters, state, last, self._floor)
         following = self._next_codes(next_event, len(sequences))
-        return predictive.after(self._parameters, state, last, following, self.density_floor)
+        return predictive.after(self._parameters, state, last, following, self._floor)
 
     def sample(
         self,
@@ -117,9 +117,7 @@ class Generative(Fitted):
 
     def _joint_lattice(self, X: Any, events: Any, lengths: ArrayLike | None) -> Lattice:
         sequences, codes = self._encode(X, events, lengths, reject_unknown=True)
-        return joint.joint_lattice(
-            self._parameters, sequences.X, codes, sequences.offsets, self.density_floor
-        )
+        return joint.joint_lattice(self._parameters, sequences.X, codes, sequences.offsets, self._floor)
 
     def _next_codes(self, next_event: Any, n_sequences: int) -> Integers:
         if np.ndim(next_event) == 0:

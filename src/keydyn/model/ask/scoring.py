@@ -65,7 +65,7 @@ class Scoring(Fitted, Inference):
             given_steps,
             features_of(theta.families),
             theta.cells,
-            -math.inf if self.density_floor is None else math.log(self.density_floor),
+            -math.inf if self._floor is None else math.log(self._floor),
             self._custom_densities(theta, sequences, codes),
             np.ascontiguousarray(theta.start)[..., None],
             transitions,
@@ -96,7 +96,7 @@ class Scoring(Fitted, Inference):
         total = np.zeros((len(codes) if custom else 0, theta.n_states, 1))
         for k in custom:
             emission = theta.emission_tables[k]
-            total[..., 0] += emission.log_densities(sequences.X[:, k], codes, self.density_floor)
+            total[..., 0] += emission.log_densities(sequences.X[:, k], codes, self._floor)
         return total
 
     def _check_known(self, sequences: Sequences, places: Integers) -> None:

@@ -100,7 +100,7 @@ def parametric_bootstrap(
     rows = []
     for refit, surrogate in zip(refits, drawn, strict=True):
         theta = refit._parameters
-        lattice = lattices.build(theta, surrogate.sequences.X, index, model.density_floor)
+        lattice = lattices.build(theta, surrogate.sequences.X, index, model._floor)
         posterior = lattices.posterior(lattice).states
         order = alignment.match_states(index.codes, theta.n_types, surrogate.states, posterior)
         rows.append(layout.values(alignment.relabelled(theta, order), places))

@@ -59,13 +59,6 @@ def check_settings(parameters: dict[str, Any], n_features: int) -> Settings:
         is_number(given["count_floor"]) and given["count_floor"] >= 0,
         "zero or greater",
     )
-    floor = given["density_floor"]
-    _check(
-        given,
-        "density_floor",
-        floor is None or (is_number(floor) and floor > 0),
-        "None or greater than zero",
-    )
     scale = given["min_scale"]
     _check(
         given,
@@ -111,7 +104,7 @@ def check_settings(parameters: dict[str, Any], n_features: int) -> Settings:
         min_scale=None if scale == "auto" else float(scale),
         order_states=bool(given["order_states"]),
         leading_feature=int(leading),
-        density_floor=None if floor is None else float(floor),
+        density_floor=checked_floor(given["density_floor"]),
         count_floor=float(given["count_floor"]),
         spread_features=given["spread_features"],
         spread_scale=given["spread_scale"],
@@ -119,6 +112,13 @@ def check_settings(parameters: dict[str, Any], n_features: int) -> Settings:
         verbose=int(given["verbose"]),
         callback=callback,
     )
+
+
+def checked_floor(floor: Any) -> float | None:
+    """The least density, which may be changed after fitting; a `ValueError` if it is none."""
+    if floor is not None and not (is_number(floor) and floor > 0):
+        raise ValueError(f"density_floor must be None or greater than zero, not {floor!r}")
+    return None if floor is None else float(floor)
 
 
 def _check(given: dict[str, Any], name: str, right: bool, wanted: str) -> None:

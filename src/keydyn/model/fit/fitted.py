@@ -16,7 +16,7 @@ from keydyn.arrays import Floats, Integers
 from keydyn.model.data import vocabulary
 from keydyn.model.data.numbers import check_size
 from keydyn.model.data.sequences import Sequences, as_sequences
-from keydyn.model.data.settings import Settings, check_settings
+from keydyn.model.data.settings import Settings, check_settings, checked_floor
 from keydyn.model.data.vocabulary import Types
 from keydyn.model.families.family import Emission, Family, families_of
 from keydyn.model.fit import training
@@ -183,6 +183,10 @@ class Fitted(OneState):
     def _n_parameters(self) -> tuple[int, int]:
         return self._learnt.n_parameters or n_parameters(self._parameters, None, ())
 
+    @property
+    def _floor(self) -> float | None:
+        return checked_floor(self.density_floor)
+
     def __sklearn_is_fitted__(self) -> bool:
         return "_source" in vars(self)
 
@@ -246,7 +250,7 @@ class Fitted(OneState):
     def _lattice(self, X: Any, events: Any, lengths: ArrayLike | None) -> Lattice:
         sequences, codes = self._encode(X, events, lengths)
         index = EventIndex.of(codes, sequences.offsets, self._parameters.n_types)
-        return lattices.build(self._parameters, sequences.X, index, self.density_floor)
+        return lattices.build(self._parameters, sequences.X, index, self._floor)
 
     def _take_given(self, parameters: Parameters) -> None:
         """Become the model of given parameters."""

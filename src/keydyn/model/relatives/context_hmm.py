@@ -174,8 +174,10 @@ class ContextHMM(Relative):
     @property
     def _memory(self) -> int:  # type: ignore[override]
         """Nothing but a callable looks further back than the last values seen."""
-        functions = any(_is_function(g) for g in (self.emission_context, self.transition_context))
-        return self.memory if functions else 0
+        if not any(_is_function(g) for g in (self.emission_context, self.transition_context)):
+            return 0
+        self._check_memory()
+        return int(self.memory)
 
     def _settings(self, n_features: int) -> Settings:
         for name in ("emission_context", "transition_context"):
@@ -187,9 +189,12 @@ class ContextHMM(Relative):
                 f"context_feature must be the number of a feature, 0 to {n_features - 1}, "
                 f"not {self.context_feature!r}"
             )
+        self._check_memory()
+        return super()._settings(n_features)
+
+    def _check_memory(self) -> None:
         if not is_whole(self.memory) or self.memory < 1:
             raise ValueError(f"memory must be a whole number, 1 or more, not {self.memory!r}")
-        return super()._settings(n_features)
 
     def _as_sequences(self, X: Any, events: Any, lengths: ArrayLike | None) -> Sequences:
         """With events only where a function may look at them."""

@@ -46,8 +46,9 @@ def save(model: Relative, path: str | PathLike[str]) -> None:
     families = tuple(emission.distribution for emission in model._theta.emission)
     settings = model.get_params(deep=False)
     same = families_of(model.emission, len(families)) == families
+    same = same and isinstance(model._theta, Lines) == _is_linear(settings)
     if not same or len(model._theta.startprob) != settings["n_states"]:
-        raise ValueError("n_states or emission was changed after fitting: fit again before saving")
+        raise ValueError("n_states, emission or previous was changed after fitting: fit again before saving")
     for k, emission in enumerate(model._theta.emission):
         check_emission(emission, f"emission of feature {k}", (n_rows(emission), settings["n_states"]))
     header = {
@@ -86,7 +87,7 @@ def restored(header: dict[str, Any], tensors: Tensors) -> Relative:
     if len(theta.startprob) != model.get_params(deep=False)["n_states"]:
         raise ValueError("the settings and the tensors have different numbers of states")
     if (header["class"] == "PartiallyHMM") != isinstance(theta, LabelledTables) or (
-        isinstance(theta, Lines) != (settings.get("previous") == "linear")
+        isinstance(theta, Lines) != _is_linear(settings)
     ):
         raise ValueError(f"these are no parameters of a {header['class']}")
     model._take_given(theta, pair)
@@ -148,6 +149,11 @@ def _parameters(
     reliability = Reliability(observed, true, estimated)
     with_labels = LabelledTables(start, tables.transmat, tables.emission, reliability, names)
     return with_labels, (of_emission, of_steps)
+
+
+def _is_linear(settings: dict[str, Any]) -> bool:
+    previous = settings.get("previous")
+    return isinstance(previous, str) and previous == "linear"
 
 
 def _labels(theta: Any) -> dict[str, Any] | None:

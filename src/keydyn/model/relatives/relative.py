@@ -23,7 +23,7 @@ from keydyn.model.ask.criteria import Criterion
 from keydyn.model.ask.inference import Inference
 from keydyn.model.data.random_state import generator_of
 from keydyn.model.data.sequences import Sequences, as_sequences, check_lengths, check_weights
-from keydyn.model.data.settings import Settings, check_settings, is_whole
+from keydyn.model.data.settings import Settings, check_settings, checked_floor, is_whole
 from keydyn.model.families.family import Emission, families_of
 from keydyn.model.fit import training
 from keydyn.model.pohmm import POHMM
@@ -148,14 +148,16 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         wanted = 1 if n_streams is None else n_streams
         mark = files.fingerprint(self)
-        streams = Streams(
-            self._theta, self._contexts, wanted, self._memory, self.density_floor, mark, labelled
-        )
+        streams = Streams(self._theta, self._contexts, wanted, self._memory, self._floor, mark, labelled)
         if state is not None:
             streams.resume(state)
             if len(streams) != wanted:
                 raise ValueError(f"the state has {len(streams)} streams, not {wanted}")
         return Stream(streams) if n_streams is None else streams
+
+    @property
+    def _floor(self) -> float | None:
+        return checked_floor(self.density_floor)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_theta")
@@ -214,7 +216,7 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
         rows, steps = (context.tables(past) for context in self._contexts)
         factor = self._theta.log_factor(self._labels_in_scoring(sequences))
         tables = self._theta.tables_for(past.last)
-        return lattice_of(tables, sequences.X, sequences.offsets, rows, steps, factor, self.density_floor)
+        return lattice_of(tables, sequences.X, sequences.offsets, rows, steps, factor, self._floor)
 
     def _fit(self, sequences: Sequences, sample_weight: ArrayLike | None) -> Self:
         families = families_of(self.emission, sequences.n_features)

@@ -48,7 +48,7 @@ class OnlineBatch:
             union = vocabulary.union(union, own)
         self._bank = FilterBank(
             self._thetas,
-            [model.density_floor for model in models],
+            [model._floor for model in models],
             [model.handle_unknown == "error" for model in models],
             union,
             chosen,
