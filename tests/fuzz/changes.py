@@ -73,7 +73,7 @@ def changed_numbers(generator: np.random.Generator, values: np.ndarray) -> np.nd
     values = values.copy()
     number = pick(generator, NUMBERS)
     with np.errstate(all="ignore"):
-        match int(generator.integers(8)):
+        match int(generator.integers(12)):
             case 0:
                 values = values[:-1]
             case 1:
@@ -82,6 +82,8 @@ def changed_numbers(generator: np.random.Generator, values: np.ndarray) -> np.nd
                 values = values.reshape(-1)
             case 3:
                 values[...] = np.asarray(number).astype(values.dtype)
+            case 4 | 5 | 6:
+                values = (values * 10.0 ** generator.integers(-160, 160)).astype(values.dtype)
             case _ if values.size:
                 values.flat[int(generator.integers(values.size))] = np.asarray(number).astype(values.dtype)
     return np.ascontiguousarray(values)

@@ -16,7 +16,10 @@ ASKED_OF_ALL = (
     "predict",
     "decode",
 )
-FURTHER = ("aic", "bic", "score_joint", "predict_events", "decode_events")
+FURTHER = (
+    *("aic", "bic", "score_joint", "predict_events", "decode_events"),
+    *("forecast_residuals", "ordinary_residuals"),
+)
 ATTRIBUTES = (
     *("startprob_", "transmat_", "event_startprob_", "event_transmat_", "event_prob_", "stationary_"),
     *("n_parameters_", "n_parameters_full_", "emission_slopes_", "transition_slopes_", "centre_", "p_true_"),

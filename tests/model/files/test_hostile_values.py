@@ -72,6 +72,14 @@ def test_settings_that_no_fit_could_use(setting, value, message):
         POHMM(**{setting: value}).fit([[1.0], [2.0]])
 
 
+@pytest.mark.parametrize("name", ["n_parameters_", "n_iter_"])
+def test_counts_that_no_fit_could_reach(name):
+    for header, tensors in PARTS:
+        changed = header | {"fit": header["fit"] | {name: 10**400}}
+        with pytest.raises(ModelFileError, match=f"the header's fit has {name} = 1000"):
+            parsed(packed(changed, tensors), "hostile.keydyn")
+
+
 def test_more_categories_than_there_can_be():
     header, tensors = PARTS[1]
     families = [header["families"][0], {"family": "categorical", "n_categories": 10**9, "pseudocount": 0.0}]

@@ -28,6 +28,8 @@ FIELDS = {
 
 
 CLASSES: dict[str, Any] = {}
+# Counts up to here are exact as floats.
+MOST_COUNTED = 2**53
 
 
 def restorable(kind: Any) -> Any:
@@ -123,10 +125,10 @@ def check_types(tensors: Tensors) -> None:
 def fit_attribute(name: str, value: Any) -> str:
     right = {
         "log_likelihood_": isinstance(value, float) and math.isfinite(value),
-        "n_iter_": is_whole(value) and value >= 1,
+        "n_iter_": is_whole(value) and 1 <= value <= MOST_COUNTED,
         "stop_reason_": value in ("tol", "max_iter", "decrease", "callback"),
-        "n_parameters_": is_whole(value) and value >= 0,
-        "n_parameters_full_": is_whole(value) and value >= 0,
+        "n_parameters_": is_whole(value) and 0 <= value <= MOST_COUNTED,
+        "n_parameters_full_": is_whole(value) and 0 <= value <= MOST_COUNTED,
     }
     if not right.get(name, False):
         raise ValueError(f"the header's fit has {name} = {value!r}")
