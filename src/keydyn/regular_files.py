@@ -24,10 +24,16 @@ class UnusableFileError(ValueError):
 
 
 @contextmanager
-def opened(path: str | Path, largest: int) -> Iterator[BinaryIO]:
-    """A regular file of at most `largest` bytes, open for reading; an `UnusableFileError` says why not."""
+def opened(path: str | Path, largest: int, links: bool = True) -> Iterator[BinaryIO]:
+    """A regular file of at most `largest` bytes, open for reading; an `UnusableFileError` says why not.
+
+    Without `links` a link is refused, whatever it leads to.
+    """
+    if not links and Path(path).is_symlink():
+        raise UnusableFileError("it is a link, not a file")
     # Opening a pipe waits for a writer, unless it is told not to.
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    flags |= 0 if links else getattr(os, "O_NOFOLLOW", 0)
     try:
         descriptor = os.open(path, flags | getattr(os, "O_CLOEXEC", 0))
     except ValueError as error:
@@ -46,9 +52,9 @@ def opened(path: str | Path, largest: int) -> Iterator[BinaryIO]:
         os.close(descriptor)
 
 
-def read_regular(path: str | Path, largest: int) -> bytes:
+def read_regular(path: str | Path, largest: int, links: bool = True) -> bytes:
     """All of a regular file of at most `largest` bytes."""
-    with opened(path, largest) as file:
+    with opened(path, largest, links) as file:
         contents = file.read(largest + 1)
     if len(contents) > largest:
         raise UnusableFileError(f"it grew while it was read; at most {largest:,} bytes are read")

@@ -263,7 +263,7 @@ def test_links_and_pipes_are_refused(models, what, tmp_path):
         load_enrolled(models)
     path.unlink()
     os.mkfifo(path)
-    with pytest.raises(ValueError, match="is not a regular file"):
+    with pytest.raises(ValueError, match="not a regular file"):
         load_enrolled(models)
     if what == "manifest":
         with pytest.raises(ValueError, match="is not a regular file"), changing(models, anew=True):
@@ -273,7 +273,7 @@ def test_links_and_pipes_are_refused(models, what, tmp_path):
 def test_files_of_a_mad_size_are_refused(models):
     with open(models / "models.json", "r+b") as file:
         file.truncate(folder.LARGEST_FILE + 1)
-    with pytest.raises(ValueError, match="is larger than 256 MiB"):
+    with pytest.raises(ValueError, match="at most 268,435,456 are read"):
         read_manifest(models)
 
 

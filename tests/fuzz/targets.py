@@ -29,11 +29,12 @@ class Target:
 @cache
 def targets() -> tuple[Target, ...]:
     """All kinds of input, made when they are first asked for."""
-    from tests.fuzz import fuzzed_logs, fuzzed_models, fuzzed_recordings
+    from tests.fuzz import fuzzed_logs, fuzzed_manifests, fuzzed_models, fuzzed_recordings
 
     return (
         fuzzed_models.raw_bytes(),
         fuzzed_models.values(),
         fuzzed_recordings.files(),
         fuzzed_logs.frames(),
+        fuzzed_manifests.manifests(),
     )

@@ -20,11 +20,12 @@ from keydyn.enrolment.enrolled import Enrolled
 from keydyn.enrolment.enrolling import markov_detector
 from keydyn.enrolment.lock import locked
 from keydyn.enrolment.manifest import Manifest, Person, model_file
-from keydyn.enrolment.plain_files import MEGABYTE, read_plain
-from keydyn.model import POHMM, load
+from keydyn.model import POHMM
+from keydyn.model.files.storage import parsed
+from keydyn.regular_files import UnusableFileError, read_regular
 
 MANIFEST = "models.json"
-LARGEST_FILE = 256 * MEGABYTE
+LARGEST_FILE = 256 * 2**20
 # What a change may leave behind: model files of this version and the one before, and files half written.
 OURS = re.compile(r"([0-9a-f]{64}|user-[0-9]{6,12}|\.[0-9a-f]{16})\.keydyn|\.[0-9a-f]{16}\.json")
 
@@ -37,7 +38,7 @@ def read_manifest(folder: str | Path, key: bytes | None = None) -> Manifest:
     if not os.path.lexists(path):
         raise ValueError(f"{folder} holds no enrolled users: there is no {MANIFEST} in it (see keydyn fit)")
     try:
-        return Manifest.from_text(read_plain(path, LARGEST_FILE), key)
+        return Manifest.from_text(_contents(path), key)
     except ValueError as error:
         raise ValueError(f"{path} cannot be read: {error}") from None
 
@@ -124,7 +125,7 @@ class Change:
             return person
         # Version 1 had files with other names.
         temporary = self._temporary()
-        write_bytes(temporary, read_plain(self.folder / person.file, LARGEST_FILE))
+        write_bytes(temporary, _contents(self.folder / person.file))
         return self._named(person, temporary)
 
     def _saved(self, person: Person, model: POHMM) -> Person:
@@ -137,7 +138,7 @@ class Change:
 
     def _named(self, person: Person, temporary: Path) -> Person:
         """Give the file the name that follows from its content."""
-        sha256 = hashlib.sha256(read_plain(temporary, LARGEST_FILE)).hexdigest()
+        sha256 = hashlib.sha256(_contents(temporary)).hexdigest()
         os.replace(temporary, self.folder / model_file(sha256))
         return replace(person, sha256=sha256, file=model_file(sha256))
 
@@ -153,17 +154,24 @@ def _model(folder: Path, manifest: Manifest, person: Person) -> POHMM:
     path = folder / person.file
     advice = f"enrol {person.user} again, or remove {person.user} with keydyn users"
     try:
-        found = hashlib.sha256(read_plain(path, LARGEST_FILE)).hexdigest()
+        contents = _contents(path)
     except FileNotFoundError:
         raise ValueError(f"{path}, the model of {person.user}, is missing: {advice}") from None
-    if person.sha256 not in ("", found):
+    except UnusableFileError as error:
+        raise ValueError(f"{path}, the model of {person.user}, cannot be read: {error}; {advice}") from None
+    if person.sha256 not in ("", hashlib.sha256(contents).hexdigest()):
         raise ValueError(f"{path} is not the model with which {person.user} was enrolled: {advice}")
-    model = load(path)
+    model = parsed(contents, path)
     kind = type(markov_detector(manifest.detector).pattern())
     features = sorted(["duration", "tau", *manifest.sensors])
     if type(model) is not kind or list(getattr(model, "feature_names_in_", [])) != features:
         raise ValueError(f"{path} is not a model as {manifest.detector} fits it to {', '.join(features)}")
     return model
+
+
+def _contents(path: Path) -> bytes:
+    """A file of the folder itself: nothing behind a link."""
+    return read_regular(path, LARGEST_FILE, links=False)
 
 
 def _refuse_twins(people: Iterable[Person]) -> None:
