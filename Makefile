@@ -13,7 +13,7 @@ help:
 	@echo "make demo      fit simulated typists, identify one, show hidden states; results in demo/"
 	@echo "make test      lint, type checks and all tests but the slow ones"
 	@echo "make test-all  the slow ones too, and all others with bounds checked at every access of compiled code"
-	@echo "make fuzz      model files, recordings and raw logs changed at random, for an hour; FUZZ_SECONDS=60 for less"
+	@echo "make fuzz      model files, manifests, recordings and raw logs changed at random, for an hour; FUZZ_SECONDS=60 for less"
 	@echo "make bench     speed, side by side with other libraries; results in out/bench/"
 	@echo "make bench BENCH_OPTIONS='--against REVISION'  the same rows with another revision's code, in turns"
 	@echo "make bench-choices  what each choice in the compiled loops gains"
