@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
 
 from keydyn.arrays import Floats, Integers
 from keydyn.model.ask.inference import Inference
@@ -38,7 +37,7 @@ class Scoring(Fitted, Inference):
         return self._scores(X, events, lengths, of_events=True)
 
     def _scores(self, X: Any, events: Any, lengths: ArrayLike | None, of_events: bool) -> Floats:
-        check_is_fitted(self)
+        self._check_fitted()
         sequences, _ = self._take(X, events, lengths, new=False)
         theta = self._parameters
         places = places_of(theta, sequences.event_types)

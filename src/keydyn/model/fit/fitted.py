@@ -190,6 +190,11 @@ class Fitted(OneState):
     def __sklearn_is_fitted__(self) -> bool:
         return "_source" in vars(self)
 
+    def _check_fitted(self) -> None:
+        """scikit-learn's error if the model is not fitted; its check takes as long as a short score."""
+        if not self.__sklearn_is_fitted__():
+            check_is_fitted(self)
+
     def _settings(self, n_features: int) -> Settings:
         kind: Any = type(self)
         return check_settings({name: getattr(self, name) for name in parameter_names(kind)}, n_features)
@@ -235,7 +240,7 @@ class Fitted(OneState):
         self, X: Any, events: Any, lengths: ArrayLike | None, reject_unknown: bool | None = None
     ) -> tuple[Sequences, Integers]:
         """Checked sequences with codes into this model's event types, m where unknown."""
-        check_is_fitted(self)
+        self._check_fitted()
         sequences, _ = self._take(X, events, lengths, new=False)
         codes, unseen = vocabulary.find(sequences.codes, sequences.event_types, self.event_types_)
         reject = self.handle_unknown == "error" if reject_unknown is None else reject_unknown

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
 from functools import partial
@@ -28,6 +29,8 @@ Model = TypeVar("Model", bound=Estimation)
 # Fewer models than this over the same events are as quick one by one; so many go to a thread at a time.
 FEW = 96
 TOGETHER = 256
+# Events in all that a piece of work for a thread has at least.
+WORTH_A_THREAD = 40_000
 
 
 def fit_many(
@@ -54,7 +57,7 @@ def fit_many(
         *(partial(_fit_some, pattern, data, weights, some, True) for some in shared),
         *(
             partial(_fit_some, pattern, data, weights, [alone[k] for k in some], False)
-            for some in parts(len(alone), n_jobs)
+            for some in parts(len(alone), n_jobs, _events_of(data, alone))
         ),
     ]
     fitted: list[Any] = [None] * len(data)
@@ -76,8 +79,13 @@ def score_many(models: Sequence[Any], data: Sequences | Any, n_jobs: int | None 
             rows.append(models[k].score_sequences(sequences))
         return np.stack(rows)
 
-    work = [partial(scored, some) for some in parts(len(models), n_jobs)]
+    work = [partial(scored, some) for some in parts(len(models), n_jobs, sequences.n_events)]
     return np.concatenate([np.empty((0, len(sequences))), *done_in_threads(work, n_jobs)])
+
+
+def _events_of(data: Sequence[Any], numbers: Sequence[int]) -> float:
+    """Events of an item on average, as far as they are known without looking into it."""
+    return float(np.mean([getattr(data[k], "n_events", 1_000) for k in numbers])) if len(numbers) else 0.0
 
 
 def same_events(pattern: Estimation, data: Sequence[Any]) -> list[list[int]]:
@@ -100,10 +108,15 @@ def same_events(pattern: Estimation, data: Sequence[Any]) -> list[list[int]]:
     return [group for group in groups.values() if len(group) >= FEW]
 
 
-def parts(n_items: int, n_jobs: int | None) -> list[range]:
-    """Runs of item numbers, eight for each of several threads so that none waits long for another."""
+def parts(n_items: int, n_jobs: int | None, n_events: float) -> list[range]:
+    """Runs of item numbers for threads, about equal, with `n_events` events per item.
+
+    A run has so many events that what Python does for it, one thread at a time, is little beside the rest.
+    """
     n_threads = effective_n_jobs(n_jobs)
-    size = min(max(1, n_items // (8 * n_threads if n_threads > 1 else 1)), TOGETHER)
+    wanted = min(math.ceil(WORTH_A_THREAD / max(n_events, 1.0)), TOGETHER)
+    rounds = max(1, math.ceil(n_items / (wanted * n_threads)))
+    size = min(TOGETHER, max(1, math.ceil(n_items / (rounds * n_threads))))
     return [range(first, min(first + size, n_items)) for first in range(0, n_items, size)]
 
 

@@ -117,8 +117,11 @@ class OnlineFilter:
     def update(self, x: ArrayLike, event: Any = None) -> float:
         """Take the next event, its feature values and its type."""
         # The compiled step sees one kind of array: anything else is copied.
-        usual = type(x) is np.ndarray and x.dtype is FLOAT and x.flags.carray
-        values: Any = x if usual else as_numbers("x", x)
+        values: Any = x
+        if type(x) is not np.ndarray or x.dtype is not FLOAT:
+            values = as_numbers("x", x)
+        elif not x.flags.carray:
+            values = x.copy()
         code = self._label(event)
         if code < self._end and values.shape == self._shape:
             increment = update_one(values, self._own[code], *self._rest)
