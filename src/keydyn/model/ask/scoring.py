@@ -52,7 +52,7 @@ class Scoring(Fitted, Inference):
         if not small:
             given_steps, transitions = theta.steps_of(codes)
         values, source, offsets = sequences.engine_arrays
-        x = np.empty((room_for(sequences.lengths), sequences.n_features, 1))
+        x = np.empty((room_for(sequences.longest, sequences.n_events), sequences.n_features, 1))
         call = partial(
             score,
             variant_of(theta.n_states),

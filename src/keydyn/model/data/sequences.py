@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -125,6 +126,7 @@ class Sequences:
             raise ValueError(f"the values must have shape {self.X.shape}, not {X.shape}")
         made = object.__new__(type(self))
         made.__dict__.update(self.__dict__)
+        made.__dict__.pop("extremes", None)
         object.__setattr__(made, "_owned", (X, *self._owned[1:]))
         object.__setattr__(made, "X", read_only(X))
         made._check_finite()
@@ -189,11 +191,21 @@ class Sequences:
         """All sequences of several `Sequences`, vocabularies joined."""
         return concatenate(parts)
 
-    @property
+    @cached_property
     def lengths(self) -> Integers:
         """Events in each sequence."""
-        lengths: Integers = np.diff(self.offsets)
+        lengths: Integers = read_only(np.diff(self.offsets))
         return lengths
+
+    @cached_property
+    def longest(self) -> int:
+        """Events in the longest sequence."""
+        return int(self.lengths.max(initial=0))
+
+    @cached_property
+    def extremes(self) -> Floats:
+        """The least and the largest value of each feature, (2, K); NaN where there is none."""
+        return np.stack([np.fmin.reduce(self.X, axis=0), np.fmax.reduce(self.X, axis=0)])
 
     @property
     def n_events(self) -> int:

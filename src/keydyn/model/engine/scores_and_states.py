@@ -26,9 +26,9 @@ from keydyn.model.engine.variants import Variant
 BLOCK = 4096
 
 
-def room_for(lengths: Integers) -> int:
+def room_for(longest: int, n_events: int) -> int:
     """How many events there must be room for: those of a block, or of the longest sequence."""
-    return min(max(int(lengths.max()), BLOCK), int(lengths.sum()))
+    return min(max(longest, BLOCK), n_events)
 
 
 @compiled

@@ -382,8 +382,8 @@ class Fits:
 
     def _scratch(self, n_lanes: int = 1) -> Scratch:
         batch, n_states = self.batch, self.settings.n_states
-        lengths = np.diff(batch.offsets)
-        block = int(lengths.max()) if n_lanes > 1 else room_for(lengths)
+        longest = int(np.diff(batch.offsets).max())
+        block = longest if n_lanes > 1 else room_for(longest, int(batch.n_events.max()))
         shape = (int(batch.rows_of[-1]), len(batch.families), width_of(batch.families), n_states, n_lanes)
         return Scratch(
             np.zeros(shape),

@@ -95,11 +95,11 @@ class FitResult:
 
 def order_of_states(parameters: Parameters, settings: Settings) -> Integers | None:
     """By the marginal location of the leading feature, smallest first; None if they stay as they are."""
-    marginal = parameters.marginal
-    if not settings.order_states or marginal is None:
+    if not settings.order_states or not parameters.has_marginal:
         return None
-    leading = marginal.emission[settings.leading_feature]
-    order = np.argsort(leading.distribution.location(leading.params), kind="stable")
+    leading = settings.leading_feature
+    location = parameters.families[leading].location(parameters.marginal_params(leading))
+    order = np.argsort(location, kind="stable")
     return None if (order[1:] > order[:-1]).all() else order
 
 

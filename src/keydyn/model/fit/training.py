@@ -82,7 +82,12 @@ def check_unchanged(current: Parameters, settings: Settings, families: tuple[Fam
 
 def check_domain(sequences: Sequences, families: tuple[Family, ...]) -> None:
     """`ValueError` naming the first value that its feature's family cannot emit."""
+    least, largest = sequences.extremes.tolist()
     for k, family in enumerate(families):
+        if type(family).outside is Family.outside and not (
+            least[k] < family.lowest or largest[k] > family.highest
+        ):
+            continue
         outside = family.outside(sequences.X[:, k])
         if outside.any():
             row = int(np.argmax(outside))

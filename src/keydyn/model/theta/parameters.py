@@ -20,10 +20,10 @@ from keydyn.arrays import Floats, Integers
 from keydyn.model.data import vocabulary
 from keydyn.model.data.smoothing_rules import Smoothing
 from keydyn.model.data.vocabulary import Types
-from keydyn.model.engine.densities import cells_of
+from keydyn.model.engine.densities import FIRST, cells_of
 from keydyn.model.engine.variants import variant_of
 from keydyn.model.families.compiled import features_of, width_of
-from keydyn.model.families.family import Emission, Family
+from keydyn.model.families.family import Emission, Family, Params
 from keydyn.model.theta.smoothing_weights import transition_weights
 
 # A table of all pairs of types is made where it is not much larger than this.
@@ -194,6 +194,11 @@ class Parameters:
             self.transitions[n_pairs + m : -1],
             self._emissions(m),
         )
+
+    def marginal_params(self, k: int) -> Params:
+        """The parameters of b[j] of one feature."""
+        first = features_of(self.families)[k, FIRST]
+        return {name: self.emissions[-1, first + p] for p, name in enumerate(self.families[k].parameters)}
 
     def _emissions(self, rows: Any) -> list[Emission]:
         table, made, column = self.emissions[rows], [], 0
