@@ -1,5 +1,6 @@
 """Estimators in several threads, and estimators whose fit fails or is interrupted."""
 
+import gc
 import signal
 import threading
 import warnings
@@ -25,7 +26,7 @@ class AlarmError(Exception):
 def alarm():
     """A call during which SIGALRM is sent to this process after some seconds; its handler raises.
 
-    It is sent again and again: Python ignores what is raised while it collects garbage.
+    Python ignores what is raised while it collects garbage, so it does not, and the signal is sent again.
     """
     rings = []
 
@@ -34,12 +35,14 @@ def alarm():
             raise AlarmError
 
     def disturbed(seconds, call):
+        gc.disable()
         rings.append(True)
         signal.setitimer(signal.ITIMER_REAL, seconds, 0.3)
         try:
             return quiet(call)
         finally:
             rings.clear()
+            gc.enable()
 
     before = signal.signal(signal.SIGALRM, ring)
     try:
