@@ -16,6 +16,7 @@ from keydyn.detectors.distances import (
 from keydyn.detectors.markov import Markov, PublishedHMM, PublishedPOHMM, RecommendedPOHMM
 from keydyn.detectors.one_class_svm import OneClass
 from keydyn.detectors.population import Population, fit_population
+from keydyn.detectors.population_detector import PopulationDetector
 from keydyn.detectors.relatives import ContextDetector, PartiallyDetector, PartlyDetector, RelativeDetector
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "PartiallyDetector",
     "PartlyDetector",
     "Population",
+    "PopulationDetector",
     "PublishedHMM",
     "PublishedPOHMM",
     "RecommendedPOHMM",

@@ -30,11 +30,14 @@ class Detector(BaseEstimator, ABC):  # type: ignore[misc]
     name : what it is called on the command line and in files
     title : what it is called in tables and figures
     scores_events : whether it can score every event of a sample
+    learns_people : whether `prepare` learns how people type, and not only scales; then it is given training
+        samples alone, whatever the protocol takes scales from
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
     scores_events: ClassVar[bool] = False
+    learns_people: ClassVar[bool] = False
 
     def prepare(self, everyone: Samples) -> Self:
         """A copy that has learnt what it needs to know of all users, such as scales; nothing by default."""

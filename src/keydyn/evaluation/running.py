@@ -169,7 +169,8 @@ def _trials(one: Enrolled, owners: Types, users: Types) -> Mask:
 def _keys(protocol: Protocol, pattern: Detector, splits: list[Split], samples: Samples) -> list[list[Key]]:
     """The templates of each split, in the order of users."""
     codes = pd.factorize(samples.users)[0]
-    by_split = pattern.needs_everyone and protocol.prepared_on == "training samples"
+    from_training = protocol.prepared_on == "training samples" or pattern.learns_people
+    by_split = pattern.needs_everyone and from_training
     return [
         [
             (n if by_split else -1, user, blake2b(which.tobytes(), digest_size=16).digest())

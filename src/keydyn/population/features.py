@@ -1,0 +1,94 @@
+"""What the model sees of samples: logarithms of times, other columns as they are, keys as codes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from keydyn.arrays import Floats, Integers
+from keydyn.keystrokes.samples import Samples
+from keydyn.model.data.vocabulary import Types, translation
+
+INTERVAL, HOLD = "tau", "duration"
+# The parents of a feature's residual: (feature, how many events before); −1 is none. Intervals come first.
+INTERVAL_PARENTS = ((0, 1), (1, 1), (1, 2))
+HOLD_PARENTS = ((0, 0), (1, 1), (0, 1))
+
+
+@dataclass(frozen=True, eq=False)
+class Observations:
+    """The events of samples, one after the other.
+
+    Attributes
+    ----------
+    values : (N, F) interval, hold, then further features; logarithms of times; NaN where missing
+    codes : (N,) place of the key in the vocabulary, len(vocabulary) if it is not there
+    offsets : (n + 1,) where samples begin
+    jacobian : (N, F) ln |d value / d x|, which makes a density of values one of what was measured
+    """
+
+    values: Floats
+    codes: Integers
+    offsets: Integers
+    jacobian: Floats
+
+    @property
+    def position(self) -> Integers:
+        """The number of each event within its sample, from 0."""
+        lengths = np.diff(self.offsets)
+        place: Integers = np.arange(self.offsets[-1]) - np.repeat(self.offsets[:-1], lengths)
+        return place
+
+    def neighbour(self, step: int, none: int) -> Integers:
+        """The code of the key `step` events later, or earlier if negative; `none` beyond the sample."""
+        place = self.position + step
+        length = np.repeat(np.diff(self.offsets), np.diff(self.offsets))
+        inside = (place >= 0) & (place < length)
+        found = np.full(len(self.codes), none, dtype=np.int64)
+        found[inside] = self.codes[np.flatnonzero(inside) + step]
+        return found
+
+
+def feature_order(samples: Samples) -> tuple[str, ...]:
+    """The features in the model's order: interval, hold, then the others as the samples have them."""
+    names = samples.sequences.feature_names or ()
+    absent = [name for name in (INTERVAL, HOLD) if name not in names]
+    if absent:
+        raise ValueError(f"the samples have no feature {absent[0]!r}; the population model needs it")
+    return (INTERVAL, HOLD, *(name for name in names if name not in (INTERVAL, HOLD)))
+
+
+def observations(samples: Samples, features: tuple[str, ...], vocabulary: Types) -> Observations:
+    """The samples as the model sees them; a `ValueError` names a time that is not positive."""
+    if len(samples) == 0:
+        raise ValueError("there are no samples")
+    if feature_order(samples) != features:
+        raise ValueError(
+            f"the model knows the features {', '.join(features)}; the samples have "
+            f"{', '.join(feature_order(samples))}"
+        )
+    sequences = samples.sequences
+    names = sequences.feature_names or ()
+    columns = [names.index(name) for name in features]
+    values = np.array(sequences.X[:, columns])
+    # A sample's first interval is unknown, whatever stands in for it.
+    values[sequences.offsets[:-1], 0] = np.nan
+    jacobian = np.zeros_like(values)
+    for f, column in enumerate(columns):
+        if samples.emission[column] != "lognormal":
+            continue
+        wrong = values[:, f] <= 0
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise ValueError(f"{sequences.place(row, column)}: a time must be positive, not {values[row, f]}")
+        values[:, f] = np.log(values[:, f])
+        jacobian[:, f] = -values[:, f]
+    codes = translation(sequences.event_types, vocabulary)[sequences.codes]
+    return Observations(values, codes, np.array(sequences.offsets), jacobian)
+
+
+def parents(n_features: int) -> Integers:
+    """(F, 3, 2) the parents of each feature's residual; a further feature leans on its own last value."""
+    others = [((f, 1), (-1, 0), (-1, 0)) for f in range(2, n_features)]
+    return np.array([INTERVAL_PARENTS, HOLD_PARENTS, *others], dtype=np.int64)

@@ -1,0 +1,198 @@
+"""The population model: learn from everyone, enrol anyone in milliseconds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from os import PathLike
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from joblib import Parallel, delayed
+
+from keydyn.arrays import Floats, Integers
+from keydyn.keystrokes.samples import Samples
+from keydyn.model.data.random_state import generator_of
+from keydyn.population.drawing import drawn
+from keydyn.population.explaining import explained
+from keydyn.population.features import Observations, observations
+from keydyn.population.files import fingerprint, read, write
+from keydyn.population.learning import learn
+from keydyn.population.parameters import Parameters
+from keydyn.population.person import fit_person
+from keydyn.population.scoring import PER_EVENT, PER_FEATURE, PER_SAMPLE, score
+from keydyn.population.states import classes_of
+from keydyn.population.template import Template
+
+# Events times templates of one compiled call, well under a second of work: between calls signals are heard.
+AT_A_TIME = 2_000_000
+
+
+class PopulationModel:
+    """What people share, how they differ, and what a sample says of a person.
+
+    With `hidden_states` a chain of active and pause, shared by all, tells slow keys from pauses. Scores take
+    longer with it.
+    """
+
+    def __init__(self, hidden_states: bool = True) -> None:
+        self.hidden_states = hidden_states
+
+    def fit(self, samples: Samples) -> Self:
+        """Learn from the samples of two people or more; interrupted, the model is as it was before."""
+        self._take(learn(samples, self.hidden_states))
+        return self
+
+    def _take(self, parameters: Parameters) -> None:
+        self.__dict__.update(parameters_=parameters, sha256_=fingerprint(parameters))
+
+    @property
+    def parameters(self) -> Parameters:
+        """What was learnt."""
+        if not hasattr(self, "parameters_"):
+            raise ValueError("the population model is not fitted: call fit or load")
+        parameters: Parameters = self.__dict__["parameters_"]
+        return parameters
+
+    @property
+    def sha256(self) -> str:
+        """SHA-256 of what was learnt; templates carry it."""
+        _ = self.parameters
+        digest: str = self.__dict__["sha256_"]
+        return digest
+
+    def enrol(self, samples: Samples) -> Template:
+        """One person's template, from one sample up."""
+        if len(set(samples.users.tolist())) > 1:
+            raise ValueError("enrol takes the samples of one person; these are of several")
+        return self._enrol(self._seen(samples))
+
+    def anyone(self) -> Template:
+        """Somebody of whom no sample is known: the population itself."""
+        F = len(self.parameters.features)
+        nothing, no_codes = np.zeros((0, F)), np.zeros(0, dtype=np.int64)
+        return self._enrol(Observations(nothing, no_codes, np.zeros(1, dtype=np.int64), nothing))
+
+    def _enrol(self, seen: Observations) -> Template:
+        known = self.parameters
+        y, cell = known.standardised(seen)
+        person = fit_person(
+            y, cell, seen.offsets, known.cells, known.loadings, known.strengths, known.parents
+        )
+        return Template(
+            self.sha256,
+            person.mean,
+            person.scale,
+            person.slopes,
+            np.sqrt(person.gain),
+            len(seen.offsets) - 1,
+            len(y),
+        )
+
+    def log_likelihoods(
+        self, templates: Sequence[Template], samples: Samples, n_jobs: int | None = None
+    ) -> Floats:
+        """(n, U) natural log of each sample's density under each template: the sum of its events'."""
+        out = np.empty((len(samples), len(templates)))
+        self._score(PER_SAMPLE, templates, samples, out, n_jobs)
+        return out
+
+    def event_log_likelihoods(
+        self, templates: Sequence[Template], samples: Samples, n_jobs: int | None = None
+    ) -> Floats:
+        """(N, U) the same of each event, given the earlier ones, as soon as the next key is known."""
+        out = np.empty((samples.sequences.n_events, len(templates)))
+        self._score(PER_EVENT, templates, samples, out, n_jobs)
+        return out
+
+    def explain(self, template: Template, sample: Samples) -> pd.DataFrame:
+        """Which keys and features speak for and against the claim; one row per key and feature.
+
+        `log_likelihood` adds up to the sample's score, `evidence` to how much more probable the sample is
+        coming from this person than from anyone.
+        """
+        seen = self._seen(sample)
+        terms = []
+        for one in (template, self.anyone()):
+            out = np.zeros(seen.values.shape)
+            self._score(PER_FEATURE, [one], sample, out, 1)
+            terms.append(out)
+        return explained(self.parameters, seen, *terms)
+
+    def sample(
+        self, template: Template, events: Sequence[Any], random_state: int | np.random.Generator | None = None
+    ) -> pd.DataFrame:
+        """Typing of these keys as the person would do it: one row per key, one column per feature."""
+        self._check([template])
+        return drawn(self.parameters, template, events, generator_of(random_state))
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write what was learnt; the file is there in full or not at all."""
+        write(path, self.parameters)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Self:
+        """Read what `save` wrote; a `ModelFileError` says what is wrong with any other file."""
+        parameters = read(path)
+        model = cls(hidden_states=parameters.chain.n_states > 1)
+        model._take(parameters)
+        return model
+
+    def _seen(self, samples: Samples) -> Observations:
+        known = self.parameters
+        return observations(samples, known.features, known.cells.vocabulary)
+
+    def _check(self, templates: Sequence[Template]) -> None:
+        for template in templates:
+            if template.population != self.sha256:
+                raise ValueError("the template belongs to another population: enrol the person with this one")
+
+    def _score(
+        self, what: int, templates: Sequence[Template], samples: Samples, out: Floats, n_jobs: int | None
+    ) -> None:
+        """Fill out, in pieces of some samples and some templates, handed out to threads."""
+        self._check(templates)
+        if len(templates) == 0 or len(samples) == 0:
+            return
+        known, seen = self.parameters, self._seen(samples)
+        y, cell = known.standardised(seen)
+        names = ("mean", "scale", "slopes", "gain")
+        mean, scale, slopes, gain = (np.stack([getattr(one, name) for one in templates]) for name in names)
+        chain = known.chain
+        classes = classes_of(known.cells.vocabulary)[seen.codes]
+        # Densities of what was measured, not of y.
+        shift = np.where(np.isfinite(y), seen.jacobian - np.log(known.scale[cell]), 0.0)
+
+        def one(first: int, end: int, users: slice) -> None:
+            begin, stop = seen.offsets[first], seen.offsets[end]
+            place = {PER_SAMPLE: (slice(first, end), users), PER_EVENT: (slice(begin, stop), users)}
+            some = np.empty_like(out[place.get(what, (slice(begin, stop), slice(None)))])
+            score(
+                what, y[begin:stop], cell[begin:stop], seen.offsets[first : end + 1] - begin,
+                classes[begin:stop], mean[users], scale[users], slopes[users], gain[users],
+                known.strengths.tempo, known.parents, chain.start, chain.transitions, chain.location,
+                chain.scale, chain.degrees, chain.constant, some,
+            )  # fmt: skip
+            out[place.get(what, (slice(begin, stop), slice(None)))] = some
+
+        pieces = _pieces(seen.offsets, len(templates))
+        Parallel(n_jobs=n_jobs, prefer="threads")(delayed(one)(*piece) for piece in pieces)
+        if what == PER_FEATURE:
+            out += shift
+            return
+        per_event = shift.sum(axis=1)
+        added = per_event if what == PER_EVENT else np.add.reduceat(per_event, seen.offsets[:-1])
+        out += added[:, None]
+
+
+def _pieces(offsets: Integers, n_templates: int) -> list[tuple[int, int, slice]]:
+    """Runs of samples and of templates, none with more than `AT_A_TIME` events times templates."""
+    pieces = []
+    first, n = 0, len(offsets) - 1
+    while first < n:
+        limit = offsets[first] + max(AT_A_TIME // n_templates, 1)
+        end = max(first + 1, int(np.searchsorted(offsets, limit, side="right")) - 1)
+        some = max(1, AT_A_TIME // max(1, int(offsets[end] - offsets[first])))
+        pieces += [(first, end, slice(u, u + some)) for u in range(0, n_templates, some)]
+        first = end
+    return pieces

@@ -1,0 +1,68 @@
+"""What a population model has learnt, as one immutable value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from keydyn.arrays import Floats, Integers
+from keydyn.population.cells import Cells
+from keydyn.population.features import Observations, parents
+from keydyn.population.states import Chain
+from keydyn.population.wide_effects import WideEffects
+
+
+@dataclass(frozen=True, eq=False)
+class Strengths:
+    """How much people, samples and keys differ; one value per feature, or per feature and parent.
+
+    Attributes
+    ----------
+    cell, key : λ and κ, variance of a person's own effect in a cell and in all cells of a key
+    tempo : η, variance of a sample's tempo
+    noise : σ², what is left
+    slope, slope_variance : β0 and τ², (F, 3)
+    gain : g², the share of the noise that the slopes leave
+    """
+
+    cell: Floats
+    key: Floats
+    tempo: Floats
+    noise: Floats
+    slope: Floats
+    slope_variance: Floats
+    gain: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Parameters:
+    """Everything that people share.
+
+    Attributes
+    ----------
+    features : names, interval and hold first
+    cells : the contexts; location, scale : (C,) of values in them; wide : effects of wider contexts
+    loadings : V, (C, R)
+    chain : the hidden states; one state if there are none
+    n_people, n_samples : how many it was learnt from
+    """
+
+    features: tuple[str, ...]
+    cells: Cells
+    location: Floats
+    scale: Floats
+    wide: WideEffects
+    loadings: Floats
+    strengths: Strengths
+    chain: Chain
+    n_people: int
+    n_samples: int
+
+    @property
+    def parents(self) -> Integers:
+        return parents(len(self.features))
+
+    def standardised(self, seen: Observations) -> tuple[Floats, Integers]:
+        """y and the cells, (N, F) each: values without what everybody shares."""
+        cell = self.cells.of(seen)
+        y = (seen.values - self.location[cell]) / self.scale[cell]
+        return y - self.wide.of(seen, self.cells.vocabulary), cell

@@ -1,0 +1,198 @@
+"""The chain of hidden states, active and pause, that all people share.
+
+States are those of residuals, after tempo and slopes; interval and hold are emitted by the same one.
+Transitions depend on the class of the previous key and of this one. One state, Student t, is no chain at all.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.special import gammaln
+
+from keydyn.arrays import Floats, Integers, compiled, inner
+from keydyn.keystrokes.key_groups import key_group
+from keydyn.model.data.vocabulary import Types
+
+CLASSES = ("letter", "space", "punctuation", "backspace", "other")
+# Start values of the EM: location and scale, active then pause; and degrees of freedom, which stay.
+INTERVAL_START = ((-0.10, 0.82), (1.34, 1.78))
+HOLD_START = ((0.0, 0.95), (0.13, 1.28))
+DEGREES = (6, 4)
+PAUSE_SHARE, PAUSE_STAYS = 0.14, 0.42
+TRANSITION_LEANS, EMISSION_LEANS = 20.0, 100.0
+ITERATIONS = 15
+# No state is narrower: a value that never varies would make a state of its own.
+LEAST_SCALE = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class Chain:
+    """S states over F features.
+
+    Attributes
+    ----------
+    start : (S,); transitions : (K, K, S, S) by class of the previous key and of this one
+    location, scale : (S, F); degrees : (S,) even numbers
+    """
+
+    start: Floats
+    transitions: Floats
+    location: Floats
+    scale: Floats
+    degrees: Integers
+
+    @classmethod
+    def single(cls, n_features: int) -> Chain:
+        """No hidden states: one Student t with 4 degrees of freedom."""
+        K = len(CLASSES)
+        return cls(
+            np.ones(1),
+            np.ones((K, K, 1, 1)),
+            np.zeros((1, n_features)),
+            np.ones((1, n_features)),
+            np.array([4], dtype=np.int64),
+        )
+
+    @classmethod
+    def initial(cls, n_features: int) -> Chain:
+        """Where the EM begins, and what it leans on."""
+        starts = np.array([INTERVAL_START, *[HOLD_START] * (n_features - 1)])
+        share = np.array([1 - PAUSE_SHARE, PAUSE_SHARE])
+        leaves = PAUSE_SHARE * (1 - PAUSE_STAYS) / (1 - PAUSE_SHARE)
+        table = np.array([[1 - leaves, leaves], [1 - PAUSE_STAYS, PAUSE_STAYS]])
+        K = len(CLASSES)
+        return cls(
+            share,
+            np.tile(table, (K, K, 1, 1)),
+            np.ascontiguousarray(starts[:, :, 0].T),
+            np.ascontiguousarray(starts[:, :, 1].T),
+            np.array(DEGREES, dtype=np.int64),
+        )
+
+    @property
+    def n_states(self) -> int:
+        return len(self.start)
+
+    @cached_property
+    def constant(self) -> Floats:
+        """(S,) the height of each standard Student t at 0."""
+        nu = self.degrees
+        height: Floats = np.exp(gammaln((nu + 1) / 2) - gammaln(nu / 2)) / np.sqrt(nu * np.pi)
+        return height
+
+
+def classes_of(vocabulary: Types) -> Integers:
+    """The class of each key of the vocabulary, then of the unknown key; positions are of the last class."""
+    found = [_class_of(name) if isinstance(name, str) else len(CLASSES) - 1 for name in vocabulary.tolist()]
+    return np.array([*found, len(CLASSES) - 1], dtype=np.int64)
+
+
+def _class_of(name: str) -> int:
+    if name.lower() in ("backspace", "back_space", "delete"):
+        return CLASSES.index("backspace")
+    group = key_group(name)
+    group = "letter" if group in ("left_letter", "right_letter") else group
+    return CLASSES.index(group) if group in CLASSES else CLASSES.index("other")
+
+
+def fit_chain(e: Floats, classes: Integers, offsets: Integers) -> Chain:
+    """The chain of residuals e, (N, F), by EM from the start values, on which it leans."""
+    F = e.shape[1]
+    initial = Chain.initial(F)
+    K, S = len(CLASSES), initial.n_states
+    chain = initial
+    posterior, counts = np.empty((len(e), S)), np.empty((K, K, S, S))
+    there = np.isfinite(e)
+    for _ in range(ITERATIONS):
+        counts[:] = 0.0
+        _expectation(
+            e, classes, offsets, chain.start, chain.transitions, chain.location, chain.scale,
+            chain.degrees, chain.constant, posterior, counts,
+        )  # fmt: skip
+        location, scale = np.empty((S, F)), np.empty((S, F))
+        for s in range(S):
+            for f in range(F):
+                x, gamma = e[there[:, f], f], posterior[there[:, f], s]
+                nu = chain.degrees[s]
+                z = (x - chain.location[s, f]) / chain.scale[s, f]
+                w = gamma * (nu + 1) / (nu + z * z)
+                leans = EMISSION_LEANS * initial.location[s, f]
+                location[s, f] = (w @ x + leans) / (w.sum() + EMISSION_LEANS)
+                squares = w @ (x - location[s, f]) ** 2 + EMISSION_LEANS * initial.scale[s, f] ** 2
+                scale[s, f] = max(np.sqrt(squares / (gamma.sum() + EMISSION_LEANS)), LEAST_SCALE)
+        # All classes together lean on the start values, each pair of classes on all together.
+        total = counts.sum(axis=(0, 1)) + TRANSITION_LEANS * initial.transitions[0, 0]
+        shared = total / total.sum(axis=1, keepdims=True)
+        table = counts + TRANSITION_LEANS * shared
+        first = posterior[offsets[:-1]].sum(axis=0) + TRANSITION_LEANS * initial.start
+        chain = Chain(
+            first / first.sum(), table / table.sum(axis=3, keepdims=True), location, scale, chain.degrees
+        )
+    return chain
+
+
+@inner
+def bell(squared: float, degrees: int) -> float:
+    """(1 + z²/ν) to the power −(ν + 1)/2 for an even ν."""
+    base = 1.0 + squared / degrees
+    power = math.sqrt(base)
+    for _ in range(degrees // 2):
+        power *= base
+    return 1.0 / power
+
+
+@compiled
+def _expectation(
+    e: Floats,
+    classes: Integers,
+    offsets: Integers,
+    start: Floats,
+    transitions: Floats,
+    location: Floats,
+    scale: Floats,
+    degrees: Integers,
+    constant: Floats,
+    posterior: Floats,
+    counts: Floats,
+) -> None:
+    """The posterior of each state at each event, and expected transitions: forward, then backward."""
+    S, F = location.shape
+    density = np.empty((len(e), S))
+    total = np.empty(len(e))
+    beta, earlier = np.empty(S), np.empty(S)
+    for q in range(len(offsets) - 1):
+        for n in range(offsets[q], offsets[q + 1]):
+            total[n] = 0.0
+            for s in range(S):
+                density[n, s] = 1.0
+                for f in range(F):
+                    if not np.isnan(e[n, f]):
+                        z = (e[n, f] - location[s, f]) / scale[s, f]
+                        density[n, s] *= constant[s] / scale[s, f] * bell(z * z, degrees[s])
+                prior = start[s]
+                if n > offsets[q]:
+                    prior = 0.0
+                    for i in range(S):
+                        prior += posterior[n - 1, i] * transitions[classes[n - 1], classes[n], i, s]
+                posterior[n, s] = max(prior * density[n, s], 1e-300)
+                total[n] += posterior[n, s]
+            for s in range(S):
+                posterior[n, s] /= total[n]
+        beta[:] = 1.0
+        for n in range(offsets[q + 1] - 1, offsets[q], -1):
+            before, now = classes[n - 1], classes[n]
+            for i in range(S):
+                earlier[i] = 0.0
+                for s in range(S):
+                    step = transitions[before, now, i, s] * density[n, s] * beta[s] / total[n]
+                    counts[before, now, i, s] += posterior[n - 1, i] * step
+                    earlier[i] += step
+            for s in range(S):
+                posterior[n, s] *= beta[s]
+                beta[s] = earlier[s]
+        for s in range(S):
+            posterior[offsets[q], s] *= beta[s]

@@ -1,0 +1,109 @@
+"""Effects of wider contexts that people share: position, position in the word, keys around."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from keydyn.arrays import Floats, Integers
+from keydyn.model.data.vocabulary import Types
+from keydyn.population.cells import located
+from keydyn.population.features import Observations
+
+# How many observations of no effect each effect leans on, and where residuals are clipped, in units of y.
+LEANS, CLIP = 30.0, 2.0
+LAST_POSITION, LAST_IN_WORD = 40, 15
+SPACES = ("space", " ")
+N_CONTEXTS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class WideEffects:
+    """For each feature and each of its contexts in turn, (codes, effects), sorted by code.
+
+    A further feature has none: its lists are empty.
+    """
+
+    codes: tuple[tuple[Integers, ...], ...]
+    effects: tuple[tuple[Floats, ...], ...]
+
+    @classmethod
+    def none(cls, n_features: int) -> WideEffects:
+        """No effects."""
+        return cls(((),) * n_features, ((),) * n_features)
+
+    def of(self, seen: Observations, vocabulary: Types) -> Floats:
+        """(N, F) the sum of the effects at each value."""
+        total = np.zeros(seen.values.shape)
+        for f, (tables, effects) in enumerate(zip(self.codes, self.effects, strict=True)):
+            if not tables:
+                continue
+            for table, effect, context in zip(tables, effects, contexts(seen, vocabulary, f), strict=True):
+                place, found = located(table, context)
+                total[found, f] += effect[place[found]]
+        return total
+
+
+def learnt(residuals: Floats, seen: Observations, vocabulary: Types, least: int) -> WideEffects:
+    """Shrunken means of clipped within-person residuals, one context after the other.
+
+    A context seen fewer than `least` times has no effect, so that none is a single person's.
+    """
+    codes: list[tuple[Integers, ...]] = []
+    effects: list[tuple[Floats, ...]] = []
+    for f in range(residuals.shape[1]):
+        if f > 1:
+            codes.append(())
+            effects.append(())
+            continue
+        there = np.isfinite(residuals[:, f])
+        left = np.clip(residuals[there, f], -CLIP, CLIP)
+        tables, means = [], []
+        for context in contexts(seen, vocabulary, f):
+            table, group, count = np.unique(context[there], return_inverse=True, return_counts=True)
+            mean = np.bincount(group, left, len(table)) / (count + LEANS)
+            often = (count >= least) & (table >= 0)
+            left = left - np.where(often, mean, 0.0)[group]
+            tables.append(table[often])
+            means.append(mean[often])
+        codes.append(tuple(tables))
+        effects.append(tuple(means))
+    return WideEffects(tuple(codes), tuple(effects))
+
+
+def contexts(seen: Observations, vocabulary: Types, feature: int) -> list[Integers]:
+    """The code of each context at each event; −1 where a key of it is unknown or beyond the sample."""
+    m = len(vocabulary)
+    earlier, later, two_before = seen.neighbour(-1, m), seen.neighbour(1, m), seen.neighbour(-2, m)
+    beside = later if feature == 0 else earlier
+    around = [
+        _joined((earlier, seen.codes, later), m),
+        _joined((two_before, seen.codes), m),
+    ]
+    position = np.minimum(seen.position, LAST_POSITION)
+    return [
+        position,
+        position_in_word(seen, vocabulary),
+        np.where(beside < m, beside, -1),
+        *(reversed(around) if feature == 0 else around),
+    ]
+
+
+def position_in_word(seen: Observations, vocabulary: Types) -> Integers:
+    """Keys since the last space; −1 where the vocabulary has no space, so that there are no words."""
+    spaces = np.flatnonzero(np.isin(vocabulary.astype(object), SPACES))
+    if len(spaces) == 0:
+        return np.full(len(seen.codes), -1, dtype=np.int64)
+    begins = np.isin(seen.neighbour(-1, -1), spaces) | (seen.position == 0)
+    began = np.maximum.accumulate(np.where(begins, np.arange(len(begins)), 0))
+    return np.minimum(np.arange(len(begins)) - began, LAST_IN_WORD)
+
+
+def _joined(keys: tuple[Integers, ...], m: int) -> Integers:
+    code = np.zeros(len(keys[0]), dtype=np.int64)
+    known = np.ones(len(code), dtype=bool)
+    for key in keys:
+        code = code * m + key
+        known &= key < m
+    return np.where(known, code, -1)
