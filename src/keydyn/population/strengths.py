@@ -13,7 +13,7 @@ import numpy as np
 from keydyn.arrays import Floats, Integers, compiled
 from keydyn.population.cells import Cells
 from keydyn.population.parameters import Strengths
-from keydyn.population.person import Person
+from keydyn.population.person import DEGREES, Person
 from keydyn.population.posterior import effects, expected, uncertainty
 
 # Before anything is known.
@@ -26,6 +26,7 @@ LEAST_TEMPO, LEAST_SLOPE_VARIANCE = 0.004, 0.001
 # A sample's mean tempo counts up to this many robust deviations: a few samples on another keyboard would
 # dominate the variance.
 TEMPO_CLIP = 3.0
+TEMPO_STEPS = 5
 
 
 def initial_strengths(n_features: int) -> Strengths:
@@ -108,11 +109,16 @@ def tempo_variance(residuals: Sequence[Floats], fallback: Floats) -> Floats:
     """η from the residuals of held-out samples, (n, F) each: the variance of their means beyond noise."""
     means, noise = [], []
     for r in residuals:
-        w = np.where(np.isfinite(r), 5.0 / (4.0 + np.nan_to_num(r) ** 2), 0.0)
-        total = w.sum(axis=0)
+        there, values = np.isfinite(r), np.nan_to_num(r)
+        mean, total = np.zeros(r.shape[1]), there.sum(axis=0, dtype=np.float64)
         some = total > 0
-        means.append(np.where(some, (w * np.nan_to_num(r)).sum(axis=0) / np.where(some, total, 1.0), np.nan))
-        noise.append(np.where(some, 1.0 / np.where(some, total, 1.0), np.nan))
+        for _ in range(TEMPO_STEPS):
+            w = there * (DEGREES + 1) / (DEGREES + (values - mean) ** 2)
+            total = np.where(some, w.sum(axis=0), 1.0)
+            mean = (w * values).sum(axis=0) / total
+        means.append(np.where(some, mean, np.nan))
+        # The variance of a Student t's weighted mean.
+        noise.append(np.where(some, (DEGREES + 3) / (DEGREES + 1) / total, np.nan))
     if not means:
         return fallback
     result = fallback.copy()

@@ -1,0 +1,131 @@
+"""A person's posterior against dense Gaussian algebra and against integration."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from keydyn.arrays import compiled
+from keydyn.population.cells import Cells
+from keydyn.population.features import parents
+from keydyn.population.parameters import Strengths
+from keydyn.population.person import PERSON_NOISE_LEANS, fit_person
+from keydyn.population.posterior import effects, expected, uncertainty
+
+
+@compiled
+def solve(weight, mean, noise, V, key, feature, cell_variance, key_variance, S, z, base, unsure):
+    G, R = len(feature), V.shape[1]
+    key_mean, key_spread, pull = np.empty(G), np.empty(G), np.empty((G, R))
+    effects(
+        weight, mean, noise, V, key, feature, cell_variance, key_variance, S, z, key_mean, key_spread, pull
+    )
+    for c in range(len(weight)):
+        base[c] = expected(c, key[c], V, z, key_mean)
+        unsure[c] = uncertainty(c, key[c], V, S, key_spread, pull)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_posterior_is_that_of_dense_algebra(seed):
+    """z, V z + a, and its variance, from the joint normal distribution of everything."""
+    random = np.random.default_rng(seed)
+    C, G, R = 9, 4, 3
+    key = np.concatenate([np.arange(G), random.integers(0, G, C - G)])
+    feature = np.array([0, 0, 1, 1])
+    V = random.normal(size=(C, R))
+    weight = random.uniform(0.5, 5.0, C) * (random.uniform(size=C) > 0.3)
+    noise, lam, kappa = random.uniform(0.2, 1.0, C), np.array([0.3, 0.1]), np.array([0.2, 0.05])
+    mean = random.normal(size=C)
+    S, z, base, unsure = np.empty((R, R)), np.empty(R), np.empty(C), np.empty(C)
+    solve(weight, mean, noise, V, key, feature, lam, kappa, S, z, base, unsure)
+
+    shared = np.eye(G)[key]
+    prior = V @ V.T + shared @ np.diag(kappa[feature]) @ shared.T
+    typed = weight > 0
+    own = lam[feature[key]] + noise / np.where(typed, weight, 1.0)
+    seen = prior[np.ix_(typed, typed)] + np.diag(own[typed])
+    gain = np.linalg.solve(seen, prior[typed]).T
+    np.testing.assert_allclose(base, gain @ mean[typed], atol=1e-10)
+    np.testing.assert_allclose(unsure, np.diag(prior - gain @ prior[typed]), atol=1e-10)
+    to_factors = np.linalg.solve(seen, V[typed]).T
+    np.testing.assert_allclose(z, to_factors @ mean[typed], atol=1e-10)
+    np.testing.assert_allclose(S, np.eye(R) - to_factors @ V[typed], atol=1e-10)
+
+
+def test_posterior_is_that_of_integration():
+    """Two cells of one key, one factor: moments by brute force over z and a."""
+    V, lam, kappa, noise = np.array([[0.8], [-0.5]]), 0.3, 0.2, np.array([0.4, 0.6])
+    weight, mean = np.array([2.0, 3.0]), np.array([0.7, 0.4])
+
+    factor, own = np.linspace(-7, 7, 801)[:, None, None], np.linspace(-4, 4, 801)[None, :, None]
+    effect = V[:, 0] * factor + own
+    seen = stats.norm.pdf(mean, effect, np.sqrt(lam + noise / weight)).prod(axis=2)
+    density = seen * stats.norm.pdf(factor[..., 0]) * stats.norm.pdf(own[..., 0], 0.0, np.sqrt(kappa))
+    density /= density.sum()
+    first = (effect[..., 0] * density).sum()
+    second = (effect[..., 0] ** 2 * density).sum()
+    S, z, base, unsure = np.empty((1, 1)), np.empty(1), np.empty(2), np.empty(2)
+    key, feature = np.zeros(2, dtype=np.int64), np.zeros(1, dtype=np.int64)
+    solve(weight, mean, noise, V, key, feature, np.array([lam]), np.array([kappa]), S, z, base, unsure)
+    assert base[0] == pytest.approx(first, abs=1e-6)
+    assert unsure[0] == pytest.approx(second - first**2, abs=1e-6)
+
+
+def known(n_features=2):
+    nothing = np.array([], dtype=np.int64)
+    cells = Cells(np.array(["a", "b"]), n_features, nothing, nothing)
+    full = np.full(n_features, 1.0)
+    strengths = Strengths(
+        0.2 * full, 0.05 * full, 0.04 * full, 0.5 * full,
+        np.full((n_features, 3), 0.1), np.full((n_features, 3), 0.01), 0.8 * full,
+    )  # fmt: skip
+    V = np.random.default_rng(0).normal(0.0, 0.3, (cells.n_cells, 2))
+    return cells, strengths, V
+
+
+def test_a_person_without_samples_is_the_population():
+    cells, strengths, V = known()
+    nothing = np.zeros((0, 2))
+    person = fit_person(
+        nothing, nothing.astype(np.int64), np.zeros(1, dtype=np.int64), cells, V, strengths, parents(2)
+    )
+    np.testing.assert_array_equal(person.mean, 0.0)
+    np.testing.assert_allclose(person.spread, (V**2).sum(axis=1) + 0.05 + 0.2, rtol=1e-12)
+    np.testing.assert_allclose(person.noise, 0.5, rtol=1e-12)
+    np.testing.assert_allclose(person.slopes, 0.1, rtol=1e-12)
+    np.testing.assert_allclose(person.gain, 0.8, rtol=1e-12)
+
+
+def test_with_many_samples_a_person_is_what_was_typed():
+    """The prior is forgotten: means, noise and slopes are those the values were drawn with."""
+    cells, strengths, V = known()
+    random = np.random.default_rng(1)
+    n, lengths = 200, 50
+    wanted_mean, wanted_scale, slope = random.normal(0.0, 0.5, cells.n_cells), 0.6, 0.35
+    code = random.integers(0, 2, n * lengths)
+    cell = np.stack([code, cells.n_codes + code], axis=1)
+    r = random.standard_t(4, (n * lengths, 2))
+    for k in range(1, len(r)):
+        if k % lengths:
+            r[k, 0] += slope * np.clip(r[k - 1, 0], -3, 3)
+    y = wanted_mean[cell] + wanted_scale * r
+    offsets = np.arange(0, n * lengths + 1, lengths)
+    person = fit_person(y, cell, offsets, cells, V, strengths, parents(2))
+    typed = np.unique(cell)
+    # Standard errors are about .01. Weights are those of values before slopes, which shrinks a slope.
+    np.testing.assert_allclose(person.mean[typed], wanted_mean[typed], atol=0.06)
+    assert 0.2 < person.slopes[0, 0] < slope + 0.03
+    np.testing.assert_allclose(person.slopes[1], 0.0, atol=0.05)
+    np.testing.assert_allclose(person.own_noise[1], wanted_scale**2, rtol=0.05)
+    assert person.gain[0] < 0.95
+
+
+def test_no_value_leaves_the_noise_at_its_prior():
+    """One value: the person's noise has moved by one pseudo-observation in eleven at most."""
+    cells, strengths, V = known()
+    y, cell = np.array([[np.nan, 0.0]]), np.array([[0, cells.n_codes]])
+    person = fit_person(y, cell, np.array([0, 1]), cells, V, strengths, parents(2))
+    np.testing.assert_allclose(person.own_noise[0], 0.5, rtol=1e-12)
+    shifted = person.own_noise[1] / 0.5
+    assert PERSON_NOISE_LEANS / (PERSON_NOISE_LEANS + 1.25) - 0.01 < shifted < 1.1
