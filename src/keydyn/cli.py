@@ -7,7 +7,15 @@ from typing import Annotated
 
 import typer
 
-from keydyn.commands import data, demonstration, enrol_people, rebuild_report, recognise, run_study
+from keydyn.commands import (
+    data,
+    demonstration,
+    enrol_people,
+    population,
+    rebuild_report,
+    recognise,
+    run_study,
+)
 from keydyn.exit_codes import EXIT_CODES
 
 app = typer.Typer(
@@ -46,7 +54,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     rebuild_report.report,
     demonstration.demo,
 )
-GROUPS = (data.app, run_study.app)
+GROUPS = (data.app, population.app, run_study.app)
 
 for command in COMMANDS:
     app.command()(command)
