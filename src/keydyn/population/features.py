@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -33,7 +34,7 @@ class Observations:
     offsets: Integers
     jacobian: Floats
 
-    @property
+    @cached_property
     def position(self) -> Integers:
         """The number of each event within its sample, from 0."""
         lengths = np.diff(self.offsets)
@@ -42,11 +43,14 @@ class Observations:
 
     def neighbour(self, step: int, none: int) -> Integers:
         """The code of the key `step` events later, or earlier if negative; `none` beyond the sample."""
-        place = self.position + step
-        length = np.repeat(np.diff(self.offsets), np.diff(self.offsets))
-        inside = (place >= 0) & (place < length)
         found = np.full(len(self.codes), none, dtype=np.int64)
-        found[inside] = self.codes[np.flatnonzero(inside) + step]
+        if step < 0:
+            found[-step:] = self.codes[:step]
+            found[self.position < -step] = none
+        else:
+            found[:-step] = self.codes[step:]
+            # Position falls at the start of the next sample.
+            found[:-step][self.position[step:] < step] = none
         return found
 
 

@@ -189,7 +189,7 @@ def _held_out_residuals(
                 out = np.empty((len(rows), people.y.shape[1]))
                 score(
                     RESIDUALS, people.y[rows], people.cell[rows], offsets, classes[rows], person.mean[None],
-                    person.scale[None], person.slopes[None], np.sqrt(person.gain)[None], strengths.tempo,
+                    1.0 / person.scale[None], person.slopes[None], person.gain[None] ** -0.5, strengths.tempo,
                     parents(people.y.shape[1]), single.start, single.transitions, single.location,
                     single.scale, single.degrees, single.constant, out,
                 )  # fmt: skip

@@ -158,6 +158,7 @@ class PopulationModel:
         y, cell = known.standardised(seen)
         names = ("mean", "scale", "slopes", "gain")
         mean, scale, slopes, gain = (np.stack([getattr(one, name) for one in templates]) for name in names)
+        per_scale, per_gain = 1.0 / scale, 1.0 / gain
         chain = known.chain
         classes = classes_of(known.cells.vocabulary)[seen.codes]
         # Densities of what was measured, not of y.
@@ -169,7 +170,7 @@ class PopulationModel:
             some = np.empty_like(out[place.get(what, (slice(begin, stop), slice(None)))])
             score(
                 what, y[begin:stop], cell[begin:stop], seen.offsets[first : end + 1] - begin,
-                classes[begin:stop], mean[users], scale[users], slopes[users], gain[users],
+                classes[begin:stop], mean[users], per_scale[users], slopes[users], per_gain[users],
                 known.strengths.tempo, known.parents, chain.start, chain.transitions, chain.location,
                 chain.scale, chain.degrees, chain.constant, some,
             )  # fmt: skip

@@ -32,9 +32,9 @@ def score(
     offsets: Integers,
     classes: Integers,
     mean: Floats,
-    scale: Floats,
+    per_scale: Floats,
     slopes: Floats,
-    gain: Floats,
+    per_gain: Floats,
     tempo: Floats,
     parents: Integers,
     start: Floats,
@@ -47,7 +47,8 @@ def score(
 ) -> None:
     """Fill out with what is asked: (n, U) of samples, (N, U) of events, or (N, F) of one template's features.
 
-    `mean` and `scale`, (U, C), `slopes`, (U, F, 3), and `gain`, (U, F), are the templates'.
+    `mean`, (U, C), and `slopes`, (U, F, 3), are the templates'; `per_scale` and `per_gain` are one divided by
+    their scales and gains, because dividing takes long.
     """
     U, F, S = len(mean), y.shape[1], len(start)
     kept = (1.0 - FORGET) ** 2
@@ -85,19 +86,19 @@ def score(
                             out[n, f] = np.nan
                         continue
                     c = cell[n, f]
-                    residual = (value - mean[u, c]) / scale[u, c]
+                    residual = (value - mean[u, c]) * per_scale[u, c]
                     r[0, f] = residual
                     for j in range(3):
                         of = parents[f, j, 0]
                         if of >= 0:
                             x = min(max(r[parents[f, j, 1], of], -CLIP), CLIP)
                             residual -= slopes[u, f, j] * x
-                    e[f] = residual / gain[u, f]
-                    factor /= scale[u, c] * gain[u, f]
+                    e[f] = residual * per_gain[u, f]
+                    factor *= per_scale[u, c] * per_gain[u, f]
                     for s in range(S):
                         gap = e[f] - d[f] - location[s, f]
                         spread = width[s, f] * width[s, f] + unsure[f]
-                        likely[s] *= constant[s] * bell(gap * gap / spread, degrees[s]) / math.sqrt(spread)
+                        likely[s] *= constant[s] * bell(gap * gap, spread, degrees[s])
                     if what == PER_FEATURE:
                         now = 0.0
                         for s in range(S):
