@@ -24,6 +24,8 @@ COMMANDS = {
     "evaluate x.csv": "keydyn.datasets.load_recordings",
     "report out": "json.loads",
     "demo": "keydyn.demo.run",
+    "population fit x.csv --out p": "keydyn.datasets.load_recordings",
+    "population info p": "keydyn.population.PopulationModel.load",
     "data list": "keydyn.datasets.published_files.data_folders",
     "data fetch fable": "keydyn.datasets.fetching.fetch_dataset",
     "data check": "keydyn.datasets.published_files.check_files",

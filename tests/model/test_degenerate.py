@@ -162,3 +162,13 @@ def test_no_finite_input_gives_a_result_that_is_not(problem):
     assert_sound(model, X, events, lengths)
     published = fitted(POHMM.published(emission=family, max_iter=20), X, events=events, lengths=lengths)
     assert_sound(published, X, events, lengths)
+
+
+@pytest.mark.parametrize("family", ["normal", "student"])
+def test_types_far_from_zero_that_agree_have_a_marginal(family):
+    """All types start at the same place, near 1e17: rounding must not make their variance negative."""
+    far = float.fromhex("0x1.377f79718f43bp+59")
+    X = np.array([0.0, np.nan, 0.0, 0.0, far, np.nan, np.nan, np.nan, 0.0])[:, None]
+    events = ["a", "a", "a", "b", None, "a", "c", None, "c"]
+    published = fitted(POHMM.published(emission=family, max_iter=20), X, events=events, lengths=[3, 6])
+    assert_sound(published, X, events, [3, 6])

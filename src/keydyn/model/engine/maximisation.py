@@ -321,8 +321,9 @@ def marginal_emission(
                         # Mean and squares around it in one pass (West).
                         taken += weight
                         apart = of_row - mean
-                        mean += apart * weight / taken if taken > 0.0 else 0.0
-                        square += weight * (apart * (of_row - mean) + variance)
+                        mean += apart * (weight / taken) if taken > 0.0 else 0.0
+                        # Rounding must not make a square negative: values may be as large as they like.
+                        square += weight * (max(apart * (of_row - mean), 0.0) + variance)
                     else:
                         for p in range(at, end):
                             emission[m, p, j, lane] += weight * emission[row, p, j, lane]
