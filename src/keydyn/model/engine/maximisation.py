@@ -310,23 +310,22 @@ def marginal_emission(
                     emission[m, p, j, lane] = emission[span[ROW], p, j, lane] if by_moments else 0.0
                 for row in range(span[ROW], m):
                     total += moments[row, k, MASS, j, lane] if exact else of_types[row, PROB]
-                taken = 0.0
-                for row in range(span[ROW], m):
-                    weight = moments[row, k, MASS, j, lane] if exact else of_types[row, PROB]
-                    weight = weight / total if total > NO_MASS else 1.0 / (m - span[ROW])
-                    if by_moments:
-                        loc, scale = emission[row, at, j, lane], emission[row, at + 1, j, lane]
-                        of_row = loc * scale if kind == GAMMA else loc
-                        variance = of_row * scale if kind == GAMMA else scale * scale
-                        # Mean and squares around it in one pass (West).
-                        taken += weight
-                        apart = of_row - mean
-                        mean += apart * (weight / taken) if taken > 0.0 else 0.0
-                        # Rounding must not make a square negative: values may be as large as they like.
-                        square += weight * (max(apart * (of_row - mean), 0.0) + variance)
-                    else:
-                        for p in range(at, end):
-                            emission[m, p, j, lane] += weight * emission[row, p, j, lane]
+                # The mean first, then the squares around it: the first time round there is no mean yet.
+                for second in range(2):
+                    for row in range(span[ROW], m):
+                        weight = moments[row, k, MASS, j, lane] if exact else of_types[row, PROB]
+                        weight = weight / total if total > NO_MASS else 1.0 / (m - span[ROW])
+                        if by_moments:
+                            loc, scale = emission[row, at, j, lane], emission[row, at + 1, j, lane]
+                            of_row = loc * scale if kind == GAMMA else loc
+                            variance = of_row * scale if kind == GAMMA else scale * scale
+                            if second:
+                                square += weight * ((of_row - mean) * (of_row - mean) + variance)
+                            else:
+                                mean += weight * of_row
+                        elif second:
+                            for p in range(at, end):
+                                emission[m, p, j, lane] += weight * emission[row, p, j, lane]
                 if kind == GAMMA:
                     emission[m, at, j, lane] = mean * mean / square
                     emission[m, at + 1, j, lane] = square / mean
