@@ -32,8 +32,13 @@ KIND, ON_LOG_SCALE, FIRST, END = range(4)
 
 
 @inner
-def log_density(kind: int, value: float, loc: float, inverse: float, height: float, power: float) -> float:
-    """ln f of a value on the family's own scale, for the families with four coefficients."""
+def log_density(
+    kind: int, value: float, log_value: float, loc: float, inverse: float, height: float, power: float
+) -> float:
+    """ln f of a value on the family's own scale, for the families with four coefficients.
+
+    `log_value` is ln x for a gamma, for which it is the same in all states.
+    """
     if kind == NORMAL:
         standard = (value - loc) * inverse
         return height - 0.5 * standard * standard
@@ -48,8 +53,8 @@ def log_density(kind: int, value: float, loc: float, inverse: float, height: flo
     # them cancelled already.
     if loc > STIRLING:
         relative = ratio / loc
-        return height + loc * (logarithm(relative) - (relative - 1.0)) - logarithm(value)
-    return height + (loc - 1.0) * logarithm(ratio) - ratio
+        return height + loc * (logarithm(relative) - (relative - 1.0)) - log_value
+    return height + (loc - 1.0) * log_value - ratio
 
 
 @inner
@@ -85,7 +90,7 @@ def prepare_cells(
                             series = (1.0 / 12.0 - 1.0 / (360.0 * loc * loc)) / loc
                             height = 0.5 * math.log(loc) - series - HALF_LOG_TAU
                         elif kind == GAMMA:
-                            height = -math.lgamma(loc) - logarithm(scale)
+                            height = -math.lgamma(loc) - loc * logarithm(scale)
                         cells[row, k, LOC, j, lane] = loc
                         cells[row, k, INVERSE, j, lane] = inverse
                         cells[row, k, HEIGHT, j, lane] = height
@@ -146,10 +151,12 @@ def _log_densities(
                 code = codes[n]
                 for lane in range(n_lanes):
                     value = x[n, k, lane]
+                    log_value = logarithm(value) if kind == GAMMA else 0.0
                     for j in range(n_states):
                         of_feature = log_density(
                             kind,
                             value,
+                            log_value,
                             cells[code, k, LOC, j, lane],
                             cells[code, k, INVERSE, j, lane],
                             cells[code, k, HEIGHT, j, lane],

@@ -255,10 +255,12 @@ def sum_moments(
         elif kind != CUSTOM:
             for n in range(first, last):
                 code = codes[n]
-                for j in range(n_states):
-                    for lane in range(n_lanes):
-                        there = x[n, k, lane] == x[n, k, lane]
-                        value = x[n, k, lane] if there else 1.0
+                for lane in range(n_lanes):
+                    there = x[n, k, lane] == x[n, k, lane]
+                    given = x[n, k, lane] if there else 1.0
+                    log_value = logarithm(given) if kind == GAMMA else 0.0
+                    for j in range(n_states):
+                        value = given
                         weight = states[n, j, lane] if there else 0.0
                         moments[code, k, MASS, j, lane] += weight
                         if kind == CATEGORICAL:
@@ -271,5 +273,5 @@ def sum_moments(
                             moments[code, k, PRECISION, j, lane] += weight
                             moments[code, k, SQUARE, j, lane] += weight * value * value
                         elif kind == GAMMA:
-                            moments[code, k, LOG_SUM, j, lane] += weight * logarithm(value)
+                            moments[code, k, LOG_SUM, j, lane] += weight * log_value
                         moments[code, k, SUM, j, lane] += weight * value

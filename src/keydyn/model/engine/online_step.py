@@ -20,6 +20,7 @@ from keydyn.arrays import Floats, Integers, compiled, inner
 from keydyn.model.engine.densities import (
     CATEGORICAL,
     CUSTOM,
+    GAMMA,
     HEIGHT,
     INVERSE,
     LOC,
@@ -212,6 +213,7 @@ def _look_up(
                         of_feature = log_density(
                             int(kind),
                             value,
+                            logarithm(value) if kind == GAMMA else 0.0,
                             cells[row, k, LOC, j, 0],
                             cells[row, k, INVERSE, j, 0],
                             cells[row, k, HEIGHT, j, 0],
