@@ -1,4 +1,4 @@
-"""The benchmark's own parts: two ways give the same numbers; results are written and pasted as told."""
+"""The benchmark's own parts: two ways give the same numbers; results are written and pasted in place."""
 
 from __future__ import annotations
 

@@ -46,9 +46,9 @@ def test_demo(tmp_path):
     done = keydyn_command("demo", "--users", "3", "--out", str(out))
     assert done.returncode == 0, done.stderr
     assert "Warning" not in done.stderr
-    told = " ".join(done.stdout.split())
+    shown = " ".join(done.stdout.split())
     for words in ("typed it", "equal error rate", "are found out, after", "of the states are those"):
-        assert words in told
+        assert words in shown
     table = pd.read_csv(out / "recognition.csv")
     assert len(table) == 3
     assert table["acc"].between(0, 1).all()

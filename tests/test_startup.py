@@ -26,13 +26,13 @@ def printed(code, **environment):
 
 def test_help_and_a_bare_import_leave_the_numerical_stack_alone():
     """Not only the import of the command line: the whole run of --help."""
-    told = "print(sorted({name.split('.')[0] for name in sys.modules}))"
+    imported = "print(sorted({name.split('.')[0] for name in sys.modules}))"
     for work in (
         "import keydyn; keydyn.__version__; dir(keydyn)",
         "from keydyn.cli import app; app(['--help'], standalone_mode=False)",
         "from keydyn.cli import app; app(['fit', '--help'], standalone_mode=False)",
     ):
-        loaded = set(re.findall(r"'([^']*)'", printed(f"import sys; {work}; {told}").splitlines()[-1]))
+        loaded = set(re.findall(r"'([^']*)'", printed(f"import sys; {work}; {imported}").splitlines()[-1]))
         assert "keydyn" in loaded
         assert not loaded & HEAVY
 

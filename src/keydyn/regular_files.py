@@ -31,7 +31,7 @@ def opened(path: str | Path, largest: int, links: bool = True) -> Iterator[Binar
     """
     if not links and Path(path).is_symlink():
         raise UnusableFileError("it is a link, not a file")
-    # Opening a pipe waits for a writer, unless it is told not to.
+    # Without this flag, opening a pipe waits for a writer.
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     flags |= 0 if links else getattr(os, "O_NOFOLLOW", 0)
     try:

@@ -239,8 +239,8 @@ def watch(
                 **_answer(at == len(penalty), shortage),
             }
         )
-    told = ("verdict",) if not any(row["reasons"] for row in rows) else ()
-    _deliver(f"Is it still {user}?", rows, out, as_json, hidden=("claimed", "answer", *told))
+    repeated = ("verdict",) if not any(row["reasons"] for row in rows) else ()
+    _deliver(f"Is it still {user}?", rows, out, as_json, hidden=("claimed", "answer", *repeated))
     _exit_by_verdict(rows)
 
 

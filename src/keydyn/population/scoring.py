@@ -16,7 +16,7 @@ from keydyn.population.states import bell
 
 # How much of a sample's tempo is forgotten with each event.
 FORGET = 0.02
-# Densities of all features of an event are multiplied: no smaller product is told apart.
+# Densities of all features of an event are multiplied: a smaller product counts as this.
 LEAST_DENSITY = 1e-300
 
 PER_SAMPLE, PER_EVENT = 0, 1

@@ -2,7 +2,6 @@
 
 import copy
 import dataclasses
-import pickle
 
 import numpy as np
 import pandas as pd
@@ -84,7 +83,7 @@ WAYS = {
     "slice": lambda: FULL[:2],
     "chosen": lambda: FULL[[2, 0]],
     "without_events": FULL.without_events,
-    "pickle": lambda: pickle.loads(pickle.dumps(FULL)),
+    "deepcopy": lambda: copy.deepcopy(FULL),
     "deep copy": lambda: copy.deepcopy(FULL),
     "copy": lambda: copy.copy(FULL),
     "iterated": lambda: next(iter(FULL)),

@@ -229,17 +229,17 @@ def test_a_decrease_stops_and_is_named():
     assert model.history_[-1] < model.history_[-2]
 
 
-def test_a_callback_is_told_and_can_stop(data, capsys):
-    told = []
+def test_a_callback_is_reported_and_can_stop(data, capsys):
+    reported = []
 
     def enough(iteration):
-        told.append(iteration)
+        reported.append(iteration)
         return iteration.number == 3
 
     model = POHMM(emission=list(FAMILIES), callback=enough, verbose=1).fit(data)
     assert model.stop_reason_ == "callback"
     assert model.n_iter_ == 3
-    assert [i.log_likelihood for i in told] == model.history_.tolist()
+    assert [i.log_likelihood for i in reported] == model.history_.tolist()
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 3
     assert lines[2].startswith("iteration 3: log-likelihood ")

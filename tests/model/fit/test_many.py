@@ -79,10 +79,10 @@ def test_a_copy_of_a_model_that_nobody_looked_at_yet():
 
 def test_one_warning_for_all_that_did_not_converge():
     data = items()
-    with pytest.warns(ConvergenceWarning, match=r"of 10 models had not converged .* model 0") as told:
+    with pytest.warns(ConvergenceWarning, match=r"of 10 models had not converged .* model 0") as caught:
         fit_many(POHMM(max_iter=1, tol=0.0), data)
-    assert len(told) == 1
-    assert told[0].filename == __file__
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
 
 
 def test_an_error_names_the_model():

@@ -100,17 +100,19 @@ def test_streams(asked):
     for rows in parts:
         stream = model.online(**asked_for)
         for n in rows:
-            told = {"label": given["labels"][n]} if given else {}
-            assert stream.update(x[n], **told) == pytest.approx(shares[n], abs=1e-10)
+            named = {"label": given["labels"][n]} if given else {}
+            assert stream.update(x[n], **named) == pytest.approx(shares[n], abs=1e-10)
             np.testing.assert_allclose(stream.proba, filtered[n], atol=1e-12)
         assert stream.n_events == len(rows)
         assert stream.log_likelihood == pytest.approx(shares[rows].sum(), abs=1e-10)
     many = model.online(n_streams=2, **asked_for)
     first, third = parts[0], parts[2]
     for a, b in zip(first, third, strict=False):
-        told = {"labels": given["labels"][[a, b]]} if given else {}
-        np.testing.assert_allclose(many.update(x[[a, b]], **told), shares[[a, b]], atol=1e-10)
+        named = {"labels": given["labels"][[a, b]]} if given else {}
+        np.testing.assert_allclose(many.update(x[[a, b]], **named), shares[[a, b]], atol=1e-10)
     # The longer one goes on alone, from a saved state.
     again = model.online(many.state(), n_streams=2, **asked_for)
-    told = {"labels": given["labels"][first[-1:]]} if given else {}
-    np.testing.assert_allclose(again.update(x[first[-1:]], None, [0], **told), shares[first[-1:]], atol=1e-10)
+    named = {"labels": given["labels"][first[-1:]]} if given else {}
+    np.testing.assert_allclose(
+        again.update(x[first[-1:]], None, [0], **named), shares[first[-1:]], atol=1e-10
+    )

@@ -207,7 +207,7 @@ def test_logits_are_scikit_learns():
         np.testing.assert_allclose(transmat[i], special.softmax(regression.intercept_), atol=1e-5)
 
 
-def test_logits_where_little_can_be_told():
+def test_logits_where_little_can_be_reported():
     """A value that never varies leaves slopes at zero; separable and impossible steps stay finite."""
     expected = np.random.default_rng(1).dirichlet(np.ones(2), (50, 2))
     transmat, slopes = logit_update(np.full((2, 2), 0.5), np.zeros((2, 2)), np.zeros(50), expected, 0.0, True)
@@ -306,11 +306,11 @@ def test_a_limit_is_said():
 
 def test_restarts_and_callbacks():
     X, _, _ = simulated(lines_truth(), lengths=[40] * 3)
-    told = []
-    model = PartlyHMM(n_init=3, random_state=1, tol=1e-2, callback=lambda it: told.append(it) or False)
+    reported = []
+    model = PartlyHMM(n_init=3, random_state=1, tol=1e-2, callback=lambda it: reported.append(it) or False)
     model.fit(X, lengths=[40] * 3)
-    assert {it.start for it in told} == {0, 1, 2}
-    ends = [[it.log_likelihood for it in told if it.start == s][-1] for s in range(3)]
+    assert {it.start for it in reported} == {0, 1, 2}
+    ends = [[it.log_likelihood for it in reported if it.start == s][-1] for s in range(3)]
     assert model.log_likelihood_ == max(ends)
     stopped = PartlyHMM(callback=lambda it: it.number == 2).fit(X)
     assert stopped.stop_reason_ == "callback"

@@ -12,8 +12,9 @@ from keydyn.arrays import Floats, Integers
 from keydyn.model.ask import joint, predictive, sampling
 from keydyn.model.ask.predictive import NextEmission
 from keydyn.model.data import vocabulary
+from keydyn.model.data.input_forms import check_lengths
 from keydyn.model.data.random_state import generator_of
-from keydyn.model.data.sequences import Sequences, check_lengths
+from keydyn.model.data.sequences import Sequences
 from keydyn.model.data.settings import is_whole
 from keydyn.model.data.vocabulary import Types
 from keydyn.model.fit.fitted import Fitted

@@ -1,4 +1,4 @@
-"""Ragged sequences as one flat array plus offsets, and all checking of input.
+"""Ragged sequences as one flat array plus offsets.
 
 Whatever form the caller has (a flat array with lengths, a list of arrays, a data frame) becomes a
 `Sequences` here, once, at the door. Everything behind it sees flat arrays.
@@ -14,18 +14,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_array
 
 from keydyn.arrays import Floats, Integers
 from keydyn.model.data import vocabulary
-from keydyn.model.data.numbers import (
-    NotNumbersError,
-    as_numbers,
-    first_odd,
-    read_only,
-    unmasked,
-    whole_numbers,
-)
+from keydyn.model.data.input_forms import check_columns, place_of, read_arrays
+from keydyn.model.data.numbers import as_numbers, read_only, whole_numbers
 from keydyn.model.data.vocabulary import MISSING, Types
 
 
@@ -163,7 +156,7 @@ class Sequences:
         """
         features = [features] if isinstance(features, str) else list(features)
         keys = [] if sequence is None else [sequence] if isinstance(sequence, str) else list(sequence)
-        _check_columns(frame, [*features, *([event] if event is not None else []), *keys])
+        check_columns(frame, [*features, *([event] if event is not None else []), *keys])
         if not features:
             raise ValueError("features is empty: name at least one column")
         lengths: NDArray[Any] = np.array([len(frame)])
@@ -276,7 +269,7 @@ class Sequences:
 
     def place(self, row: int, column: int | None = None) -> str:
         """How to tell a person where a value is."""
-        text = _place(self.offsets, row)
+        text = place_of(self.offsets, row)
         if column is not None:
             name = f" ({self.feature_names[column]!r})" if self.feature_names else ""
             text += f", column {column}{name}"
@@ -295,38 +288,9 @@ def as_sequences(X: Any, events: Any = None, lengths: ArrayLike | None = None) -
                 "X is a list of Sequences, which hold their events and lengths: do not give them again"
             )
         return concatenate(list(X))
-    if isinstance(X, (list, tuple)) and len(X) == 0:
-        raise ValueError("X is empty: there are no sequences")
-    feature_names = _names_of(X)
-    if _is_list_of_sequences(X):
-        if lengths is not None:
-            raise ValueError("lengths goes with a flat array; X is a list of sequences already")
-        values, offsets = _stack(X)
-        feature_names = _shared_names(X)
-    else:
-        values = _check_flat(X)
-        offsets = _offsets_of(lengths, len(values))
-    codes, types = _encode_events(events, offsets)
-    sequences = Sequences._of(values, codes, types, offsets, feature_names)
+    sequences = Sequences._of(*read_arrays(X, events, lengths))
     sequences._check_finite()
     return sequences
-
-
-def _names_of(X: Any) -> tuple[str, ...] | None:
-    """The columns of a data frame, if they are called by text."""
-    names = tuple(X.columns) if hasattr(X, "columns") else ()
-    return names if names and all(isinstance(name, str) for name in names) else None
-
-
-def _shared_names(X: Sequence[Any]) -> tuple[str, ...] | None:
-    """The columns of the data frames in a list."""
-    first = _names_of(X[0])
-    for s, item in enumerate(X):
-        if hasattr(item, "columns") and _names_of(item) != first:
-            raise ValueError(
-                f"sequence {s} has the columns {list(item.columns)}, sequence 0 has {list(first or ())}"
-            )
-    return first
 
 
 def concatenate(parts: Sequence[Sequences]) -> Sequences:
@@ -357,7 +321,7 @@ def concatenate(parts: Sequence[Sequences]) -> Sequences:
 
 
 def check_weights(sample_weight: ArrayLike | None, n_sequences: int) -> Floats:
-    """One finite weight ≥ 0 a sequence, not all zero."""
+    """One finite weight ≥ 0 per sequence, not all zero."""
     if sample_weight is None:
         return np.ones(n_sequences)
     weights = as_numbers("sample_weight", sample_weight)
@@ -372,127 +336,3 @@ def check_weights(sample_weight: ArrayLike | None, n_sequences: int) -> Floats:
     if not weights.any():
         raise ValueError("every sample_weight is zero: there is nothing to fit")
     return weights
-
-
-def _place(offsets: Integers, row: int) -> str:
-    s = int(np.searchsorted(offsets, row, side="right")) - 1
-    text = f"sequence {s}, row {row - offsets[s]}"
-    return text if len(offsets) == 2 else f"{text} (row {row} of the flat input)"
-
-
-def _is_list_of_sequences(X: Any) -> bool:
-    """A list (or object array) of two-dimensional items; a list of rows is an array like any other."""
-    if isinstance(X, np.ndarray):
-        return X.dtype == object and X.ndim == 1 and len(X) > 0 and np.ndim(X[0]) == 2
-    if not isinstance(X, (list, tuple)) or len(X) == 0:
-        return False
-    tables = (np.ndarray, pd.DataFrame)
-    return any(isinstance(item, tables) and item.ndim == 2 for item in (X[0], X[-1])) or (
-        isinstance(X[0], (list, tuple)) and len(X[0]) > 0 and isinstance(X[0][0], (list, tuple, np.ndarray))
-    )
-
-
-def _check_flat(X: Any) -> Floats:
-    if isinstance(X, (list, tuple)) and len({np.size(item) for item in X[:2]}) > 1:
-        raise ValueError(
-            "X is a list of items of different length: as rows they differ in their number of columns; "
-            "as sequences each must be an (n, K) array (for one feature, x.reshape(-1, 1))"
-        )
-    try:
-        values: Floats = check_array(
-            unmasked(X), dtype=np.float64, order="C", copy=True, ensure_all_finite=False
-        )
-    except (TypeError, ValueError, OverflowError) as error:
-        place = first_odd(X.to_numpy() if hasattr(X, "to_numpy") else X)
-        if place is None and isinstance(error, ValueError):
-            raise
-        raise NotNumbersError(f"X cannot be read as numbers: {place or error}") from error
-    return values
-
-
-def _stack(X: Sequence[Any]) -> tuple[Floats, Integers]:
-    arrays = []
-    for s, item in enumerate(X):
-        array = as_numbers(f"sequence {s}", item)
-        if len(np.atleast_1d(array)) == 0:
-            raise ValueError(f"sequence {s} is empty")
-        if array.ndim != 2:
-            raise ValueError(f"sequence {s} must be an (n, K) array; its shape is {array.shape}")
-        arrays.append(array)
-        if array.shape[1] != arrays[0].shape[1]:
-            raise ValueError(
-                f"sequence {s} has {array.shape[1]} columns, sequence 0 has {arrays[0].shape[1]}"
-            )
-    values = np.ascontiguousarray(np.concatenate(arrays))
-    if values.shape[1] == 0:
-        raise ValueError("the sequences have 0 feature(s); at least 1 is needed")
-    return values, _offsets_of([len(array) for array in arrays], len(values))
-
-
-def check_lengths(lengths: ArrayLike) -> Integers:
-    """Lengths of sequences, none of them empty, whose sum is a number of rows that there can be."""
-    given = whole_numbers("lengths", lengths)
-    if (given <= 0).any():
-        s = int(np.argmax(given <= 0))
-        raise ValueError(f"sequence {s} is empty: its length is {given[s]}")
-    # As floats, which do not wrap around.
-    if given.sum(dtype=np.float64) > 2.0**62:
-        raise ValueError(f"lengths add up to more rows than there can be; the largest is {given.max()}")
-    return given
-
-
-def _offsets_of(lengths: ArrayLike | None, n_events: int) -> Integers:
-    if lengths is None:
-        return np.array([0, n_events], dtype=np.int64)
-    given = check_lengths(lengths)
-    if given.sum() != n_events:
-        raise ValueError(f"lengths add up to {given.sum()}, but there are {n_events} rows")
-    return np.concatenate([[0], np.cumsum(given)])
-
-
-def _encode_events(events: Any, offsets: Integers) -> tuple[Integers, Types]:
-    n_events = int(offsets[-1])
-    if events is None:
-        return np.full(n_events, MISSING, dtype=np.int64), np.array([], dtype=str)
-    if _is_nested(events):
-        if len(events) != len(offsets) - 1:
-            raise ValueError(f"events has {len(events)} sequences, X has {len(offsets) - 1}")
-        parts = [vocabulary.as_labels(item) for item in events]
-        for s, part in enumerate(parts):
-            if len(part) != offsets[s + 1] - offsets[s]:
-                raise ValueError(
-                    f"sequence {s} has {offsets[s + 1] - offsets[s]} rows in X and {len(part)} in events"
-                )
-        kinds = {part.dtype.kind for part in parts}
-        if len(kinds) > 1:
-            parts = [part.astype(object) for part in parts]
-        labels = np.concatenate(parts)
-    else:
-        labels = vocabulary.as_labels(events)
-        if len(labels) != n_events:
-            raise ValueError(f"there are {n_events} rows in X and {len(labels)} events")
-    try:
-        return vocabulary.encode(labels)
-    except vocabulary.LabelError as error:
-        raise ValueError(f"{_place(offsets, error.event)}: {error.problem}") from None
-
-
-def _is_nested(events: Any) -> bool:
-    if isinstance(events, np.ndarray):
-        return events.dtype == object and events.ndim == 1 and len(events) > 0 and np.ndim(events[0]) == 1
-    return isinstance(events, (list, tuple)) and len(events) > 0 and np.ndim(events[0]) == 1
-
-
-def _check_columns(frame: pd.DataFrame, columns: Sequence[str]) -> None:
-    if not isinstance(frame, pd.DataFrame):
-        raise ValueError(f"a data frame is needed, not a {type(frame).__name__}")
-    absent = [column for column in columns if column not in frame.columns]
-    if absent:
-        raise ValueError(
-            f"no column {', '.join(map(repr, absent))}; the frame has {', '.join(map(repr, frame.columns))}"
-        )
-    twice = [column for column in columns if list(frame.columns).count(column) > 1]
-    if twice:
-        raise ValueError(f"more than one column is called {twice[0]!r}")
-    if len(frame) == 0:
-        raise ValueError("the frame has no rows")

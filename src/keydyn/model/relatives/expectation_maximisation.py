@@ -1,4 +1,4 @@
-"""Expectation–maximisation for any relative: it sees tables, an index an event into each, and a factor."""
+"""Expectation–maximisation for any relative: it sees tables, an index per event into each, and a factor."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Tables:
-    """θ as tables, with an index an event into each.
+    """θ as tables, with an index into each for every event.
 
     Attributes
     ----------
