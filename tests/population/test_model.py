@@ -6,11 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import integrate
+from sklearn.metrics import roc_auc_score
 
 from keydyn import Sequences
+from keydyn.datasets import make_typists
 from keydyn.keystrokes.samples import Samples
 from keydyn.population import PopulationModel
 from keydyn.population.model import _pieces
+from keydyn.population.states import posteriors
 from tests.population.simulated import people, samples_of_people
 
 WITH_AND_WITHOUT = pytest.mark.parametrize("states", [False, True])
@@ -217,3 +220,47 @@ def test_pieces_cover_everything_once():
         assert end > first
         counted[first:end, users] += 1
     np.testing.assert_array_equal(counted, 1)
+
+
+def test_hidden_states_are_those_that_were_drawn(fitted, samples):
+    """Probabilities are calibrated: where a pause has probability p, a share p of the events are pauses."""
+    if not fitted.hidden_states:
+        probability = fitted.predict_proba(fitted.anyone(), samples)
+        np.testing.assert_array_equal(probability, np.ones((samples.sequences.n_events, 1)))
+        return
+    chain = fitted.parameters.chain
+    random = np.random.default_rng(0)
+    n, length = 400, 30
+    classes = np.zeros(n * length, dtype=np.int64)
+    states = np.empty(n * length, dtype=np.int64)
+    for k in range(n * length):
+        odds = chain.start if k % length == 0 else chain.transitions[0, 0, states[k - 1]]
+        states[k] = random.choice(2, p=odds)
+    e = chain.location[states] + chain.scale[states] * random.standard_t(chain.degrees[states])[:, None]
+    e[:, 1] = chain.location[states, 1] + chain.scale[states, 1] * random.standard_t(chain.degrees[states])
+    found = posteriors(chain, e, classes, np.arange(0, n * length + 1, length))
+    np.testing.assert_allclose(found.sum(axis=1), 1.0, atol=1e-9)
+    for low, high in ((0.0, 0.1), (0.1, 0.4), (0.4, 0.8), (0.8, 1.01)):
+        some = (found[:, 1] >= low) & (found[:, 1] < high)
+        if some.sum() > 200:
+            assert states[some].mean() == pytest.approx(found[some, 1].mean(), abs=0.06)
+
+
+def test_hidden_states_are_those_of_simulated_typists():
+    """Whether a key was typed after a pause is found out better than by the interval alone."""
+    keystrokes = make_typists(20, 6, "free", 60, return_states=True)
+    everyone = Samples.of(keystrokes, first="missing")
+    model = PopulationModel().fit(everyone)
+    by_state, by_interval = [], []
+    for user in range(5):
+        own = of(everyone, user)
+        template = model.enrol(own)
+        probability = model.predict_proba(template, own)
+        assert probability.shape == (own.sequences.n_events, 2)
+        np.testing.assert_array_equal(model.predict(template, own), probability.argmax(axis=1))
+        paused = keystrokes.loc[keystrokes["user"] == user, "state"].to_numpy() == 1
+        tau = own.sequences.X[:, own.sequences.feature_names.index("tau")]
+        later = np.isfinite(tau)
+        by_state.append(roc_auc_score(paused[later], probability[later, 1]))
+        by_interval.append(roc_auc_score(paused[later], tau[later]))
+    assert np.mean(by_state) > max(np.mean(by_interval), 0.9)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -9,21 +12,19 @@ from scipy import stats
 from keydyn.arrays import compiled
 from keydyn.population.cells import Cells
 from keydyn.population.features import parents
-from keydyn.population.parameters import Strengths
-from keydyn.population.person import PERSON_NOISE_LEANS, fit_person
+from keydyn.population.person import fit_people
 from keydyn.population.posterior import effects, expected, uncertainty
+from keydyn.population.strengths import PERSON_NOISE_LEANS, initial_strengths
 
 
 @compiled
-def solve(weight, mean, noise, V, key, feature, cell_variance, key_variance, S, z, base, unsure):
+def solve(variance, mean, V, key, feature, cell_variance, key_variance, S, z, base, unsure):
     G, R = len(feature), V.shape[1]
-    key_mean, key_spread, pull = np.empty(G), np.empty(G), np.empty((G, R))
-    effects(
-        weight, mean, noise, V, key, feature, cell_variance, key_variance, S, z, key_mean, key_spread, pull
-    )
-    for c in range(len(weight)):
+    key_mean, key_spread, pull, room = np.empty(G), np.empty(G), np.empty((G, R)), np.empty(R)
+    effects(variance, mean, V, key, feature, cell_variance, key_variance, S, z, key_mean, key_spread, pull)
+    for c in range(len(variance)):
         base[c] = expected(c, key[c], V, z, key_mean)
-        unsure[c] = uncertainty(c, key[c], V, S, key_spread, pull)
+        unsure[c] = uncertainty(c, key[c], V, S, key_spread, pull, room)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -38,12 +39,13 @@ def test_posterior_is_that_of_dense_algebra(seed):
     noise, lam, kappa = random.uniform(0.2, 1.0, C), np.array([0.3, 0.1]), np.array([0.2, 0.05])
     mean = random.normal(size=C)
     S, z, base, unsure = np.empty((R, R)), np.empty(R), np.empty(C), np.empty(C)
-    solve(weight, mean, noise, V, key, feature, lam, kappa, S, z, base, unsure)
+    typed = weight > 0
+    variance = np.where(typed, noise / np.where(typed, weight, 1.0), np.inf)
+    solve(variance, mean, V, key, feature, lam, kappa, S, z, base, unsure)
 
     shared = np.eye(G)[key]
     prior = V @ V.T + shared @ np.diag(kappa[feature]) @ shared.T
-    typed = weight > 0
-    own = lam[feature[key]] + noise / np.where(typed, weight, 1.0)
+    own = lam[feature[key]] + variance
     seen = prior[np.ix_(typed, typed)] + np.diag(own[typed])
     gain = np.linalg.solve(seen, prior[typed]).T
     np.testing.assert_allclose(base, gain @ mean[typed], atol=1e-10)
@@ -67,7 +69,7 @@ def test_posterior_is_that_of_integration():
     second = (effect[..., 0] ** 2 * density).sum()
     S, z, base, unsure = np.empty((1, 1)), np.empty(1), np.empty(2), np.empty(2)
     key, feature = np.zeros(2, dtype=np.int64), np.zeros(1, dtype=np.int64)
-    solve(weight, mean, noise, V, key, feature, np.array([lam]), np.array([kappa]), S, z, base, unsure)
+    solve(noise / weight, mean, V, key, feature, np.array([lam]), np.array([kappa]), S, z, base, unsure)
     assert base[0] == pytest.approx(first, abs=1e-6)
     assert unsure[0] == pytest.approx(second - first**2, abs=1e-6)
 
@@ -76,20 +78,31 @@ def known(n_features=2):
     nothing = np.array([], dtype=np.int64)
     cells = Cells(np.array(["a", "b"]), n_features, nothing, nothing)
     full = np.full(n_features, 1.0)
-    strengths = Strengths(
-        0.2 * full, 0.05 * full, 0.04 * full, 0.5 * full,
-        np.full((n_features, 3), 0.1), np.full((n_features, 3), 0.01), 0.8 * full,
-    )  # fmt: skip
+    strengths = replace(
+        initial_strengths(n_features),
+        slope=np.full((n_features, 3), 0.1),
+        slope_variance=np.full((n_features, 3), 0.01),
+        gain=0.8 * full,
+    )
     V = np.random.default_rng(0).normal(0.0, 0.3, (cells.n_cells, 2))
     return cells, strengths, V
+
+
+def fit_person(y, cell, offsets, cells, V, strengths):
+    """The only person of these samples."""
+    n = len(offsets) - 1
+    people = fit_people(
+        y, cell, offsets, np.arange(n), np.array([0, n]), cells, V, strengths, parents(y.shape[1])
+    )
+    return SimpleNamespace(
+        **{one.name: getattr(people, one.name)[0] for one in fields(people) if n or one.name != "tempo"}
+    )
 
 
 def test_a_person_without_samples_is_the_population():
     cells, strengths, V = known()
     nothing = np.zeros((0, 2))
-    person = fit_person(
-        nothing, nothing.astype(np.int64), np.zeros(1, dtype=np.int64), cells, V, strengths, parents(2)
-    )
+    person = fit_person(nothing, nothing.astype(np.int64), np.zeros(1, dtype=np.int64), cells, V, strengths)
     np.testing.assert_array_equal(person.mean, 0.0)
     np.testing.assert_allclose(person.spread, (V**2).sum(axis=1) + 0.05 + 0.2, rtol=1e-12)
     np.testing.assert_allclose(person.noise, 0.5, rtol=1e-12)
@@ -111,11 +124,11 @@ def test_with_many_samples_a_person_is_what_was_typed():
             r[k, 0] += slope * np.clip(r[k - 1, 0], -3, 3)
     y = wanted_mean[cell] + wanted_scale * r
     offsets = np.arange(0, n * lengths + 1, lengths)
-    person = fit_person(y, cell, offsets, cells, V, strengths, parents(2))
+    person = fit_person(y, cell, offsets, cells, V, strengths)
     typed = np.unique(cell)
-    # Standard errors are about .01. Weights are those of values before slopes, which shrinks a slope.
+    # Standard errors are about .01.
     np.testing.assert_allclose(person.mean[typed], wanted_mean[typed], atol=0.06)
-    assert 0.2 < person.slopes[0, 0] < slope + 0.03
+    np.testing.assert_allclose(person.slopes[0, 0], slope, atol=0.06)
     np.testing.assert_allclose(person.slopes[1], 0.0, atol=0.05)
     np.testing.assert_allclose(person.own_noise[1], wanted_scale**2, rtol=0.05)
     assert person.gain[0] < 0.95
@@ -125,7 +138,7 @@ def test_no_value_leaves_the_noise_at_its_prior():
     """One value: the person's noise has moved by one pseudo-observation in eleven at most."""
     cells, strengths, V = known()
     y, cell = np.array([[np.nan, 0.0]]), np.array([[0, cells.n_codes]])
-    person = fit_person(y, cell, np.array([0, 1]), cells, V, strengths, parents(2))
+    person = fit_person(y, cell, np.array([0, 1]), cells, V, strengths)
     np.testing.assert_allclose(person.own_noise[0], 0.5, rtol=1e-12)
     shifted = person.own_noise[1] / 0.5
     assert PERSON_NOISE_LEANS / (PERSON_NOISE_LEANS + 1.25) - 0.01 < shifted < 1.1

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
@@ -14,6 +12,7 @@ from keydyn.population.strengths import (
     cell_and_key_variances,
     initial_strengths,
     tempo_variance,
+    tempos,
 )
 
 
@@ -23,15 +22,18 @@ def test_cell_and_key_variances_are_recovered(cell, key):
     cells_typed = cells.key % cells.n_codes < 6
     random = np.random.default_rng(0)
     V = random.normal(0.0, 0.4, (cells.n_cells, 2))
-    people = []
+    variances, means = [], []
     for _ in range(150):
         weight = random.uniform(1.0, 8.0, cells.n_cells) * cells_typed
         noise = np.full(cells.n_cells, 0.5)
         mean = V @ random.normal(size=2)
         mean += random.normal(0.0, np.sqrt(key), cells.n_keys)[cells.key]
         mean += random.normal(0.0, np.sqrt(cell + noise / np.maximum(weight, 1.0)))
-        people.append(SimpleNamespace(weight=weight, cell_mean=mean, noise=noise))
-    found_cell, found_key = cell_and_key_variances(people, cells, V, initial_strengths(2))
+        variances.append(np.where(weight > 0, noise / np.maximum(weight, 1.0), np.inf))
+        means.append(mean)
+    found_cell, found_key = cell_and_key_variances(
+        np.array(variances), np.array(means), cells, V, initial_strengths(2)
+    )
     # 150 people with some 40 cells and 6 keys: standard errors of 2 and 8 per cent.
     np.testing.assert_allclose(found_cell, cell, rtol=0.1)
     np.testing.assert_allclose(found_key, key, rtol=0.25)
@@ -44,7 +46,8 @@ def test_tempo_variance_is_recovered():
         residuals = [
             random.standard_t(4, (60, 2)) + random.normal(0.0, np.sqrt(tempo), 2) for _ in range(2000)
         ]
-        found = tempo_variance(residuals, np.full(2, 9.0))
+        offsets = np.arange(0, 60 * 2000 + 1, 60)
+        found = tempo_variance(*tempos(np.concatenate(residuals), offsets, 4.0), np.full(2, 9.0))
         if tempo:
             np.testing.assert_allclose(found, TEMPO_FACTOR * tempo, rtol=0.1)
         else:
@@ -53,6 +56,8 @@ def test_tempo_variance_is_recovered():
 
 
 def test_tempo_of_no_samples_is_the_fallback():
-    np.testing.assert_array_equal(tempo_variance([], np.array([0.1, 0.2])), [0.1, 0.2])
-    missing = [np.full((3, 2), np.nan)] * 5
-    np.testing.assert_array_equal(tempo_variance(missing, np.array([0.1, 0.2])), [0.1, 0.2])
+    for lengths in ([], [3] * 5):
+        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        missing = np.full((offsets[-1], 2), np.nan)
+        found = tempo_variance(*tempos(missing, offsets, 4.0), np.array([0.1, 0.2]))
+        np.testing.assert_array_equal(found, [0.1, 0.2])

@@ -16,7 +16,7 @@ class PopulationDetector(Detector):
     """The log-likelihood of a sample under a person that a population model has enrolled.
 
     `prepare` learns the population, from training samples under every protocol: it would know queries by
-    heart. `hidden_states` is the model's.
+    heart. `hidden_states` and `without` are the model's.
     """
 
     name: ClassVar[str] = "population"
@@ -26,12 +26,13 @@ class PopulationDetector(Detector):
 
     prepared_people_: PopulationModel
 
-    def __init__(self, hidden_states: bool = True) -> None:
+    def __init__(self, hidden_states: bool = True, without: Sequence[str] = ()) -> None:
         self.hidden_states = hidden_states
+        self.without = without
 
     def prepare(self, everyone: Samples) -> Self:
         prepared = super().prepare(everyone)
-        prepared.prepared_people_ = PopulationModel(self.hidden_states).fit(everyone)
+        prepared.prepared_people_ = PopulationModel(self.hidden_states, self.without).fit(everyone)
         return prepared
 
     def fit(self, samples: Samples) -> Self:

@@ -7,13 +7,15 @@ interval. A rare pair is the key alone. So is a pair with an unknown key, and al
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
 from keydyn.arrays import Integers, Truths
-from keydyn.model.data.vocabulary import Types
+from keydyn.model.data.vocabulary import Types, translation
 from keydyn.population.features import Observations
+from keydyn.population.groups import Events, Groups
+from keydyn.population.passes import Passes
 
 # A pair must have been seen this often to be a cell of its own: in small populations, and in others.
 LEAST_SEEN_SMALL, LEAST_SEEN, SMALL = 5, 20, 100
@@ -37,18 +39,18 @@ class Cells:
     after: Integers
 
     @classmethod
-    def learnt(cls, seen: Observations, vocabulary: Types, n_people: int) -> Cells:
+    def learnt(cls, groups: Groups, passes: Passes) -> Cells:
         """The pairs seen often enough."""
-        F = seen.values.shape[1]
-        none = np.array([], dtype=np.int64)
-        least = LEAST_SEEN_SMALL if n_people < SMALL else LEAST_SEEN
-        empty = cls(vocabulary, F, none, none)
+        F, none = len(groups.features), np.array([], dtype=np.int64)
+        least = LEAST_SEEN_SMALL if groups.n_people < SMALL else LEAST_SEEN
+        empty = cls(groups.vocabulary, F, none, none)
         frequent = []
-        for f, codes in enumerate(empty.pair_codes(seen)):
-            known = (codes >= 0) & np.isfinite(seen.values[:, f])
-            pairs, counts = np.unique(codes[known], return_counts=True)
+        counted = list(passes.each(partial(_pair_counts, empty), groups.events))
+        for f in range(2):
+            pairs, group = np.unique(np.concatenate([one[f][0] for one in counted]), return_inverse=True)
+            counts = np.bincount(group, np.concatenate([one[f][1] for one in counted]), len(pairs))
             frequent.append(pairs[counts >= least])
-        return cls(vocabulary, F, *frequent)
+        return cls(groups.vocabulary, F, *frequent)
 
     @property
     def n_codes(self) -> int:
@@ -105,6 +107,10 @@ class Cells:
         beginning = np.where((later < m) & (seen.codes < m), seen.codes * (m + 1) + later, -1)
         return ending, beginning
 
+    def places(self, types: Types) -> Integers:
+        """The code of each of these types, and of a missing one."""
+        return translation(types, self.vocabulary)
+
     def of(self, seen: Observations) -> Integers:
         """(N, F) the cell of each value."""
         cells = np.empty(seen.values.shape, dtype=np.int64)
@@ -114,6 +120,17 @@ class Cells:
             place, found = located(pairs, beginning if f == 1 else ending)
             cells[found, f] = self.begins[f] + place[found]
         return cells
+
+
+def _pair_counts(cells: Cells, events: Events) -> list[tuple[Integers, Integers]]:
+    """The pairs of intervals and those of holds, and how often each occurs."""
+    seen, _ = events.load()
+    found = []
+    for f, codes in enumerate(cells.pair_codes(seen)):
+        known = (codes >= 0) & np.isfinite(seen.values[:, f])
+        pairs, counts = np.unique(codes[known], return_counts=True)
+        found.append((pairs, counts))
+    return found
 
 
 def located(table: Integers, wanted: Integers) -> tuple[Integers, Truths]:

@@ -65,6 +65,7 @@ def _tensors(known: Parameters) -> Tensors:
         "location": known.location,
         "scale": known.scale,
         "loadings": known.loadings,
+        "support": known.support,
     }
     tensors |= {f"strengths.{one.name}": getattr(known.strengths, one.name) for one in fields(Strengths)}
     tensors |= {f"chain.{one.name}": getattr(known.chain, one.name) for one in fields(Chain)}
@@ -109,6 +110,7 @@ def _restored(header: dict[str, Any], tensors: Tensors) -> Parameters:
         _positive(tensors, "scale", (C,)),
         _wide(tensors, F, m),
         _bounded(tensors, "loadings", loadings.shape),
+        _support(tensors, C),
         _strengths(tensors, F),
         _chain(tensors, F),
         header["n_people"],
@@ -166,7 +168,16 @@ def _strengths(tensors: Tensors, n_features: int) -> Strengths:
         **values,
         slope=_bounded(tensors, "strengths.slope", (n_features, 3)),
         slope_variance=_positive(tensors, "strengths.slope_variance", (n_features, 3)),
+        noise_leans=_positive(tensors, "strengths.noise_leans", (3,)),
+        degrees=_positive(tensors, "strengths.degrees", (1,)),
     )
+
+
+def _support(tensors: Tensors, n_cells: int) -> Floats:
+    support = finite(tensors, "support", (n_cells,))
+    if (support < 0).any() or (support > MOST_COUNTED).any():
+        raise ValueError("support has a value that is negative or too large")
+    return support
 
 
 def _chain(tensors: Tensors, n_features: int) -> Chain:

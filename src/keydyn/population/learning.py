@@ -1,208 +1,262 @@
-"""How a population is learnt: two rounds of people, loadings and strengths, then slopes and states."""
+"""How a population is learnt: two rounds of people, loadings and strengths, then slopes and states.
+
+Everything is a pass over groups of people whose results are added up, so that it matters neither how many
+people there are nor in how many parts they come. Strengths and hidden states are estimated from people that
+the loadings were not learnt from, because they would be flattered by the others: each half of the people in
+turn or, where there are very many, some of them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from os import PathLike
 
 import numpy as np
-import pandas as pd
 
-from keydyn.arrays import Floats, Integers
+from keydyn.arrays import Floats, Integers, Truths
 from keydyn.keystrokes.samples import Samples
-from keydyn.model.data.vocabulary import Types
 from keydyn.population import strengths as estimates
 from keydyn.population import wide_effects
 from keydyn.population.cells import LEAST_SEEN_SMALL, Cells
-from keydyn.population.features import Observations, feature_order, observations, parents
-from keydyn.population.loadings import fit_loadings, n_factors
+from keydyn.population.groups import Events, Groups, gathered
+from keydyn.population.held_out import cell_means, final_people, held_out_people, held_out_residuals, within
+from keydyn.population.loadings import Before, fit_loadings, n_factors
 from keydyn.population.parameters import Parameters, Strengths
-from keydyn.population.person import Person, fit_person
+from keydyn.population.passes import Passes
 from keydyn.population.scales import locations_and_scales
-from keydyn.population.scoring import RESIDUALS, score
 from keydyn.population.states import Chain, classes_of, fit_chain
+from keydyn.population.stored_arrays import Store, Stored, store
 from keydyn.population.wide_effects import WideEffects
 
 ROUNDS = 2
 # With fewer, half of the people say nothing of how people differ, and strengths stay as they begin.
 LEAST_FOR_HALVES = 6
+# With more, so many are held out of the loadings: they suffice for strengths and states, some dozens of
+# numbers.
+MOST_HELD_OUT = 1000
+# What is known of more people is kept in files while it is needed.
+MOST_IN_MEMORY = 2000
+# What can be left out, to see what it is worth.
+PARTS = ("low rank", "scales", "slopes", "contexts", "tempo", "tails")
+# In place of a part that is left out: a variance of nothing, certainty, tails that are almost normal.
+NOTHING, CERTAIN, NORMAL = 1e-9, 1e6, 100
+
+
+def check_parts(without: Iterable[str]) -> tuple[str, ...]:
+    """The parts to leave out; a `ValueError` names one that is none."""
+    chosen = (without,) if isinstance(without, str) else tuple(without)
+    for part in chosen:
+        if part not in PARTS:
+            raise ValueError(f"without names {part!r}; the parts are {', '.join(PARTS)}")
+    return chosen
 
 
 @dataclass(eq=False)
-class _People:
-    """Everybody's samples, those of one person together, and what each person's fit needs."""
+class _Course:
+    """Where learning is: everybody in groups, and each group's typing without what everybody shares."""
 
-    y: Floats
-    cell: Integers
-    offsets: Integers
-    begins: Integers
+    groups: Groups
+    store: Store
+    passes: Passes
+    without: tuple[str, ...]
     cells: Cells
+    typing: list[Stored]
 
-    def fitted(self, who: Sequence[int], loadings: Floats, strengths: Strengths) -> list[Person]:
-        """The persons of these numbers, each from all samples."""
-        return [self.person(np.arange(*self.begins[u : u + 2]), loadings, strengths) for u in who]
+    @property
+    def degrees(self) -> int:
+        return NORMAL if "tails" in self.without else int(estimates.DEGREES)
 
-    def person(self, samples: Integers, loadings: Floats, strengths: Strengths) -> Person:
-        """A person from these samples."""
-        rows, offsets = self.rows(samples)
-        return fit_person(
-            self.y[rows],
-            self.cell[rows],
-            offsets,
-            self.cells,
-            loadings,
-            strengths,
-            parents(self.cells.n_features),
+    def restricted(self, strengths: Strengths) -> Strengths:
+        """The strengths without the parts that are left out."""
+        if "scales" in self.without:
+            strengths = replace(strengths, noise_leans=np.full(3, CERTAIN))
+        if "slopes" in self.without:
+            no_slope = np.zeros_like(strengths.slope)
+            strengths = replace(strengths, slope=no_slope, slope_variance=no_slope + NOTHING)
+        if "tempo" in self.without:
+            strengths = replace(strengths, tempo=np.full_like(strengths.tempo, NOTHING))
+        return replace(strengths, degrees=np.array([float(self.degrees)]))
+
+    def everyone(self) -> list[Truths]:
+        return [np.ones(size, dtype=bool) for size in self.groups.sizes]
+
+
+def learn(
+    samples: Samples | Iterable[Samples],
+    hidden_states: bool,
+    without: tuple[str, ...] = (),
+    n_jobs: int | None = None,
+    scratch: str | PathLike[str] | None = None,
+    progress: Callable[[int], object] | None = None,
+) -> Parameters:
+    """What these people share and how they differ."""
+    passes = Passes(n_jobs, progress)
+    with store(_in_memory(samples), scratch) as kept:
+        groups = gathered(samples, kept)
+        if groups.n_people < 2:
+            raise ValueError(f"a population is learnt from 2 people or more; there is {groups.n_people}")
+        cells = Cells.learnt(groups, passes)
+        course = _Course(groups, kept, passes, without, cells, [])
+        location, scale = locations_and_scales(groups.events, cells, float(course.degrees), passes)
+        shared = partial(_standardised, cells, location, scale)
+        course.typing = [kept.keep(*arrays) for arrays in passes.each(shared, groups.events)]
+        wide = _remove_wide_effects(course)
+        loadings, support, strengths, chain = _differences(course, hidden_states)
+        return Parameters(
+            groups.features, cells, location, scale, wide, loadings, support, strengths, chain,
+            groups.n_people, groups.n_samples,
+        )  # fmt: skip
+
+
+def learn_more(
+    known: Parameters,
+    samples: Samples | Iterable[Samples],
+    n_jobs: int | None = None,
+    scratch: str | PathLike[str] | None = None,
+    progress: Callable[[int], object] | None = None,
+) -> Parameters:
+    """The loadings after further people; all else stays as it was learnt."""
+    passes = Passes(n_jobs, progress)
+    with store(_in_memory(samples), scratch) as kept:
+        groups = gathered(samples, kept, known.features)
+        place = known.cells.places(groups.vocabulary)
+        events = [replace(one, place=place[one.place]) for one in groups.events]
+        typing = [kept.keep(*arrays) for arrays in passes.each(partial(_typing_of, known), events)]
+        means = partial(cell_means, known.cells, known.loadings, known.strengths)
+        cases = [kept.keep(variance, mean) for variance, mean, _ in passes.each(means, typing)]
+        loadings, support = fit_loadings(
+            [(case, np.ones(size, dtype=bool)) for case, size in zip(cases, groups.sizes, strict=True)],
+            known.strengths.cell[known.cells.feature] / estimates.CELL_FACTOR,
+            known.cells,
+            known.loadings.shape[1],
+            passes,
+            Before(known.loadings, known.support),
+        )
+        return replace(
+            known,
+            loadings=loadings,
+            support=support,
+            n_people=known.n_people + groups.n_people,
+            n_samples=known.n_samples + groups.n_samples,
         )
 
-    def rows(self, samples: Integers) -> tuple[Integers, Integers]:
-        """The rows of these samples, and where each begins among them."""
-        lengths = np.diff(self.offsets)[samples]
-        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        rows = np.repeat(self.offsets[samples] - offsets[:-1], lengths) + np.arange(offsets[-1])
-        return rows, offsets
+
+def _in_memory(samples: Samples | Iterable[Samples]) -> bool:
+    return isinstance(samples, Samples) and len(set(samples.users.tolist())) <= MOST_IN_MEMORY
 
 
-def learn(samples: Samples, hidden_states: bool) -> Parameters:
-    """What these people share and how they differ."""
-    if len(samples) == 0:
-        raise ValueError("there are no samples")
-    codes, users = pd.factorize(samples.users)
-    if len(users) < 2:
-        raise ValueError(f"a population is learnt from 2 people or more; there is {len(users)}")
-    together = samples[np.argsort(codes, kind="stable")]
-    begins = np.concatenate([[0], np.cumsum(np.bincount(codes))]).astype(np.int64)
-    features = feature_order(together)
-    vocabulary: Types = together.sequences.event_types[np.unique(_known(together))]
-    seen = observations(together, features, vocabulary)
-    cells = Cells.learnt(seen, vocabulary, len(users))
+def _standardised(
+    cells: Cells, location: Floats, scale: Floats, events: Events
+) -> tuple[Floats | Integers, ...]:
+    """y, cells, offsets, where people begin, and classes of keys."""
+    seen, begins = events.load()
     cell = cells.of(seen)
-    location, scale = locations_and_scales(seen.values, cell, cells)
     y = (seen.values - location[cell]) / scale[cell]
-    people = _People(y, cell, seen.offsets, begins, cells)
-    wide, loadings, strengths = _differences(people, seen, len(users))
-    chain = Chain.single(len(features))
-    if hidden_states:
-        chain = fit_chain(*_held_out_residuals(people, loadings, strengths, seen, len(users)))
-    return Parameters(
-        features, cells, location, scale, wide, loadings, strengths, chain, len(users), len(samples)
-    )
+    return y, cell, seen.offsets, begins, classes_of(cells.vocabulary)[seen.codes]
 
 
-def _known(samples: Samples) -> Integers:
-    codes = samples.sequences.codes
-    return codes[codes >= 0]
+def _typing_of(known: Parameters, events: Events) -> tuple[Floats | Integers, ...]:
+    seen, begins = events.load()
+    y, cell = known.standardised(seen)
+    return y, cell, seen.offsets, begins, classes_of(known.cells.vocabulary)[seen.codes]
 
 
-def _differences(people: _People, seen: Observations, n_people: int) -> tuple[WideEffects, Floats, Strengths]:
-    """Wide effects, V and all strengths; `people.y` loses the wide effects."""
-    cells = people.cells
-    R = n_factors(n_people)
-    everyone = range(n_people)
-    halves = [list(everyone[0::2]), list(everyone[1::2])]
-    loadings = np.zeros((cells.n_cells, R))
-    strengths = estimates.initial_strengths(cells.n_features)
-    wide = WideEffects.none(cells.n_features)
-    for n in range(ROUNDS):
-        persons = people.fitted(everyone, loadings, strengths)
-        if n == 0:
-            left = _within(people, persons)
-            wide = wide_effects.learnt(left, seen, cells.vocabulary, LEAST_SEEN_SMALL)
-            people.y = people.y - wide.of(seen, cells.vocabulary)
-            persons = people.fitted(everyone, loadings, strengths)
-        strengths = replace(strengths, noise=np.mean([person.own_noise for person in persons], axis=0))
-        if n_people >= LEAST_FOR_HALVES:
-            strengths = _strengths_from_halves(people, persons, halves, strengths)
-        loadings = _loadings_of(persons, cells, strengths, R)
-    strengths = replace(strengths, cell=estimates.CELL_FACTOR * strengths.cell)
-    persons = people.fitted(everyone, loadings, strengths)
-    return wide, loadings, estimates.with_slopes(strengths, persons)
+def _remove_wide_effects(course: _Course) -> WideEffects:
+    """Effects of wide contexts, from what people fitted without loadings leave; the typing loses them."""
+    groups, cells, kept = course.groups, course.cells, course.store
+    if "contexts" in course.without:
+        return WideEffects.none(cells.n_features)
+    strengths = course.restricted(estimates.initial_strengths(cells.n_features))
+    left = partial(within, cells, np.zeros((cells.n_cells, 1)), strengths)
+    residuals = [kept.keep(one) for one in course.passes.each(left, course.typing)]
+    wide = wide_effects.learnt(residuals, groups, LEAST_SEEN_SMALL, course.passes)
+    tasks = list(zip(course.typing, groups.events, strict=True))
+    removed = course.passes.each(partial(_without_wide, wide, cells), tasks)
+    course.typing = [kept.keep(*arrays) for arrays in removed]
+    return wide
 
 
-def _loadings_of(persons: Sequence[Person], cells: Cells, strengths: Strengths, R: int) -> Floats:
-    weight = np.array([person.weight for person in persons])
-    noise = np.array([person.noise for person in persons])
-    typed = weight > 0
-    precision = typed / (noise / np.where(typed, weight, 1.0) + strengths.cell[cells.feature])
-    return fit_loadings(precision, np.array([person.cell_mean for person in persons]), cells, R)
+def _without_wide(
+    wide: WideEffects, cells: Cells, task: tuple[Stored, Events]
+) -> tuple[Floats | Integers, ...]:
+    y, *others = task[0].load()
+    seen, _ = task[1].load()
+    return y - wide.of(seen, cells.vocabulary), *others
 
 
-def _strengths_from_halves(
-    people: _People, persons: Sequence[Person], halves: list[list[int]], strengths: Strengths
-) -> Strengths:
-    """λ, κ and η of each half of the people, with V from the other half; the mean of both."""
-    cells = people.cells
-    found, residuals = [], []
-    for learnt_from, other in (halves, halves[::-1]):
-        R = n_factors(len(learnt_from))
-        half = _loadings_of([persons[u] for u in learnt_from], cells, strengths, R)
-        others = people.fitted(other, half, strengths)
-        found.append(estimates.cell_and_key_variances(others, cells, half, strengths))
-        residuals += _held_out_samples(people, other, half, strengths)
-    cell, key = np.mean([f[0] for f in found], axis=0), np.mean([f[1] for f in found], axis=0)
-    return replace(strengths, cell=cell, key=key, tempo=estimates.tempo_variance(residuals, strengths.tempo))
-
-
-def _folds(people: _People, u: int) -> list[tuple[Integers, Integers]]:
-    """A person's samples in two halves, each to be held out in turn; none of a single sample."""
-    own = np.arange(*people.begins[u : u + 2])
-    if len(own) < 2:
+def _splits(groups: Groups) -> list[tuple[list[Truths], list[Truths]]]:
+    """Whom loadings are learnt from, and whom strengths: in each split, nobody is both."""
+    n, people = groups.n_people, groups.people
+    if n < LEAST_FOR_HALVES:
         return []
-    return [(own[1::2], own[0::2]), (own[0::2], own[1::2])]
+    if n > MOST_HELD_OUT:
+        held_out = np.zeros(n, dtype=bool)
+        held_out[np.linspace(0, n - 1, MOST_HELD_OUT).astype(np.int64)] = True
+        return [([~held_out[some] for some in people], [held_out[some] for some in people])]
+    even, odd = [some % 2 == 0 for some in people], [some % 2 == 1 for some in people]
+    return [(even, odd), (odd, even)]
 
 
-def _held_out_samples(
-    people: _People, who: Sequence[int], loadings: Floats, strengths: Strengths
-) -> list[Floats]:
-    """Residuals r of each sample, given the person from the other half of the samples."""
-    residuals = []
-    for u in who:
-        for train, held_out in _folds(people, u):
-            person = people.person(train, loadings, strengths)
-            for sample in held_out:
-                rows = slice(*people.offsets[sample : sample + 2])
-                c = people.cell[rows]
-                residuals.append((people.y[rows] - person.mean[c]) / person.scale[c])
-    return residuals
+def _differences(course: _Course, hidden_states: bool) -> tuple[Floats, Floats, Strengths, Chain]:
+    """V and its support, all strengths, and the chain."""
+    cells, passes = course.cells, course.passes
+    everyone = course.everyone()
+    strengths = course.restricted(estimates.initial_strengths(cells.n_features))
+    V, support = np.zeros((cells.n_cells, n_factors(course.groups.n_people))), np.zeros(cells.n_cells)
+    splits = _splits(course.groups)
+    # V and who was held out of it.
+    cross: list[tuple[Floats, list[Truths]]] = []
+    for _ in range(ROUNDS):
+        cases, noise = [], np.zeros(cells.n_features)
+        for variance, mean, own in passes.each(partial(cell_means, cells, V, strengths), course.typing):
+            cases.append(course.store.keep(variance, mean))
+            noise += own
+        strengths = replace(strengths, noise=noise / course.groups.n_people)
+        cross = [(_loadings(course, cases, who, strengths)[0], others) for who, others in splits]
+        if cross:
+            strengths = course.restricted(_cross_estimated(course, cross, strengths))
+        V, support = _loadings(course, cases, everyone, strengths)
+    strengths = replace(strengths, cell=estimates.CELL_FACTOR * strengths.cell)
+    whom = everyone if len(splits) != 1 else splits[0][1]
+    of_people = final_people(cells, V, strengths, list(zip(course.typing, whom, strict=True)), passes)
+    strengths = course.restricted(estimates.with_slopes(strengths, *of_people))
+    degrees = course.degrees
+    chain = Chain.single(cells.n_features, degrees)
+    if hidden_states:
+        parts = []
+        for loadings, others in cross or [(V, everyone)]:
+            residuals = partial(held_out_residuals, cells, loadings, strengths, chain)
+            parts += list(passes.each(residuals, list(zip(course.typing, others, strict=True))))
+        initial = Chain.initial(cells.n_features, None if degrees == estimates.DEGREES else degrees)
+        chain = fit_chain(parts, initial)
+    return V, support, strengths, chain
 
 
-def _held_out_residuals(
-    people: _People, loadings: Floats, strengths: Strengths, seen: Observations, n_people: int
-) -> tuple[Floats, Integers, Integers]:
-    """e without the tempo, key classes and offsets of everybody's samples, each held out of its person's fit.
-
-    Loadings come from people of the other half where there are enough.
-    """
-    classes, single = classes_of(people.cells.vocabulary)[seen.codes], Chain.single(people.y.shape[1])
-    e = np.full(people.y.shape, np.nan)
-    everyone = range(n_people)
-    for parity in (0, 1):
-        learnt_from = everyone[1 - parity :: 2]
-        half = loadings
-        if n_people >= LEAST_FOR_HALVES:
-            persons = people.fitted(learnt_from, loadings, strengths)
-            half = _loadings_of(persons, people.cells, strengths, n_factors(len(learnt_from)))
-        for u in everyone[parity::2]:
-            for train, held_out in _folds(people, u):
-                person = people.person(train, half, strengths)
-                rows, offsets = people.rows(held_out)
-                out = np.empty((len(rows), people.y.shape[1]))
-                score(
-                    RESIDUALS, people.y[rows], people.cell[rows], offsets, classes[rows], person.mean[None],
-                    1.0 / person.scale[None], person.slopes[None], person.gain[None] ** -0.5, strengths.tempo,
-                    parents(people.y.shape[1]), single.start, single.transitions, single.location,
-                    single.scale, single.degrees, single.constant, out,
-                )  # fmt: skip
-                e[rows] = out
-    return e, classes, people.offsets
+def _loadings(
+    course: _Course, cases: Sequence[Stored], who: Sequence[Truths], strengths: Strengths
+) -> tuple[Floats, Floats]:
+    n = sum(int(some.sum()) for some in who)
+    R = n_factors(n)
+    if "low rank" in course.without:
+        return np.zeros((course.cells.n_cells, 1)), np.zeros(course.cells.n_cells)
+    cell_variance = strengths.cell[course.cells.feature]
+    return fit_loadings(list(zip(cases, who, strict=True)), cell_variance, course.cells, R, course.passes)
 
 
-def _within(people: _People, persons: Sequence[Person]) -> Floats:
-    """(N, F) y without the person's effects and the sample's tempo."""
-    left = np.empty_like(people.y)
-    for u, person in enumerate(persons):
-        for k, sample in enumerate(range(*people.begins[u : u + 2])):
-            rows = slice(*people.offsets[sample : sample + 2])
-            c = people.cell[rows]
-            left[rows] = people.y[rows] - person.mean[c] - person.tempo[k] * np.sqrt(person.noise[c])
-    return left
+def _cross_estimated(
+    course: _Course, cross: Sequence[tuple[Floats, list[Truths]]], strengths: Strengths
+) -> Strengths:
+    """λ, κ and η of people that V was not learnt from; the mean over the splits."""
+    cells, variances, means, spreads = course.cells, [], [], []
+    for V, others in cross:
+        tasks = list(zip(course.typing, others, strict=True))
+        parts = list(course.passes.each(partial(held_out_people, cells, V, strengths), tasks))
+        variance, mean, tempo, spread = (np.concatenate(part) for part in zip(*parts, strict=True))
+        variances.append(estimates.cell_and_key_variances(variance, mean, cells, V, strengths))
+        means.append(tempo)
+        spreads.append(spread)
+    cell, key = np.mean([one[0] for one in variances], axis=0), np.mean([one[1] for one in variances], axis=0)
+    tempo = estimates.tempo_variance(np.concatenate(means), np.concatenate(spreads), strengths.tempo)
+    return replace(strengths, cell=cell, key=key, tempo=tempo)

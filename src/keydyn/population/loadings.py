@@ -4,21 +4,31 @@ Objective, at fixed precisions p and means ȳ of each person's cells:
 
     Σ_u ln N(ȳ_u; 0, V Vᵀ + diag 1/p_u)  −  ½ ρ Σ_c |V_c − V_key(c)|²  −  ½ ρ₀ Σ_key |V_key|²
 
-The maximisation step solves for V and V_key together, and a rotation is taken only where it gains, so the
-objective never falls.
+and, where V was learnt from other people before, + Σ_c (B_c V_c − ½ P_c |V_c|²): what they said of V_c if
+their z had unit second moment, with P the sum of their precisions and B such that V was their maximum.
+
+The maximisation step solves for V and V_key together. Then z, whose second moment is Γ, is brought to unit
+second moment, as if its variance were a parameter too (parameter-expanded EM). The likelihood gains
+(U/2) (tr Γ − ln |Γ| − R) or more by that; it is done only if the penalties lose less. So the objective never
+falls.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
 import numpy as np
 
-from keydyn.arrays import Floats
+from keydyn.arrays import Floats, Truths
 from keydyn.population.cells import Cells
+from keydyn.population.passes import Passes
+from keydyn.population.stored_arrays import Stored
 
 # ρ and ρ₀. With weaker ones the people learnt from are memorised.
 CELL_RIDGE, KEY_RIDGE = 500.0, 200.0
 ITERATIONS = 15
-ROTATE_EVERY = 3
 MOST_FACTORS, LEAST_FACTORS, PEOPLE_PER_FACTOR = 20, 2, 12
 
 
@@ -28,81 +38,145 @@ def n_factors(n_people: int) -> int:
     return max(1, min(wanted, n_people - 1))
 
 
+@dataclass(frozen=True, eq=False)
+class Before:
+    """What other people said of V: the V that they led to, (C, R), and the sum of their precisions, (C,)."""
+
+    loadings: Floats
+    support: Floats
+
+    def linear(self, cells: Cells) -> Floats:
+        """B, (C, R)."""
+        V_key = _keys_of(self.loadings, cells)[cells.key]
+        B: Floats = (self.support[:, None] + CELL_RIDGE) * self.loadings - CELL_RIDGE * V_key
+        return B
+
+
+# Some people's cells: (U, C) variances and means, in a store, and which of the people count.
+Cases = tuple[Stored, Truths]
+
+
 def fit_loadings(
-    precision: Floats, mean: Floats, cells: Cells, n_factors: int, history: list[float] | None = None
-) -> Floats:
-    """(C, R) loadings from (U, C) precisions, 0 where a cell was not typed, and means.
-
-    `history` receives the objective after each step.
-    """
-    V, V_key = _start(precision, mean, cells, n_factors)
-    for iteration in range(ITERATIONS):
-        z, second = _factors(V, precision, mean)
-        V, V_key = _maximised(precision, mean, z, second, cells)
-        if iteration % ROTATE_EVERY == ROTATE_EVERY - 1:
-            _, second = _factors(V, precision, mean)
-            root = np.linalg.cholesky(second.mean(axis=0))
-            turned, turned_key = V @ root, V_key @ root
-            if objective(turned, turned_key, precision, mean, cells) > objective(
-                V, V_key, precision, mean, cells
-            ):
-                V, V_key = turned, turned_key
-        if history is not None:
-            history.append(objective(V, V_key, precision, mean, cells))
-    return np.ascontiguousarray(V)
-
-
-def objective(V: Floats, V_key: Floats, precision: Floats, mean: Floats, cells: Cells) -> float:
-    """The penalised log-likelihood above, without what does not depend on V."""
-    A = _precision_of_factors(V, precision)
-    linear = (precision * mean) @ V
-    fitted = np.einsum("ur,ur->", linear, np.linalg.solve(A, linear[:, :, None])[:, :, 0])
-    penalty = CELL_RIDGE * ((V - V_key[cells.key]) ** 2).sum() + KEY_RIDGE * (V_key**2).sum()
-    return float(0.5 * (fitted - np.linalg.slogdet(A)[1].sum() - penalty))
-
-
-def _precision_of_factors(V: Floats, precision: Floats) -> Floats:
-    R = V.shape[1]
-    outer = (V[:, :, None] * V[:, None, :]).reshape(len(V), R * R)
-    total: Floats = np.eye(R) + (precision @ outer).reshape(-1, R, R)
-    return total
-
-
-def _factors(V: Floats, precision: Floats, mean: Floats) -> tuple[Floats, Floats]:
-    """Each person's E[z], (U, R), and E[z zᵀ], (U, R, R)."""
-    S = np.linalg.inv(_precision_of_factors(V, precision))
-    z = np.einsum("urs,us->ur", S, (precision * mean) @ V)
-    return z, S + z[:, :, None] * z[:, None, :]
-
-
-def _maximised(
-    precision: Floats, mean: Floats, z: Floats, second: Floats, cells: Cells
+    cases: Sequence[Cases],
+    cell_variance: Floats,
+    cells: Cells,
+    n_factors: int,
+    passes: Passes,
+    before: Before | None = None,
+    history: list[float] | None = None,
 ) -> tuple[Floats, Floats]:
-    U, R = z.shape
-    A = (precision.T @ second.reshape(U, R * R)).reshape(-1, R, R)
-    b = (precision * mean).T @ z
-    own = np.linalg.inv(A + CELL_RIDGE * np.eye(R))
+    """V, (C, R), and its support, (C,); `cell_variance` is λ of each cell.
+
+    `history` receives the objective at the start of each iteration.
+    """
+    if before is None:
+        V_key = _start(cases, cell_variance, cells, n_factors, passes)
+        V = V_key[cells.key]
+        said, heard = np.zeros_like(V), np.zeros(len(V))
+    else:
+        V, V_key = before.loadings, _keys_of(before.loadings, cells)
+        said, heard = before.linear(cells), before.support
+    support = np.zeros(len(V))
+
+    def lost(V: Floats, V_key: Floats) -> float:
+        of_others = 0.5 * (heard[:, None] * V**2).sum() - (said * V).sum()
+        return _ridges(V, V_key, cells) + float(of_others)
+
+    for _ in range(ITERATIONS):
+        A, b, second, likelihood, support, n = passes.sums(partial(_expected, V, cell_variance), cases)
+        if history is not None:
+            history.append(float(likelihood) - lost(V, V_key))
+        A = _unpacked(A, n_factors) + heard[:, None, None] * np.eye(n_factors)
+        V, V_key = _maximised(A, b + said, cells)
+        second = second / n
+        gain = 0.5 * n * (np.trace(second) - np.linalg.slogdet(second)[1] - n_factors)
+        root = np.linalg.cholesky(second)
+        turned, turned_key = V @ root, V_key @ root
+        if gain > lost(turned, turned_key) - lost(V, V_key):
+            V, V_key = turned, turned_key
+    return np.ascontiguousarray(V), heard + support
+
+
+def _keys_of(V: Floats, cells: Cells) -> Floats:
+    """V_key at its best, given V."""
+    total = _by_key(V, cells)
+    count = np.bincount(cells.key, minlength=cells.n_keys)[:, None]
+    keys: Floats = CELL_RIDGE * total / (CELL_RIDGE * count + KEY_RIDGE)
+    return keys
+
+
+def _ridges(V: Floats, V_key: Floats, cells: Cells) -> float:
+    return float(0.5 * (CELL_RIDGE * ((V - V_key[cells.key]) ** 2).sum() + KEY_RIDGE * (V_key**2).sum()))
+
+
+def _expected(
+    V: Floats, cell_variance: Floats, case: Cases
+) -> tuple[Floats, Floats, Floats, float, Floats, int]:
+    """Σ p E[zzᵀ] of cells, packed; Σ p ȳ E[z]; Σ E[zzᵀ]; what of ln P depends on V; Σ p; and U."""
+    precision, mean = _precisions(case, cell_variance)
+    R = V.shape[1]
+    rows, columns = np.tril_indices(R)
+    inverse = np.eye(R) + _unpacked(precision @ (V[:, rows] * V[:, columns]), R)
+    S = np.linalg.inv(inverse)
+    product = precision * mean
+    linear = product @ V
+    z = np.einsum("urs,us->ur", S, linear)
+    second = S + z[:, :, None] * z[:, None, :]
+    likelihood = 0.5 * float((linear * z).sum() - np.linalg.slogdet(inverse)[1].sum())
+    of_cells = precision.T @ second[:, rows, columns]
+    return of_cells, product.T @ z, second.sum(axis=0), likelihood, precision.sum(axis=0), len(z)
+
+
+def _precisions(case: Cases, cell_variance: Floats) -> tuple[Floats, Floats]:
+    stored, counts = case
+    variance, mean = (array[counts] for array in stored.load())
+    return 1.0 / (variance + cell_variance), mean
+
+
+def _unpacked(packed: Floats, R: int) -> Floats:
+    """(n, R, R) symmetric matrices from their lower triangles, (n, R (R + 1) / 2)."""
+    rows, columns = np.tril_indices(R)
+    full = np.empty((len(packed), R, R))
+    full[:, rows, columns] = packed
+    full[:, columns, rows] = packed
+    return full
+
+
+def _maximised(A: Floats, b: Floats, cells: Cells) -> tuple[Floats, Floats]:
+    eye = np.eye(A.shape[1])
+    own = np.linalg.inv(A + CELL_RIDGE * eye)
     # What a key's cells say of V_key once they are at their best given it.
-    shared = CELL_RIDGE * (np.eye(R) - CELL_RIDGE * own)
-    says = CELL_RIDGE * np.einsum("crs,cs->cr", own, b)
-    left = np.tile(KEY_RIDGE * np.eye(R), (cells.n_keys, 1, 1))
-    right = np.zeros((cells.n_keys, R))
-    np.add.at(left, cells.key, shared)
-    np.add.at(right, cells.key, says)
+    left = KEY_RIDGE * eye + _by_key(CELL_RIDGE * (eye - CELL_RIDGE * own), cells)
+    right = _by_key(CELL_RIDGE * np.einsum("crs,cs->cr", own, b), cells)
     V_key = np.asarray(np.linalg.solve(left, right[:, :, None])[:, :, 0], dtype=np.float64)
     V: Floats = np.einsum("crs,cs->cr", own, b + CELL_RIDGE * V_key[cells.key])
     return V, V_key
 
 
-def _start(precision: Floats, mean: Floats, cells: Cells, n_factors: int) -> tuple[Floats, Floats]:
-    """The largest singular vectors of people's means per key."""
-    U = len(mean)
-    total, product = np.zeros((cells.n_keys, U)), np.zeros((cells.n_keys, U))
-    np.add.at(total, cells.key, precision.T)
-    np.add.at(product, cells.key, (precision * mean).T)
-    means = product / (total + 1.0)
-    _, sizes, directions = np.linalg.svd(means.T, full_matrices=False)
+def _by_key(of_cells: Floats, cells: Cells) -> Floats:
+    """Sums over the cells of each key; every key has one at least."""
+    order = np.argsort(cells.key, kind="stable")
+    begins = np.searchsorted(cells.key[order], np.arange(cells.n_keys))
+    sums: Floats = np.add.reduceat(of_cells[order], begins, axis=0)
+    return sums
+
+
+def _start(
+    cases: Sequence[Cases], cell_variance: Floats, cells: Cells, n_factors: int, passes: Passes
+) -> Floats:
+    """V_key: the principal directions of people's means per key, as long as people are spread along them."""
+    (moments, n) = passes.sums(partial(_key_moments, cell_variance, cells), cases)
+    sizes, directions = np.linalg.eigh(moments / n)
     V_key = np.zeros((cells.n_keys, n_factors))
     found = min(n_factors, len(sizes))
-    V_key[:, :found] = (directions[:found] * sizes[:found, None]).T / np.sqrt(U)
-    return V_key[cells.key], V_key
+    largest = slice(None, -found - 1, -1)
+    V_key[:, :found] = directions[:, largest] * np.sqrt(np.maximum(sizes[largest], 0.0))
+    return V_key
+
+
+def _key_moments(cell_variance: Floats, cells: Cells, case: Cases) -> tuple[Floats, int]:
+    """Σ m mᵀ over people, m their means per key; and the number of people."""
+    precision, mean = _precisions(case, cell_variance)
+    total, product = _by_key(precision.T, cells), _by_key((precision * mean).T, cells)
+    means = product / (total + 1.0)
+    return means @ means.T, means.shape[1]

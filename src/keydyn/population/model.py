@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from os import PathLike
 from typing import Any, Self
 
@@ -17,11 +17,11 @@ from keydyn.population.drawing import drawn
 from keydyn.population.explaining import explained
 from keydyn.population.features import Observations, observations
 from keydyn.population.files import fingerprint, read, write
-from keydyn.population.learning import learn
+from keydyn.population.learning import check_parts, learn, learn_more
 from keydyn.population.parameters import Parameters
-from keydyn.population.person import fit_person
-from keydyn.population.scoring import PER_EVENT, PER_FEATURE, PER_SAMPLE, score
-from keydyn.population.states import classes_of
+from keydyn.population.person import fit_people
+from keydyn.population.scoring import PER_EVENT, PER_FEATURE, PER_SAMPLE, RESIDUALS, score
+from keydyn.population.states import classes_of, posteriors
 from keydyn.population.template import Template
 
 # Events times templates of one compiled call, well under a second of work: between calls signals are heard.
@@ -31,16 +31,62 @@ AT_A_TIME = 2_000_000
 class PopulationModel:
     """What people share, how they differ, and what a sample says of a person.
 
-    With `hidden_states` a chain of active and pause, shared by all, tells slow keys from pauses. Scores take
-    longer with it.
+    Parameters
+    ----------
+    hidden_states : bool
+        Whether a chain of active and pause, shared by all, tells slow keys from pauses. Scores take longer
+        with it.
+    without : sequence of str
+        Parts to leave out, to see what they are worth: "low rank", "scales", "slopes", "contexts", "tempo",
+        "tails".
     """
 
-    def __init__(self, hidden_states: bool = True) -> None:
+    def __init__(self, hidden_states: bool = True, without: Sequence[str] = ()) -> None:
         self.hidden_states = hidden_states
+        self.without = without
 
-    def fit(self, samples: Samples) -> Self:
-        """Learn from the samples of two people or more; interrupted, the model is as it was before."""
-        self._take(learn(samples, self.hidden_states))
+    def fit(
+        self,
+        samples: Samples | Iterable[Samples],
+        n_jobs: int | None = None,
+        scratch: str | PathLike[str] | None = None,
+        progress: Callable[[int], object] | None = None,
+    ) -> Self:
+        """Learn from the samples of two people or more; interrupted, the model is as it was before.
+
+        Parameters
+        ----------
+        samples : Samples, or an iterable of them
+            Everybody's; or parts, each with all samples of some people, which are read one after the other
+            and never held in memory together. The result is the same but for rounding.
+        n_jobs : int, optional
+            Threads, if no engine is in use; None for one, −1 for all cores.
+        scratch : path, optional
+            Folder for intermediate results that are not held in memory: files that only this user can read,
+            removed at the end. By default the system's folder for temporary files. All workers of a cluster
+            must see it.
+        progress : callable, optional
+            Called with the number of passes over the people that are done.
+        """
+        without = check_parts(self.without)
+        self._take(learn(samples, self.hidden_states, without, n_jobs, scratch, progress))
+        return self
+
+    def partial_fit(
+        self,
+        samples: Samples | Iterable[Samples],
+        n_jobs: int | None = None,
+        scratch: str | PathLike[str] | None = None,
+        progress: Callable[[int], object] | None = None,
+    ) -> Self:
+        """Learn how people differ from further people; before the first `fit` this is `fit`.
+
+        An approximation: what those before said of each loading counts as one number, and all else (the keys
+        that are known, locations, strengths, hidden states) stays as it is. Templates must be enrolled anew.
+        """
+        if not hasattr(self, "parameters_"):
+            return self.fit(samples, n_jobs, scratch, progress)
+        self._take(learn_more(self.parameters, samples, n_jobs, scratch, progress))
         return self
 
     def _take(self, parameters: Parameters) -> None:
@@ -76,16 +122,18 @@ class PopulationModel:
     def _enrol(self, seen: Observations) -> Template:
         known = self.parameters
         y, cell = known.standardised(seen)
-        person = fit_person(
-            y, cell, seen.offsets, known.cells, known.loadings, known.strengths, known.parents
-        )
+        n = len(seen.offsets) - 1
+        person = fit_people(
+            y, cell, seen.offsets, np.arange(n), np.array([0, n]), known.cells, known.loadings,
+            known.strengths, known.parents,
+        )  # fmt: skip
         return Template(
             self.sha256,
-            person.mean,
-            person.scale,
-            person.slopes,
-            np.sqrt(person.gain),
-            len(seen.offsets) - 1,
+            person.mean[0],
+            person.scale[0],
+            person.slopes[0],
+            np.sqrt(person.gain[0]),
+            n,
             len(y),
         )
 
@@ -104,6 +152,19 @@ class PopulationModel:
         out = np.empty((samples.sequences.n_events, len(templates)))
         self._score(PER_EVENT, templates, samples, out, n_jobs)
         return out
+
+    def predict_proba(self, template: Template, samples: Samples) -> Floats:
+        """(N, S) probability of the states active and pause at each event, given the whole sample."""
+        e = np.empty((samples.sequences.n_events, len(self.parameters.features)))
+        self._score(RESIDUALS, [template], samples, e, 1)
+        seen = self._seen(samples)
+        classes = classes_of(self.parameters.cells.vocabulary)[seen.codes]
+        return posteriors(self.parameters.chain, e, classes, seen.offsets)
+
+    def predict(self, template: Template, samples: Samples) -> Integers:
+        """(N,) the more probable hidden state of each event: 0 is active, 1 is a pause."""
+        states: Integers = self.predict_proba(template, samples).argmax(axis=1)
+        return states
 
     def explain(self, template: Template, sample: Samples) -> pd.DataFrame:
         """Which keys and features speak for and against the claim; one row per key and feature.
@@ -178,6 +239,8 @@ class PopulationModel:
 
         pieces = _pieces(seen.offsets, len(templates))
         Parallel(n_jobs=n_jobs, prefer="threads")(delayed(one)(*piece) for piece in pieces)
+        if what == RESIDUALS:
+            return
         if what == PER_FEATURE:
             out += shift
             return

@@ -22,6 +22,9 @@ class Strengths:
     noise : σ², what is left
     slope, slope_variance : β0 and τ², (F, 3)
     gain : g², the share of the noise that the slopes leave
+    noise_leans : (3,) pseudo-observations: a cell's noise leans on its key's, that on the person's, that on
+        the population's
+    degrees : (1,) ν of the Student t by which values are weighted
     """
 
     cell: Floats
@@ -31,6 +34,8 @@ class Strengths:
     slope: Floats
     slope_variance: Floats
     gain: Floats
+    noise_leans: Floats
+    degrees: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +48,7 @@ class Parameters:
     cells : the contexts; location, scale : (C,) of values in them; wide : effects of wider contexts
     loadings : V, (C, R)
     chain : the hidden states; one state if there are none
+    support : (C,) how much is known of each row of V: the sum of people's precisions
     n_people, n_samples : how many it was learnt from
     """
 
@@ -52,6 +58,7 @@ class Parameters:
     scale: Floats
     wide: WideEffects
     loadings: Floats
+    support: Floats
     strengths: Strengths
     chain: Chain
     n_people: int

@@ -1,7 +1,8 @@
 """What is known of a person after some values: Gaussian algebra, compiled.
 
 A cell's weighted mean is ȳ = V_c z + a_key + b_c + noise, with z ~ N(0, I), a ~ N(0, κ), b ~ N(0, λ) and
-noise of variance σ²/W. The effects b and a are integrated out, so that only the R × R system of z is solved.
+noise of variance v = σ²/W, infinite where nothing was typed. The effects b and a are integrated out, so that
+only the R × R system of z is solved.
 """
 
 from __future__ import annotations
@@ -41,9 +42,8 @@ def inverted(A: Floats) -> None:
 
 @inner
 def effects(
-    weight: Floats,
+    variance: Floats,
     mean: Floats,
-    noise: Floats,
     loadings: Floats,
     cell_key: Integers,
     key_feature: Integers,
@@ -65,9 +65,9 @@ def effects(
     for i in range(R):
         S[i, i] = 1.0
     for c in range(C):
-        if weight[c] > 0.0:
+        if variance[c] < np.inf:
             key = cell_key[c]
-            p = 1.0 / (noise[c] / weight[c] + cell_variance[key_feature[key]])
+            p = 1.0 / (variance[c] + cell_variance[key_feature[key]])
             precision[key] += p
             product[key] += p * mean[c]
             for i in range(R):
@@ -107,13 +107,18 @@ def expected(c: int, key: int, loadings: Floats, z: Floats, key_mean: Floats) ->
 
 
 @inner
-def uncertainty(c: int, key: int, loadings: Floats, S: Floats, key_spread: Floats, pull: Floats) -> float:
-    """The variance of V_c z + a."""
+def uncertainty(
+    c: int, key: int, loadings: Floats, S: Floats, key_spread: Floats, pull: Floats, room: Floats
+) -> float:
+    """The variance of V_c z + a; `room`, (R,), is there to work in."""
     total: float = key_spread[key]
     R = len(S)
+    for j in range(R):
+        room[j] = 0.0
     for i in range(R):
-        u = loadings[c, i] - pull[key, i]
-        total += u * u * S[i, i]
-        for j in range(i):
-            total += 2.0 * u * (loadings[c, j] - pull[key, j]) * S[i, j]
+        v = loadings[c, i] - pull[key, i]
+        for j in range(R):
+            room[j] += v * S[i, j]
+    for i in range(R):
+        total += (loadings[c, i] - pull[key, i]) * room[i]
     return total

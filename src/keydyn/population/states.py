@@ -7,6 +7,7 @@ Transitions depend on the class of the previous key and of this one. One state, 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -46,20 +47,20 @@ class Chain:
     degrees: Integers
 
     @classmethod
-    def single(cls, n_features: int) -> Chain:
-        """No hidden states: one Student t with 4 degrees of freedom."""
+    def single(cls, n_features: int, degrees: int) -> Chain:
+        """No hidden states: one Student t."""
         K = len(CLASSES)
         return cls(
             np.ones(1),
             np.ones((K, K, 1, 1)),
             np.zeros((1, n_features)),
             np.ones((1, n_features)),
-            np.array([4], dtype=np.int64),
+            np.array([degrees], dtype=np.int64),
         )
 
     @classmethod
-    def initial(cls, n_features: int) -> Chain:
-        """Where the EM begins, and what it leans on."""
+    def initial(cls, n_features: int, degrees: int | None = None) -> Chain:
+        """Where the EM begins, and what it leans on; `degrees` are those of both states, if given."""
         starts = np.array([INTERVAL_START, *[HOLD_START] * (n_features - 1)])
         share = np.array([1 - PAUSE_SHARE, PAUSE_SHARE])
         leaves = PAUSE_SHARE * (1 - PAUSE_STAYS) / (1 - PAUSE_SHARE)
@@ -70,7 +71,7 @@ class Chain:
             np.tile(table, (K, K, 1, 1)),
             np.ascontiguousarray(starts[:, :, 0].T),
             np.ascontiguousarray(starts[:, :, 1].T),
-            np.array(DEGREES, dtype=np.int64),
+            np.array(DEGREES if degrees is None else [degrees] * 2, dtype=np.int64),
         )
 
     @property
@@ -99,10 +100,12 @@ def _class_of(name: str) -> int:
     return CLASSES.index(group) if group in CLASSES else CLASSES.index("other")
 
 
-def fit_chain(e: Floats, classes: Integers, offsets: Integers) -> Chain:
-    """The chain of residuals e, (N, F), by EM from the start values, on which it leans."""
+def fit_chain(parts: Sequence[tuple[Floats, Integers, Integers]], initial: Chain) -> Chain:
+    """The chain by EM from the initial one, on which it leans; parts are residuals e, classes and offsets."""
+    e, classes = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
+    lengths = np.concatenate([np.diff(part[2]) for part in parts])
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     F = e.shape[1]
-    initial = Chain.initial(F)
     K, S = len(CLASSES), initial.n_states
     chain = initial
     posterior, counts = np.empty((len(e), S)), np.empty((K, K, S, S))
@@ -133,6 +136,17 @@ def fit_chain(e: Floats, classes: Integers, offsets: Integers) -> Chain:
             first / first.sum(), table / table.sum(axis=3, keepdims=True), location, scale, chain.degrees
         )
     return chain
+
+
+def posteriors(chain: Chain, e: Floats, classes: Integers, offsets: Integers) -> Floats:
+    """(N, S) the probability of each state at each event, given all residuals of its sample."""
+    K, S = len(CLASSES), chain.n_states
+    posterior = np.empty((len(e), S))
+    _expectation(
+        e, classes, offsets, chain.start, chain.transitions, chain.location, chain.scale,
+        chain.degrees, chain.constant, posterior, np.zeros((K, K, S, S)),
+    )  # fmt: skip
+    return posterior
 
 
 @inner

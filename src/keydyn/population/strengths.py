@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -13,16 +12,22 @@ import numpy as np
 from keydyn.arrays import Floats, Integers, compiled
 from keydyn.population.cells import Cells
 from keydyn.population.parameters import Strengths
-from keydyn.population.person import DEGREES, Person
 from keydyn.population.posterior import effects, expected, uncertainty
 
 # Before anything is known.
 CELL, KEY, TEMPO, NOISE = 0.2, 0.05, 0.04, 0.5
 LEAST_VARIANCE = 1e-3
-ITERATIONS = 50
+# The EM of λ and κ ends when neither changes by more than this share.
+ITERATIONS, TOLERANCE = 50, 1e-3
+# ν of residuals. Pseudo-observations: a cell's noise leans on its key's, that on the person's, that on the
+# population's.
+DEGREES = 4.0
+CELL_NOISE_LEANS, KEY_NOISE_LEANS, PERSON_NOISE_LEANS = 100.0, 30.0, 10.0
 # What final fits take instead of λ as estimated, and how much of η: what was found on other people.
 CELL_FACTOR, TEMPO_FACTOR = 1.7, 1.25
 LEAST_TEMPO, LEAST_SLOPE_VARIANCE = 0.004, 0.001
+# People of one compiled call, well under a second of work: between calls signals are heard.
+AT_A_TIME = 200
 # A sample's mean tempo counts up to this many robust deviations: a few samples on another keyboard would
 # dominate the variance.
 TEMPO_CLIP = 3.0
@@ -39,32 +44,35 @@ def initial_strengths(n_features: int) -> Strengths:
         np.zeros((n_features, 3)),
         np.ones((n_features, 3)),
         np.ones(n_features),
+        np.array([CELL_NOISE_LEANS, KEY_NOISE_LEANS, PERSON_NOISE_LEANS]),
+        np.array([DEGREES]),
     )
 
 
 def cell_and_key_variances(
-    people: Sequence[Person], cells: Cells, loadings: Floats, start: Strengths
+    variance: Floats, mean: Floats, cells: Cells, loadings: Floats, start: Strengths
 ) -> tuple[Floats, Floats]:
-    """λ and κ by EM over these people, each feature's own."""
-    weight = np.array([person.weight for person in people])
-    mean = np.array([person.cell_mean for person in people])
-    noise = np.array([person.noise for person in people])
+    """λ and κ of each feature, by EM over people's cells: (U, C) variances and means."""
     cell, key = start.cell.copy(), start.key.copy()
     for _ in range(ITERATIONS):
         sums = np.zeros((cells.n_features, 4))
-        _second_moments(weight, mean, noise, loadings, cells.key, cells.key_feature, cell, key, sums)
+        for u in range(0, len(variance), AT_A_TIME):
+            now = slice(u, u + AT_A_TIME)
+            _second_moments(variance[now], mean[now], loadings, cells.key, cells.key_feature, cell, key, sums)
         # A feature that nobody has keeps what it has.
         some = (sums[:, 1] > 0) & (sums[:, 3] > 0)
+        before = np.concatenate([cell, key])
         cell[some] = np.maximum(sums[some, 0] / sums[some, 1], LEAST_VARIANCE)
         key[some] = np.maximum(sums[some, 2] / sums[some, 3], LEAST_VARIANCE)
+        if (np.abs(np.concatenate([cell, key]) - before) <= TOLERANCE * before).all():
+            break
     return cell, key
 
 
 @compiled
 def _second_moments(
-    weight: Floats,
+    variance: Floats,
     mean: Floats,
-    noise: Floats,
     loadings: Floats,
     cell_key: Integers,
     key_feature: Integers,
@@ -73,25 +81,25 @@ def _second_moments(
     sums: Floats,
 ) -> None:
     """Σ E[b²] and the number of cells typed, Σ E[a²] and the number of keys typed, of each feature."""
-    U, C = weight.shape
+    U, C = variance.shape
     R, G = loadings.shape[1], len(key_feature)
-    S, z = np.empty((R, R)), np.empty(R)
+    S, z, room = np.empty((R, R)), np.empty(R), np.empty(R)
     key_mean, key_spread, pull = np.empty(G), np.empty(G), np.empty((G, R))
     for u in range(U):
         effects(
-            weight[u], mean[u], noise[u], loadings, cell_key, key_feature, cell_variance, key_variance,
+            variance[u], mean[u], loadings, cell_key, key_feature, cell_variance, key_variance,
             S, z, key_mean, key_spread, pull,
         )  # fmt: skip
         typed = np.zeros(G)
         for c in range(C):
-            if weight[u, c] > 0.0:
+            if variance[u, c] < np.inf:
                 key = cell_key[c]
                 f = key_feature[key]
                 typed[key] = 1.0
                 lam = cell_variance[f]
-                k = lam / (lam + noise[u, c] / weight[u, c])
+                k = lam / (lam + variance[u, c])
                 gap = mean[u, c] - expected(c, key, loadings, z, key_mean)
-                unsure = uncertainty(c, key, loadings, S, key_spread, pull)
+                unsure = uncertainty(c, key, loadings, S, key_spread, pull, room)
                 sums[f, 0] += k * k * (gap * gap + unsure) + lam * (1.0 - k)
                 sums[f, 1] += 1.0
         for key in range(G):
@@ -105,26 +113,27 @@ def _second_moments(
                 sums[f, 3] += 1.0
 
 
-def tempo_variance(residuals: Sequence[Floats], fallback: Floats) -> Floats:
-    """η from the residuals of held-out samples, (n, F) each: the variance of their means beyond noise."""
-    means, noise = [], []
-    for r in residuals:
-        there, values = np.isfinite(r), np.nan_to_num(r)
-        mean, total = np.zeros(r.shape[1]), there.sum(axis=0, dtype=np.float64)
-        some = total > 0
-        for _ in range(TEMPO_STEPS):
-            w = there * (DEGREES + 1) / (DEGREES + (values - mean) ** 2)
-            total = np.where(some, w.sum(axis=0), 1.0)
-            mean = (w * values).sum(axis=0) / total
-        means.append(np.where(some, mean, np.nan))
-        # The variance of a Student t's weighted mean.
-        noise.append(np.where(some, (DEGREES + 3) / (DEGREES + 1) / total, np.nan))
-    if not means:
-        return fallback
+def tempos(r: Floats, offsets: Integers, degrees: float) -> tuple[Floats, Floats]:
+    """(n, F) robust means of the residuals of samples, and their variances; NaN where there are no values."""
+    there, values = np.isfinite(r), np.nan_to_num(r)
+    lengths = np.diff(offsets)
+    total = np.add.reduceat(there, offsets[:-1], axis=0, dtype=np.float64)
+    some = total > 0
+    mean = np.zeros(total.shape)
+    for _ in range(TEMPO_STEPS):
+        w = there * (degrees + 1) / (degrees + (values - np.repeat(mean, lengths, axis=0)) ** 2)
+        total = np.where(some, np.add.reduceat(w, offsets[:-1], axis=0), 1.0)
+        mean = np.add.reduceat(w * values, offsets[:-1], axis=0) / total
+    variance = (degrees + 3) / (degrees + 1) / total
+    return np.where(some, mean, np.nan), np.where(some, variance, np.nan)
+
+
+def tempo_variance(mean: Floats, variance: Floats, fallback: Floats) -> Floats:
+    """η from held-out samples' means, (n, F), and their variances: how much the means vary beyond that."""
     result = fallback.copy()
     for f in range(len(fallback)):
-        d, v = np.array(means)[:, f], np.array(noise)[:, f]
-        d, v = d[np.isfinite(d)], v[np.isfinite(v)]
+        known = np.isfinite(mean[:, f])
+        d, v = mean[known, f], variance[known, f]
         if len(d) < 2:
             continue
         limit = TEMPO_CLIP * 1.4826 * np.median(np.abs(d))
@@ -133,21 +142,20 @@ def tempo_variance(residuals: Sequence[Floats], fallback: Floats) -> Floats:
     return result
 
 
-def with_slopes(strengths: Strengths, people: Sequence[Person]) -> Strengths:
+def with_slopes(
+    strengths: Strengths, noise: Floats, slopes: Floats, slope_spread: Floats, gain_sums: Floats
+) -> Strengths:
     """β0 and τ² by moments over people who were fitted with any slope possible; σ² and g² as means.
 
     A slope's estimate is shrunk to 0 by a prior of variance 1, hardly so with more than a few keys.
     """
-    slopes = np.array([person.slopes for person in people])
-    unsure = np.array([person.slope_spread for person in people])
-    mean = slopes.mean(axis=0)
-    variance = slopes.var(axis=0, ddof=1) - unsure.mean(axis=0)
-    sums = np.array([person.gain_sums for person in people]).sum(axis=0)
+    variance = slopes.var(axis=0, ddof=1) - slope_spread.mean(axis=0)
+    sums = gain_sums.sum(axis=0)
     gain = np.where(sums[:, 0] > 0, sums[:, 1] / np.where(sums[:, 0] > 0, sums[:, 0], 1.0), 1.0)
     return replace(
         strengths,
-        noise=np.array([person.own_noise for person in people]).mean(axis=0),
-        slope=mean,
+        noise=noise.mean(axis=0),
+        slope=slopes.mean(axis=0),
         slope_variance=np.maximum(variance, LEAST_SLOPE_VARIANCE),
         gain=np.clip(gain, 0.1, 1.0),
     )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -10,6 +12,9 @@ from keydyn.arrays import Floats, Integers
 from keydyn.model.data.vocabulary import Types
 from keydyn.population.cells import located
 from keydyn.population.features import Observations
+from keydyn.population.groups import Events, Groups
+from keydyn.population.passes import Passes
+from keydyn.population.stored_arrays import Stored
 
 # How many observations of no effect each effect leans on, and where residuals are clipped, in units of y.
 LEANS, CLIP = 30.0, 2.0
@@ -39,37 +44,48 @@ class WideEffects:
         for f, (tables, effects) in enumerate(zip(self.codes, self.effects, strict=True)):
             if not tables:
                 continue
-            for table, effect, context in zip(tables, effects, contexts(seen, vocabulary, f), strict=True):
+            # While effects are being learnt, the last contexts have none yet.
+            for table, effect, context in zip(tables, effects, contexts(seen, vocabulary, f), strict=False):
                 place, found = located(table, context)
                 total[found, f] += effect[place[found]]
         return total
 
 
-def learnt(residuals: Floats, seen: Observations, vocabulary: Types, least: int) -> WideEffects:
-    """Shrunken means of clipped within-person residuals, one context after the other.
+def learnt(residuals: Sequence[Stored], groups: Groups, least: int, passes: Passes) -> WideEffects:
+    """Shrunken means of clipped within-person residuals, (N, F) of each group, one context after the other.
 
     A context seen fewer than `least` times has no effect, so that none is a single person's.
     """
-    codes: list[tuple[Integers, ...]] = []
-    effects: list[tuple[Floats, ...]] = []
-    for f in range(residuals.shape[1]):
-        if f > 1:
-            codes.append(())
-            effects.append(())
-            continue
-        there = np.isfinite(residuals[:, f])
-        left = np.clip(residuals[there, f], -CLIP, CLIP)
-        tables, means = [], []
-        for context in contexts(seen, vocabulary, f):
-            table, group, count = np.unique(context[there], return_inverse=True, return_counts=True)
-            mean = np.bincount(group, left, len(table)) / (count + LEANS)
+    effects = WideEffects.none(len(groups.features))
+    for k in range(N_CONTEXTS):
+        task = partial(_context_sums, effects, groups.vocabulary, k)
+        sums = list(passes.each(task, list(zip(residuals, groups.events, strict=True))))
+        codes, means = list(effects.codes), list(effects.effects)
+        for f in range(2):
+            table, group = np.unique(np.concatenate([one[f][0] for one in sums]), return_inverse=True)
+            total = np.bincount(group, np.concatenate([one[f][1] for one in sums]), len(table))
+            count = np.bincount(group, np.concatenate([one[f][2] for one in sums]), len(table))
             often = (count >= least) & (table >= 0)
-            left = left - np.where(often, mean, 0.0)[group]
-            tables.append(table[often])
-            means.append(mean[often])
-        codes.append(tuple(tables))
-        effects.append(tuple(means))
-    return WideEffects(tuple(codes), tuple(effects))
+            codes[f] = (*codes[f], table[often])
+            means[f] = (*means[f], (total / (count + LEANS))[often])
+        effects = WideEffects(tuple(codes), tuple(means))
+    return effects
+
+
+def _context_sums(
+    before: WideEffects, vocabulary: Types, k: int, task: tuple[Stored, Events]
+) -> list[tuple[Integers, Floats, Integers]]:
+    """Of intervals and holds: the codes of context k, sums of what the effects before leave, and counts."""
+    (residuals,), (seen, _) = task[0].load(), task[1].load()
+    left = np.clip(residuals, -CLIP, CLIP) - before.of(seen, vocabulary)
+    found = []
+    for f in range(2):
+        there = np.isfinite(left[:, f])
+        context = contexts(seen, vocabulary, f)[k][there]
+        table, group, count = np.unique(context, return_inverse=True, return_counts=True)
+        sums = np.bincount(group, left[there, f], len(table)).astype(np.float64)
+        found.append((table, sums, count.astype(np.int64)))
+    return found
 
 
 def contexts(seen: Observations, vocabulary: Types, feature: int) -> list[Integers]:

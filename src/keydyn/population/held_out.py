@@ -1,0 +1,144 @@
+"""What learning asks of a group of people, each fitted to all their samples or to those not held out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+
+from keydyn.arrays import Floats, Integers, Truths
+from keydyn.population.cells import Cells
+from keydyn.population.features import parents
+from keydyn.population.parameters import Strengths
+from keydyn.population.passes import Passes
+from keydyn.population.person import People, fit_people
+from keydyn.population.scoring import RESIDUALS, score
+from keydyn.population.states import Chain
+from keydyn.population.stored_arrays import Stored
+from keydyn.population.strengths import tempos
+
+# A group's typing, and which of its people count.
+Some = tuple[Stored, Truths]
+
+
+def _people(
+    typing: Stored,
+    chosen: Integers,
+    begins: Integers,
+    cells: Cells,
+    V: Floats,
+    strengths: Strengths,
+    complete: bool,
+) -> People:
+    y, cell, offsets, _, _ = typing.load()
+    links = parents(cells.n_features)
+    return fit_people(y, cell, offsets, chosen, begins, cells, V, strengths, links, complete)
+
+
+def cell_means(
+    cells: Cells, V: Floats, strengths: Strengths, typing: Stored
+) -> tuple[Floats, Floats, Floats]:
+    """(U, C) variances and means of everybody's cells, and (F,) the sum of everybody's own noise."""
+    begins = typing.load()[3]
+    people = _people(typing, *_samples(begins), cells, V, strengths, False)
+    return people.variance, people.cell_mean, people.own_noise.sum(axis=0)
+
+
+def within(cells: Cells, V: Floats, strengths: Strengths, typing: Stored) -> Floats:
+    """(N, F) y without the person's effects and the sample's tempo."""
+    y, cell, offsets, begins, _ = typing.load()
+    people = _people(typing, *_samples(begins), cells, V, strengths, False)
+    person = np.repeat(np.arange(len(begins) - 1), np.diff(offsets[begins]))[:, None]
+    tempo = np.repeat(people.tempo, np.diff(offsets), axis=0)
+    left: Floats = y - people.mean[person, cell] - tempo * np.sqrt(people.noise[person, cell])
+    return left
+
+
+def held_out_people(
+    cells: Cells, V: Floats, strengths: Strengths, some: Some
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Variances and means of people's cells, and tempos of their samples with variances.
+
+    A tempo is that of a sample that is held out of the person's fit.
+    """
+    typing, counts = some
+    y, cell, offsets, begins, _ = typing.load()
+    people = _people(typing, *_samples(begins, counts), cells, V, strengths, False)
+    train, held_out = _folds(begins, counts)
+    others = _people(typing, *train, cells, V, strengths, True)
+    rows, bounds = _rows(offsets, held_out[0])
+    person = np.repeat(np.arange(len(held_out[1]) - 1), np.diff(bounds[held_out[1]]))[:, None]
+    r = (y[rows] - others.mean[person, cell[rows]]) / others.scale[person, cell[rows]]
+    return people.variance, people.cell_mean, *tempos(r, bounds, float(strengths.degrees[0]))
+
+
+def held_out_residuals(
+    cells: Cells, V: Floats, strengths: Strengths, chain: Chain, some: Some
+) -> tuple[Floats, Integers, Integers]:
+    """e without the tempo, classes of keys and offsets, of samples that are held out of the person's fit."""
+    typing, counts = some
+    y, cell, offsets, begins, classes = typing.load()
+    train, (held_out, bounds) = _folds(begins, counts)
+    people = _people(typing, *train, cells, V, strengths, True)
+    rows, new_offsets = _rows(offsets, held_out)
+    y, cell, classes = y[rows], cell[rows], classes[rows]
+    e = np.empty(y.shape)
+    for u in range(len(bounds) - 1):
+        own = new_offsets[bounds[u] : bounds[u + 1] + 1]
+        part = slice(own[0], own[-1])
+        score(
+            RESIDUALS, y[part], cell[part], own - own[0], classes[part], people.mean[u : u + 1],
+            1.0 / people.scale[u : u + 1], people.slopes[u : u + 1], people.gain[u : u + 1] ** -0.5,
+            strengths.tempo, parents(cells.n_features), chain.start, chain.transitions, chain.location,
+            chain.scale, chain.degrees, chain.constant, e[part],
+        )  # fmt: skip
+    return e, classes, new_offsets
+
+
+def final_people(
+    cells: Cells, V: Floats, strengths: Strengths, groups: Sequence[Some], passes: Passes
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Own noise, slopes, their variances, and the parts of the gain, of everybody who counts."""
+    parts = list(passes.each(partial(_final, cells, V, strengths), groups))
+    noise, slopes, spread, sums = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return noise, slopes, spread, sums
+
+
+def _final(
+    cells: Cells, V: Floats, strengths: Strengths, some: Some
+) -> tuple[Floats, Floats, Floats, Floats]:
+    typing, counts = some
+    people = _people(typing, *_samples(typing.load()[3], counts), cells, V, strengths, False)
+    return people.own_noise, people.slopes, people.slope_spread, people.gain_sums
+
+
+def _samples(begins: Integers, counts: Truths | None = None) -> tuple[Integers, Integers]:
+    """The samples of those who count, one person after the other, and where each person begins."""
+    if counts is None:
+        return np.arange(begins[-1]), begins
+    return _joined([np.arange(*begins[u : u + 2]) for u in np.flatnonzero(counts)])
+
+
+def _folds(begins: Integers, counts: Truths) -> tuple[tuple[Integers, Integers], tuple[Integers, Integers]]:
+    """Samples to fit and samples held out: each half of a person's in turn, none of a single sample."""
+    train, held_out = [], []
+    for u in np.flatnonzero(counts):
+        own = np.arange(*begins[u : u + 2])
+        if len(own) > 1:
+            train += [own[1::2], own[0::2]]
+            held_out += [own[0::2], own[1::2]]
+    return _joined(train), _joined(held_out)
+
+
+def _joined(parts: Sequence[Integers]) -> tuple[Integers, Integers]:
+    begins = np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
+    return np.concatenate([*parts, begins[:0]]), begins
+
+
+def _rows(offsets: Integers, samples: Integers) -> tuple[Integers, Integers]:
+    """The rows of these samples, and where each begins among them."""
+    lengths = np.diff(offsets)[samples]
+    begins = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    rows = np.repeat(offsets[samples] - begins[:-1], lengths) + np.arange(begins[-1])
+    return rows, begins
