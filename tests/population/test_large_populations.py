@@ -36,13 +36,11 @@ def same(one, other):
     np.testing.assert_allclose(one.chain.transitions, other.chain.transitions, atol=1e-6)
 
 
-@pytest.fixture(scope="module", params=["halves", "some held out"])
-def course(request):
+@pytest.fixture(params=["halves", "some held out"])
+def course(request, monkeypatch):
     """Either way of holding people out of the loadings."""
-    with pytest.MonkeyPatch.context() as patch:
-        if request.param == "some held out":
-            patch.setattr(learning, "MOST_HELD_OUT", 12)
-        yield patch
+    if request.param == "some held out":
+        monkeypatch.setattr(learning, "MOST_HELD_OUT", 12)
 
 
 @pytest.mark.parametrize("n_parts", [2, 7])

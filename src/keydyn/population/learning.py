@@ -33,9 +33,9 @@ from keydyn.population.wide_effects import WideEffects
 ROUNDS = 2
 # With fewer, half of the people say nothing of how people differ, and strengths stay as they begin.
 LEAST_FOR_HALVES = 6
-# With more, so many are held out of the loadings: they suffice for strengths and states, some dozens of
-# numbers.
-MOST_HELD_OUT = 1000
+# With more than twice as many, so many are held out of the loadings. They suffice for strengths and states,
+# some dozens of numbers.
+MOST_HELD_OUT = 500
 # What is known of more people is kept in files while it is needed.
 MOST_IN_MEMORY = 2000
 # What can be left out, to see what it is worth.
@@ -99,9 +99,11 @@ def learn(
             raise ValueError(f"a population is learnt from 2 people or more; there is {groups.n_people}")
         cells = Cells.learnt(groups, passes)
         course = _Course(groups, kept, passes, without, cells, [])
-        location, scale = locations_and_scales(groups.events, cells, float(course.degrees), passes)
-        shared = partial(_standardised, cells, location, scale)
-        course.typing = [kept.keep(*arrays) for arrays in passes.each(shared, groups.events)]
+        values = [kept.keep(*arrays) for arrays in passes.each(partial(_in_cells, cells), groups.events)]
+        location, scale = locations_and_scales(values, cells, float(course.degrees), passes)
+        tasks = list(zip(values, groups.events, strict=True))
+        typing = passes.each(partial(_standardised, cells, location, scale), tasks)
+        course.typing = [kept.keep(*arrays) for arrays in typing]
         wide = _remove_wide_effects(course)
         loadings, support, strengths, chain = _differences(course, hidden_states)
         return Parameters(
@@ -132,7 +134,7 @@ def learn_more(
             known.cells,
             known.loadings.shape[1],
             passes,
-            Before(known.loadings, known.support),
+            before=Before(known.loadings, known.support),
         )
         return replace(
             known,
@@ -147,13 +149,19 @@ def _in_memory(samples: Samples | Iterable[Samples]) -> bool:
     return isinstance(samples, Samples) and len(set(samples.users.tolist())) <= MOST_IN_MEMORY
 
 
+def _in_cells(cells: Cells, events: Events) -> tuple[Floats, Integers]:
+    """Values and their cells."""
+    seen, _ = events.load()
+    return seen.values, cells.of(seen)
+
+
 def _standardised(
-    cells: Cells, location: Floats, scale: Floats, events: Events
+    cells: Cells, location: Floats, scale: Floats, task: tuple[Stored, Events]
 ) -> tuple[Floats | Integers, ...]:
     """y, cells, offsets, where people begin, and classes of keys."""
-    seen, begins = events.load()
-    cell = cells.of(seen)
-    y = (seen.values - location[cell]) / scale[cell]
+    x, cell = task[0].load()
+    seen, begins = task[1].load()
+    y = (x - location[cell]) / scale[cell]
     return y, cell, seen.offsets, begins, classes_of(cells.vocabulary)[seen.codes]
 
 
@@ -191,7 +199,7 @@ def _splits(groups: Groups) -> list[tuple[list[Truths], list[Truths]]]:
     n, people = groups.n_people, groups.people
     if n < LEAST_FOR_HALVES:
         return []
-    if n > MOST_HELD_OUT:
+    if n > 2 * MOST_HELD_OUT:
         held_out = np.zeros(n, dtype=bool)
         held_out[np.linspace(0, n - 1, MOST_HELD_OUT).astype(np.int64)] = True
         return [([~held_out[some] for some in people], [held_out[some] for some in people])]
@@ -208,16 +216,23 @@ def _differences(course: _Course, hidden_states: bool) -> tuple[Floats, Floats, 
     splits = _splits(course.groups)
     # V and who was held out of it.
     cross: list[tuple[Floats, list[Truths]]] = []
+    before: list[Floats | None] = [None] * len(splits)
     for _ in range(ROUNDS):
         cases, noise = [], np.zeros(cells.n_features)
         for variance, mean, own in passes.each(partial(cell_means, cells, V, strengths), course.typing):
             cases.append(course.store.keep(variance, mean))
             noise += own
         strengths = replace(strengths, noise=noise / course.groups.n_people)
-        cross = [(_loadings(course, cases, who, strengths)[0], others) for who, others in splits]
+        cross = [
+            (_loadings(course, cases, who, strengths, begun)[0], others)
+            for (who, others), begun in zip(splits, before, strict=True)
+        ]
         if cross:
             strengths = course.restricted(_cross_estimated(course, cross, strengths))
-        V, support = _loadings(course, cases, everyone, strengths)
+        # Of very many people those held out are few, so that V hardly changes by them.
+        begun = V if V.any() else cross[0][0] if len(cross) == 1 and cross[0][0].shape == V.shape else None
+        V, support = _loadings(course, cases, everyone, strengths, begun)
+        before = [loadings for loadings, _ in cross]
     strengths = replace(strengths, cell=estimates.CELL_FACTOR * strengths.cell)
     whom = everyone if len(splits) != 1 else splits[0][1]
     of_people = final_people(cells, V, strengths, list(zip(course.typing, whom, strict=True)), passes)
@@ -235,14 +250,20 @@ def _differences(course: _Course, hidden_states: bool) -> tuple[Floats, Floats, 
 
 
 def _loadings(
-    course: _Course, cases: Sequence[Stored], who: Sequence[Truths], strengths: Strengths
+    course: _Course,
+    cases: Sequence[Stored],
+    who: Sequence[Truths],
+    strengths: Strengths,
+    begun: Floats | None,
 ) -> tuple[Floats, Floats]:
+    """V and its support, from these people; if it has begun already, few steps are enough."""
     n = sum(int(some.sum()) for some in who)
     R = n_factors(n)
     if "low rank" in course.without:
         return np.zeros((course.cells.n_cells, 1)), np.zeros(course.cells.n_cells)
     cell_variance = strengths.cell[course.cells.feature]
-    return fit_loadings(list(zip(cases, who, strict=True)), cell_variance, course.cells, R, course.passes)
+    tasks = list(zip(cases, who, strict=True))
+    return fit_loadings(tasks, cell_variance, course.cells, R, course.passes, begun)
 
 
 def _cross_estimated(

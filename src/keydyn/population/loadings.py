@@ -28,7 +28,8 @@ from keydyn.population.stored_arrays import Stored
 
 # ρ and ρ₀. With weaker ones the people learnt from are memorised.
 CELL_RIDGE, KEY_RIDGE = 500.0, 200.0
-ITERATIONS = 15
+# Steps from nothing, and from a V that is nearly right.
+ITERATIONS, FURTHER_ITERATIONS = 15, 8
 MOST_FACTORS, LEAST_FACTORS, PEOPLE_PER_FACTOR = 20, 2, 12
 
 
@@ -62,27 +63,29 @@ def fit_loadings(
     cells: Cells,
     n_factors: int,
     passes: Passes,
+    begun: Floats | None = None,
     before: Before | None = None,
     history: list[float] | None = None,
 ) -> tuple[Floats, Floats]:
-    """V, (C, R), and its support, (C,); `cell_variance` is λ of each cell.
+    """V, (C, R), and its support, (C,); `cell_variance` is λ of each cell, `begun` a V to begin with.
 
     `history` receives the objective at the start of each iteration.
     """
-    if before is None:
+    said, heard = np.zeros((cells.n_cells, n_factors)), np.zeros(cells.n_cells)
+    if before is not None:
+        begun, said, heard = before.loadings, before.linear(cells), before.support
+    if begun is None:
         V_key = _start(cases, cell_variance, cells, n_factors, passes)
         V = V_key[cells.key]
-        said, heard = np.zeros_like(V), np.zeros(len(V))
     else:
-        V, V_key = before.loadings, _keys_of(before.loadings, cells)
-        said, heard = before.linear(cells), before.support
-    support = np.zeros(len(V))
+        V, V_key = begun, _keys_of(begun, cells)
+    support = np.zeros(cells.n_cells)
 
     def lost(V: Floats, V_key: Floats) -> float:
         of_others = 0.5 * (heard[:, None] * V**2).sum() - (said * V).sum()
         return _ridges(V, V_key, cells) + float(of_others)
 
-    for _ in range(ITERATIONS):
+    for _ in range(ITERATIONS if begun is None else FURTHER_ITERATIONS):
         A, b, second, likelihood, support, n = passes.sums(partial(_expected, V, cell_variance), cases)
         if history is not None:
             history.append(float(likelihood) - lost(V, V_key))

@@ -7,10 +7,10 @@ from functools import partial
 
 import numpy as np
 
-from keydyn.arrays import Floats
+from keydyn.arrays import Floats, Integers, compiled, inner
 from keydyn.population.cells import Cells
-from keydyn.population.groups import Events
 from keydyn.population.passes import Passes
+from keydyn.population.stored_arrays import Stored
 
 # How many observations the parent of a cell, and that of a key, counts for.
 CELL_LEANS, KEY_LEANS = 5.0, 20.0
@@ -21,14 +21,17 @@ LEAST_SHARE = 0.01
 FIRST = 100_000
 
 # Location and scale of features, of keys and of cells.
-Levels = tuple[tuple[Floats, Floats], ...]
+Levels = tuple[tuple[Floats, Floats], tuple[Floats, Floats], tuple[Floats, Floats]]
 
 
 def locations_and_scales(
-    events: Sequence[Events], cells: Cells, degrees: float, passes: Passes
+    values: Sequence[Stored], cells: Cells, degrees: float, passes: Passes
 ) -> tuple[Floats, Floats]:
-    """(C,) location and (C,) scale; a feature that never varies has scale 1."""
-    location, scale = _start(events, cells.n_features)
+    """(C,) location and (C,) scale; a feature that never varies has scale 1.
+
+    `values` are the values of each group and their cells, (N, F) each.
+    """
+    location, scale = _start(values, cells.n_features)
     floor = LEAST_SHARE * scale
     to_keys, to_cells = cells.key_feature, cells.key
     # What a feature, a key and a cell leans on, and how much; a feature has its start for no weight.
@@ -40,30 +43,30 @@ def locations_and_scales(
         (location[cells.feature], scale[cells.feature]),
     )
     for _ in range(ITERATIONS):
-        sums = passes.sums(partial(_sums, cells, levels, degrees), events)
+        sums = passes.sums(partial(_sums, cells, levels, degrees), values)
         found = list(levels)
         for level in range(3):
-            total, first, second = sums[3 * level : 3 * level + 3]
+            total, first, second = sums[level].T
             above = found[max(level - 1, 0)]
             location0, scale0 = above[0][parents[level]], above[1][parents[level]]
             found[level] = _improved(
                 *levels[level], total, first, second, location0, scale0, leans[level], floors[level]
             )
-        levels = tuple(found)
+        levels = (found[0], found[1], found[2])
     return levels[2]
 
 
-def _start(events: Sequence[Events], n_features: int) -> tuple[Floats, Floats]:
+def _start(values: Sequence[Stored], n_features: int) -> tuple[Floats, Floats]:
     """Median and median deviation of each feature's first values."""
     first: list[Floats] = []
-    for group in events:
-        first.append(group.load()[0].values)
+    for group in values:
+        first.append(group.load()[0])
         if sum(map(len, first)) >= FIRST:
             break
-    values = np.concatenate(first)[:FIRST]
+    values_of_all = np.concatenate(first)[:FIRST]
     location, scale = np.zeros(n_features), np.ones(n_features)
     for f in range(n_features):
-        x = values[np.isfinite(values[:, f]), f]
+        x = values_of_all[np.isfinite(values_of_all[:, f]), f]
         if len(x) == 0:
             continue
         location[f] = np.median(x)
@@ -72,19 +75,43 @@ def _start(events: Sequence[Events], n_features: int) -> tuple[Floats, Floats]:
     return location, scale
 
 
-def _sums(cells: Cells, levels: Levels, degrees: float, events: Events) -> tuple[Floats, ...]:
-    """Of each level Σw, Σwd and Σwd², d the distance from the location."""
-    seen, _ = events.load()
-    there = np.isfinite(seen.values)
-    x, cell = seen.values[there], cells.of(seen)[there]
-    groups = (cells.feature[cell], cells.key[cell], cell)
-    sums: list[Floats] = []
-    for group, (location, scale) in zip(groups, levels, strict=True):
-        d = x - location[group]
-        w = (degrees + 1) / (degrees + (d / scale[group]) ** 2)
-        parts = (np.bincount(group, values, len(location)) for values in (w, w * d, w * d * d))
-        sums.extend(part.astype(np.float64) for part in parts)
-    return tuple(sums)
+def _sums(cells: Cells, levels: Levels, degrees: float, values: Stored) -> tuple[Floats, Floats, Floats]:
+    """Of each level Σw, Σwd and Σwd², (n, 3); d is the distance from the location."""
+    x, cell = values.load()
+    sizes = (cells.n_features, cells.n_keys, cells.n_cells)
+    sums = (np.zeros((sizes[0], 3)), np.zeros((sizes[1], 3)), np.zeros((sizes[2], 3)))
+    _add_up(x, cell, cells.key, cells.key_feature, levels, degrees, sums)
+    return sums
+
+
+@compiled
+def _add_up(
+    x: Floats,
+    cell: Integers,
+    cell_key: Integers,
+    key_feature: Integers,
+    levels: Levels,
+    degrees: float,
+    sums: tuple[Floats, Floats, Floats],
+) -> None:
+    for n in range(len(x)):
+        for f in range(x.shape[1]):
+            if not np.isnan(x[n, f]):
+                c = cell[n, f]
+                key = cell_key[c]
+                _add(x[n, f], levels[0], degrees, key_feature[key], sums[0])
+                _add(x[n, f], levels[1], degrees, key, sums[1])
+                _add(x[n, f], levels[2], degrees, c, sums[2])
+
+
+@inner
+def _add(x: float, level: tuple[Floats, Floats], degrees: float, k: int, sums: Floats) -> None:
+    d = x - level[0][k]
+    z = d / level[1][k]
+    w = (degrees + 1.0) / (degrees + z * z)
+    sums[k, 0] += w
+    sums[k, 1] += w * d
+    sums[k, 2] += w * d * d
 
 
 def _improved(

@@ -31,10 +31,11 @@ class Filed:
     """Arrays in a file, which every worker that sees the folder can read."""
 
     path: Path
+    count: int
 
     def load(self) -> Arrays:
-        with np.load(self.path, allow_pickle=False) as file:
-            return tuple(file[name] for name in file.files)
+        with open(self.path, "rb") as file:
+            return tuple(np.load(file, allow_pickle=False) for _ in range(self.count))
 
 
 Stored = Held | Filed
@@ -52,9 +53,11 @@ class Store:
         if self._folder is None:
             return Held(arrays)
         self._count += 1
-        path = self._folder / f"{self._count}.npz"
-        np.savez(path, *arrays)
-        return Filed(path)
+        path = self._folder / str(self._count)
+        with open(path, "wb") as file:
+            for array in arrays:
+                np.save(file, array, allow_pickle=False)
+        return Filed(path, len(arrays))
 
 
 @contextmanager
