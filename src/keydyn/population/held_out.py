@@ -83,13 +83,13 @@ def held_out_residuals(
     people = _people(typing, *train, cells, V, strengths, True)
     rows, new_offsets = _rows(offsets, held_out)
     y, cell, classes = y[rows], cell[rows], classes[rows]
-    e = np.empty(y.shape)
+    e, scale = np.empty(y.shape), people.scale
     for u in range(len(bounds) - 1):
         own = new_offsets[bounds[u] : bounds[u + 1] + 1]
         part = slice(own[0], own[-1])
         score(
-            RESIDUALS, y[part], cell[part], own - own[0], classes[part], people.mean[u : u + 1],
-            1.0 / people.scale[u : u + 1], people.slopes[u : u + 1], people.gain[u : u + 1] ** -0.5,
+            RESIDUALS, y[part], cell[part], own - own[0], classes[part], people.mean[u][:, None],
+            1.0 / scale[u][:, None], people.slopes[u][..., None], people.gain[u][:, None] ** -0.5,
             strengths.tempo, parents(cells.n_features), chain.start, chain.transitions, chain.location,
             chain.scale, chain.degrees, chain.constant, e[part],
         )  # fmt: skip

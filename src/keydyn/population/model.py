@@ -218,7 +218,10 @@ class PopulationModel:
         known, seen = self.parameters, self._seen(samples)
         y, cell = known.standardised(seen)
         names = ("mean", "scale", "slopes", "gain")
-        mean, scale, slopes, gain = (np.stack([getattr(one, name) for one in templates]) for name in names)
+        # Templates last: the machine computes several at a time.
+        mean, scale, slopes, gain = (
+            np.stack([getattr(one, name) for one in templates], axis=-1) for name in names
+        )
         per_scale, per_gain = 1.0 / scale, 1.0 / gain
         chain = known.chain
         classes = classes_of(known.cells.vocabulary)[seen.codes]
@@ -231,7 +234,9 @@ class PopulationModel:
             some = np.empty_like(out[place.get(what, (slice(begin, stop), slice(None)))])
             score(
                 what, y[begin:stop], cell[begin:stop], seen.offsets[first : end + 1] - begin,
-                classes[begin:stop], mean[users], per_scale[users], slopes[users], per_gain[users],
+                classes[begin:stop], np.ascontiguousarray(mean[:, users]),
+                np.ascontiguousarray(per_scale[:, users]), np.ascontiguousarray(slopes[..., users]),
+                np.ascontiguousarray(per_gain[:, users]),
                 known.strengths.tempo, known.parents, chain.start, chain.transitions, chain.location,
                 chain.scale, chain.degrees, chain.constant, some,
             )  # fmt: skip

@@ -1,7 +1,8 @@
 """ln P of samples under templates, event by event, the tempo tracked as it goes. Compiled.
 
 A sample's score is the sum of its events' terms. An event's term is known when the next key is, whose name
-the cell of its hold needs.
+the cell of its hold needs. The innermost loops go over templates, which do not depend on each other, so that
+the machine computes several at a time.
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ import numpy as np
 
 from keydyn.arrays import Floats, Integers, compiled
 from keydyn.population.person import CLIP
-from keydyn.population.states import bell
 
 # How much of a sample's tempo is forgotten with each event.
 FORGET = 0.02
 # Densities of all features of an event are multiplied: a smaller product counts as this.
 LEAST_DENSITY = 1e-300
+# What is known of so many templates fits into the fastest memory.
+TEMPLATES = 64
 
 PER_SAMPLE, PER_EVENT = 0, 1
 # Of one template: the terms of each feature, which add up to those of the events; or the residuals e.
@@ -47,93 +49,107 @@ def score(
 ) -> None:
     """Fill out with what is asked: (n, U) of samples, (N, U) of events, or (N, F) of one template's features.
 
-    `mean`, (U, C), and `slopes`, (U, F, 3), are the templates'; `per_scale` and `per_gain` are one divided by
-    their scales and gains, because dividing takes long.
+    `mean`, (C, U), and `slopes`, (F, 3, U), are the templates'; `per_scale` and `per_gain`, (F, U), are one
+    divided by their scales and gains, because dividing takes long.
     """
-    U, F, S = len(mean), y.shape[1], len(start)
+    U, F, S = mean.shape[1], y.shape[1], len(start)
     kept = (1.0 - FORGET) ** 2
-    r = np.zeros((3, F))
-    d, unsure = np.empty(F), np.empty(F)
-    alpha, likely = np.empty(S), np.empty(S)
-    e = np.empty(F)
+    # Of this event and the two before: event n is at n modulo 3.
+    r = np.empty((3, F, TEMPLATES))
+    e, d, unsure = np.empty((F, TEMPLATES)), np.empty((F, TEMPLATES)), np.empty((F, TEMPLATES))
+    alpha, likely = np.empty((S, TEMPLATES)), np.empty((S, TEMPLATES))
+    factor, density, total = np.empty(TEMPLATES), np.empty(TEMPLATES), np.empty(TEMPLATES)
+    ratio, weight, product = np.empty(TEMPLATES), np.empty(TEMPLATES), np.empty(TEMPLATES)
     for q in range(len(offsets) - 1):
-        for u in range(U):
-            total = 0.0
+        for begin in range(0, U, TEMPLATES):
+            m = min(TEMPLATES, U - begin)
             r[:] = 0.0
+            total[:] = 0.0
             for f in range(F):
-                d[f], unsure[f] = 0.0, tempo[f]
+                d[f] = 0.0
+                unsure[f] = tempo[f]
             for n in range(offsets[q], offsets[q + 1]):
                 for s in range(S):
                     if n == offsets[q]:
                         likely[s] = start[s]
-                    else:
-                        likely[s] = 0.0
-                        for i in range(S):
-                            likely[s] += alpha[i] * transitions[classes[n - 1], classes[n], i, s]
-                for f in range(F):
-                    r[2, f] = r[1, f]
-                    r[1, f] = r[0, f]
-                    r[0, f] = 0.0
-                factor = 1.0
+                        continue
+                    likely[s] = 0.0
+                    for i in range(S):
+                        step = transitions[classes[n - 1], classes[n], i, s]
+                        for u in range(m):
+                            likely[s, u] += alpha[i, u] * step
+                now = n % 3
+                factor[:] = 1.0
                 so_far = 0.0
                 for f in range(F):
-                    value = y[n, f]
-                    if np.isnan(value):
-                        e[f] = np.nan
+                    if np.isnan(y[n, f]):
+                        r[now, f] = 0.0
                         if what == PER_FEATURE:
                             out[n, f] = 0.0
                         elif what == RESIDUALS:
                             out[n, f] = np.nan
                         continue
                     c = cell[n, f]
-                    residual = (value - mean[u, c]) * per_scale[u, c]
-                    r[0, f] = residual
+                    for u in range(m):
+                        r[now, f, u] = (y[n, f] - mean[c, begin + u]) * per_scale[c, begin + u]
+                        e[f, u] = r[now, f, u]
                     for j in range(3):
-                        of = parents[f, j, 0]
+                        of, then = parents[f, j, 0], (n + 3 - parents[f, j, 1]) % 3
                         if of >= 0:
-                            x = min(max(r[parents[f, j, 1], of], -CLIP), CLIP)
-                            residual -= slopes[u, f, j] * x
-                    e[f] = residual * per_gain[u, f]
-                    factor *= per_scale[u, c] * per_gain[u, f]
+                            for u in range(m):
+                                e[f, u] -= slopes[f, j, begin + u] * min(max(r[then, of, u], -CLIP), CLIP)
+                    for u in range(m):
+                        e[f, u] *= per_gain[f, begin + u]
+                        factor[u] *= per_scale[c, begin + u] * per_gain[f, begin + u]
                     for s in range(S):
-                        gap = e[f] - d[f] - location[s, f]
-                        spread = width[s, f] * width[s, f] + unsure[f]
-                        likely[s] *= constant[s] * bell(gap * gap, spread, degrees[s])
+                        # Student t with an even ν: (1 + z²/(ν v)) to the power −(ν + 1)/2, divided by √v.
+                        for u in range(m):
+                            gap = e[f, u] - d[f, u] - location[s, f]
+                            spread = width[s, f] * width[s, f] + unsure[f, u]
+                            per_root = 1.0 / math.sqrt(spread + gap * gap / degrees[s])
+                            ratio[u] = spread * per_root * per_root
+                            likely[s, u] *= constant[s] * per_root
+                        for _ in range(degrees[s] // 2):
+                            for u in range(m):
+                                likely[s, u] *= ratio[u]
                     if what == PER_FEATURE:
-                        now = 0.0
+                        now_dense = 0.0
                         for s in range(S):
-                            now += likely[s]
-                        now = math.log(max(now * factor, LEAST_DENSITY))
-                        out[n, f] = now - so_far
-                        so_far = now
+                            now_dense += likely[s, 0]
+                        term = math.log(max(now_dense * factor[0], LEAST_DENSITY))
+                        out[n, f] = term - so_far
+                        so_far = term
                     elif what == RESIDUALS:
-                        out[n, f] = e[f] - d[f]
-                density = 0.0
+                        out[n, f] = e[f, 0] - d[f, 0]
+                density[:] = 0.0
                 for s in range(S):
-                    density += likely[s]
-                if density > 0.0:
-                    for s in range(S):
-                        alpha[s] = likely[s] / density
-                else:
-                    for s in range(S):
-                        alpha[s] = start[s]
-                term = math.log(max(density * factor, LEAST_DENSITY))
-                total += term
-                if what == PER_EVENT:
-                    out[n, u] = term
+                    for u in range(m):
+                        density[u] += likely[s, u]
+                for s in range(S):
+                    for u in range(m):
+                        alpha[s, u] = likely[s, u] / density[u] if density[u] > 0.0 else start[s]
+                for u in range(m):
+                    term = math.log(max(density[u] * factor[u], LEAST_DENSITY))
+                    total[u] += term
+                    if what == PER_EVENT:
+                        out[n, begin + u] = term
                 for f in range(F):
-                    if not np.isnan(e[f]):
-                        weight, product = 0.0, 0.0
+                    if not np.isnan(y[n, f]):
+                        weight[:] = 0.0
+                        product[:] = 0.0
                         for s in range(S):
-                            gap = e[f] - d[f] - location[s, f]
-                            square = width[s, f] * width[s, f]
-                            nu = degrees[s]
-                            part = alpha[s] * (nu + 1.0) / (nu * square + gap * gap)
-                            weight += part
-                            product += part * gap
-                        unsure[f] /= 1.0 + unsure[f] * weight
-                        d[f] += unsure[f] * product
-                    d[f] *= 1.0 - FORGET
-                    unsure[f] = kept * unsure[f] + (1.0 - kept) * tempo[f]
+                            square, nu = degrees[s] * width[s, f] * width[s, f], degrees[s] + 1.0
+                            for u in range(m):
+                                gap = e[f, u] - d[f, u] - location[s, f]
+                                part = alpha[s, u] * nu / (square + gap * gap)
+                                weight[u] += part
+                                product[u] += part * gap
+                        for u in range(m):
+                            unsure[f, u] /= 1.0 + unsure[f, u] * weight[u]
+                            d[f, u] += unsure[f, u] * product[u]
+                    for u in range(m):
+                        d[f, u] *= 1.0 - FORGET
+                        unsure[f, u] = kept * unsure[f, u] + (1.0 - kept) * tempo[f]
             if what == PER_SAMPLE:
-                out[q, u] = total
+                for u in range(m):
+                    out[q, begin + u] = total[u]

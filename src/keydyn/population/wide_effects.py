@@ -8,9 +8,8 @@ from functools import partial
 
 import numpy as np
 
-from keydyn.arrays import Floats, Integers
+from keydyn.arrays import Floats, Integers, compiled
 from keydyn.model.data.vocabulary import Types
-from keydyn.population.cells import located
 from keydyn.population.features import Observations
 from keydyn.population.groups import Events, Groups
 from keydyn.population.passes import Passes
@@ -41,13 +40,11 @@ class WideEffects:
     def of(self, seen: Observations, vocabulary: Types) -> Floats:
         """(N, F) the sum of the effects at each value."""
         total = np.zeros(seen.values.shape)
-        for f, (tables, effects) in enumerate(zip(self.codes, self.effects, strict=True)):
-            if not tables:
-                continue
-            # While effects are being learnt, the last contexts have none yet.
-            for table, effect, context in zip(tables, effects, contexts(seen, vocabulary, f), strict=False):
-                place, found = located(table, context)
-                total[found, f] += effect[place[found]]
+        if any(self.codes):
+            for f, of_feature in enumerate(contexts(seen, vocabulary)):
+                # While effects are being learnt, the last contexts have none yet.
+                for table, effect, context in zip(self.codes[f], self.effects[f], of_feature, strict=False):
+                    add_effects(table, effect, context, total[:, f])
         return total
 
 
@@ -78,32 +75,45 @@ def _context_sums(
     """Of intervals and holds: the codes of context k, sums of what the effects before leave, and counts."""
     (residuals,), (seen, _) = task[0].load(), task[1].load()
     left = np.clip(residuals, -CLIP, CLIP) - before.of(seen, vocabulary)
+    of_both = contexts(seen, vocabulary)
     found = []
     for f in range(2):
         there = np.isfinite(left[:, f])
-        context = contexts(seen, vocabulary, f)[k][there]
+        context = of_both[f][k][there]
         table, group, count = np.unique(context, return_inverse=True, return_counts=True)
         sums = np.bincount(group, left[there, f], len(table)).astype(np.float64)
         found.append((table, sums, count.astype(np.int64)))
     return found
 
 
-def contexts(seen: Observations, vocabulary: Types, feature: int) -> list[Integers]:
-    """The code of each context at each event; −1 where a key of it is unknown or beyond the sample."""
+@compiled
+def add_effects(table: Integers, effects: Floats, context: Integers, total: Floats) -> None:
+    """To each total the effect of its context, if the sorted table has it."""
+    for n in range(len(context)):
+        low, high = 0, len(table)
+        while low < high:
+            middle = (low + high) // 2
+            if table[middle] < context[n]:
+                low = middle + 1
+            else:
+                high = middle
+        if low < len(table) and table[low] == context[n]:
+            total[n] += effects[low]
+
+
+def contexts(seen: Observations, vocabulary: Types) -> tuple[list[Integers], list[Integers]]:
+    """The code of each context of intervals, and of holds, at each event, in the order of their effects.
+
+    It is −1 where a key is unknown or beyond the sample.
+    """
     m = len(vocabulary)
     earlier, later, two_before = seen.neighbour(-1, m), seen.neighbour(1, m), seen.neighbour(-2, m)
-    beside = later if feature == 0 else earlier
-    around = [
-        _joined((earlier, seen.codes, later), m),
-        _joined((two_before, seen.codes), m),
-    ]
-    position = np.minimum(seen.position, LAST_POSITION)
-    return [
-        position,
-        position_in_word(seen, vocabulary),
-        np.where(beside < m, beside, -1),
-        *(reversed(around) if feature == 0 else around),
-    ]
+    around, skipping = _joined((earlier, seen.codes, later), m), _joined((two_before, seen.codes), m)
+    places = [np.minimum(seen.position, LAST_POSITION), position_in_word(seen, vocabulary)]
+    return (
+        [*places, np.where(later < m, later, -1), skipping, around],
+        [*places, np.where(earlier < m, earlier, -1), around, skipping],
+    )
 
 
 def position_in_word(seen: Observations, vocabulary: Types) -> Integers:
