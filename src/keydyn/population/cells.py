@@ -14,7 +14,7 @@ import numpy as np
 from keydyn.arrays import Integers, Truths
 from keydyn.model.data.vocabulary import Types, translation
 from keydyn.population.features import Observations
-from keydyn.population.groups import Events, Groups
+from keydyn.population.groups import Events, Groups, Tally
 from keydyn.population.passes import Passes
 
 # A pair must have been seen this often to be a cell of its own: in small populations, and in others.
@@ -47,9 +47,8 @@ class Cells:
         frequent = []
         counted = list(passes.each(partial(_pair_counts, empty), groups.events))
         for f in range(2):
-            pairs, group = np.unique(np.concatenate([one[f][0] for one in counted]), return_inverse=True)
-            counts = np.bincount(group, np.concatenate([one[f][1] for one in counted]), len(pairs))
-            frequent.append(pairs[counts >= least])
+            tally = Tally.together([one[f] for one in counted])
+            frequent.append(tally.codes[tally.often(least, groups.n_people)])
         return cls(groups.vocabulary, F, *frequent)
 
     @property
@@ -122,14 +121,13 @@ class Cells:
         return cells
 
 
-def _pair_counts(cells: Cells, events: Events) -> list[tuple[Integers, Integers]]:
-    """The pairs of intervals and those of holds, and how often each occurs."""
-    seen, _ = events.load()
+def _pair_counts(cells: Cells, events: Events) -> list[Tally]:
+    """Of the pairs of intervals and those of holds."""
+    seen, begins = events.load()
     found = []
     for f, codes in enumerate(cells.pair_codes(seen)):
-        known = (codes >= 0) & np.isfinite(seen.values[:, f])
-        pairs, counts = np.unique(codes[known], return_counts=True)
-        found.append((pairs, counts))
+        there = np.flatnonzero(np.isfinite(seen.values[:, f]))
+        found.append(Tally.of(codes[there], np.zeros(len(there)), there, seen.offsets[begins]))
     return found
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from keydyn.arrays import Floats, Integers, compiled
 from keydyn.model.data.vocabulary import Types
 from keydyn.population.features import Observations
-from keydyn.population.groups import Events, Groups
+from keydyn.population.groups import Events, Groups, Tally
 from keydyn.population.passes import Passes
 from keydyn.population.stored_arrays import Stored
 
@@ -51,38 +51,31 @@ class WideEffects:
 def learnt(residuals: Sequence[Stored], groups: Groups, least: int, passes: Passes) -> WideEffects:
     """Shrunken means of clipped within-person residuals, (N, F) of each group, one context after the other.
 
-    A context seen fewer than `least` times has no effect, so that none is a single person's.
+    A context seen fewer than `least` times, or by one or two people alone, has no effect.
     """
     effects = WideEffects.none(len(groups.features))
     for k in range(N_CONTEXTS):
         task = partial(_context_sums, effects, groups.vocabulary, k)
-        sums = list(passes.each(task, list(zip(residuals, groups.events, strict=True))))
+        tallies = list(passes.each(task, list(zip(residuals, groups.events, strict=True))))
         codes, means = list(effects.codes), list(effects.effects)
         for f in range(2):
-            table, group = np.unique(np.concatenate([one[f][0] for one in sums]), return_inverse=True)
-            total = np.bincount(group, np.concatenate([one[f][1] for one in sums]), len(table))
-            count = np.bincount(group, np.concatenate([one[f][2] for one in sums]), len(table))
-            often = (count >= least) & (table >= 0)
-            codes[f] = (*codes[f], table[often])
-            means[f] = (*means[f], (total / (count + LEANS))[often])
+            tally = Tally.together([one[f] for one in tallies])
+            often = tally.often(least, groups.n_people)
+            codes[f] = (*codes[f], tally.codes[often])
+            means[f] = (*means[f], (tally.sums / (tally.counts + LEANS))[often])
         effects = WideEffects(tuple(codes), tuple(means))
     return effects
 
 
-def _context_sums(
-    before: WideEffects, vocabulary: Types, k: int, task: tuple[Stored, Events]
-) -> list[tuple[Integers, Floats, Integers]]:
-    """Of intervals and holds: the codes of context k, sums of what the effects before leave, and counts."""
-    (residuals,), (seen, _) = task[0].load(), task[1].load()
+def _context_sums(before: WideEffects, vocabulary: Types, k: int, task: tuple[Stored, Events]) -> list[Tally]:
+    """Of intervals and holds: context k, with sums of what the effects before leave."""
+    (residuals,), (seen, begins) = task[0].load(), task[1].load()
     left = np.clip(residuals, -CLIP, CLIP) - before.of(seen, vocabulary)
     of_both = contexts(seen, vocabulary)
     found = []
     for f in range(2):
-        there = np.isfinite(left[:, f])
-        context = of_both[f][k][there]
-        table, group, count = np.unique(context, return_inverse=True, return_counts=True)
-        sums = np.bincount(group, left[there, f], len(table)).astype(np.float64)
-        found.append((table, sums, count.astype(np.int64)))
+        there = np.flatnonzero(np.isfinite(left[:, f]))
+        found.append(Tally.of(of_both[f][k][there], left[there, f], there, seen.offsets[begins]))
     return found
 
 
