@@ -21,6 +21,7 @@ help:
 	@echo "make bench-page     the results of make bench into the documentation"
 	@echo "make lint      ruff, mypy and import-linter only"
 	@echo "make results   all studies, half an hour or more; writes docs/results.md"
+	@echo "make population     learn the population that comes with the package again, from fable and essay"
 	@echo "make docs      build the documentation in docs/_build/html"
 	@echo "make clean     remove everything that was made, the environment too"
 
@@ -43,6 +44,10 @@ $(VENV)/.docs: $(VENV)/.run
 .PHONY: demo
 demo: $(VENV)/.run
 	$(BIN)/keydyn demo
+
+.PHONY: population
+population: $(VENV)/.run
+	$(BIN)/keydyn population fit --dataset fable --dataset essay --out src/keydyn/population/shipped.keydyn
 
 .PHONY: lint
 lint: $(VENV)/.dev

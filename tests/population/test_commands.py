@@ -33,3 +33,22 @@ def test_what_is_no_population_is_refused(tmp_path):
     run = CliRunner().invoke(app, ["population", "fit", str(tmp_path / "typing.csv"), "--out", str(out)])
     assert run.exit_code != 0
     assert not out.exists()
+
+
+def test_several_files_and_what_comes_with_keydyn(tmp_path):
+    everybody = people(n_people=6, n_samples=2)
+    for n in range(2):
+        everybody[everybody["user"] // 3 == n].to_csv(tmp_path / f"{n}.csv", index=False)
+    out = tmp_path / "people.keydyn"
+    files = [str(tmp_path / f"{n}.csv") for n in range(2)]
+    run = CliRunner().invoke(app, ["population", "fit", *files, "--out", str(out), "--jobs", "1"])
+    assert run.exit_code == 0, run.output
+    assert PopulationModel.load(out).parameters.n_people == 6
+    again = CliRunner().invoke(app, ["population", "fit", *files, files[0], "--out", str(out)])
+    assert again.exit_code == 4
+    assert "more than one part" in again.output
+    facts = json.loads(CliRunner().invoke(app, ["population", "info", "--json"]).stdout)
+    assert facts["sha256"] == PopulationModel.shipped().sha256
+    neither = CliRunner().invoke(app, ["population", "fit", "--out", str(out)])
+    assert neither.exit_code == 2
+    assert "--dataset" in neither.output

@@ -78,7 +78,7 @@ def test_nobody_is_both_learnt_from_and_estimated_on(everybody, course):
 def test_scratch_files_are_private_and_removed(everybody, tmp_path):
     seen = []
 
-    def look(_):
+    def look(_share):
         for folder in tmp_path.iterdir():
             seen.append(folder.stat().st_mode & 0o077)
             seen.append(len(list(folder.iterdir())) == 0)
@@ -88,7 +88,7 @@ def test_scratch_files_are_private_and_removed(everybody, tmp_path):
     assert not any(seen)
     assert list(tmp_path.iterdir()) == []
 
-    def stop(done):
+    def stop(_share):
         raise KeyboardInterrupt
 
     model = PopulationModel()
@@ -165,3 +165,20 @@ def test_parts_can_be_left_out(everybody, part):
 def test_a_part_that_is_none_is_refused(everybody):
     with pytest.raises(ValueError, match="without names 'rank'"):
         PopulationModel(without=["rank"]).fit(everybody)
+
+
+@pytest.mark.parametrize("settings", [{}, {"hidden_states": False}, {"without": ("low rank", "contexts")}])
+def test_progress_ends_at_one(everybody, course, settings):
+    shares = []
+    PopulationModel(**settings).fit(everybody, progress=shares.append)
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0
+    few = everybody[everybody.users < 3]
+    PopulationModel(**settings).fit(few, progress=shares.append)
+    assert shares[-1] == 1.0
+
+
+def test_progress_of_partial_fit_ends_at_one(everybody):
+    shares = []
+    PopulationModel().fit(everybody).partial_fit(everybody[everybody.users < 3], progress=shares.append)
+    assert shares[-1] == 1.0

@@ -8,7 +8,7 @@ turn or, where there are very many, some of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from os import PathLike
@@ -22,9 +22,11 @@ from keydyn.population import wide_effects
 from keydyn.population.cells import LEAST_SEEN_SMALL, Cells
 from keydyn.population.groups import Events, Groups, gathered
 from keydyn.population.held_out import cell_means, final_people, held_out_people, held_out_residuals, within
-from keydyn.population.loadings import Before, fit_loadings, n_factors
+from keydyn.population.loadings import FURTHER_ITERATIONS, Before, fit_loadings, n_factors
+from keydyn.population.loadings import ITERATIONS as LOADINGS_ITERATIONS
 from keydyn.population.parameters import Parameters, Strengths
-from keydyn.population.passes import Passes
+from keydyn.population.passes import Passes, Progress
+from keydyn.population.scales import ITERATIONS as SCALES_ITERATIONS
 from keydyn.population.scales import locations_and_scales
 from keydyn.population.states import Chain, classes_of, fit_chain
 from keydyn.population.stored_arrays import Store, Stored, store
@@ -89,7 +91,7 @@ def learn(
     without: tuple[str, ...] = (),
     n_jobs: int | None = None,
     scratch: str | PathLike[str] | None = None,
-    progress: Callable[[int], object] | None = None,
+    progress: Progress | None = None,
 ) -> Parameters:
     """What these people share and how they differ."""
     passes = Passes(n_jobs, progress)
@@ -97,6 +99,7 @@ def learn(
         groups = gathered(samples, kept)
         if groups.n_people < 2:
             raise ValueError(f"a population is learnt from 2 people or more; there is {groups.n_people}")
+        passes.total = _n_passes(groups, hidden_states, without)
         cells = Cells.learnt(groups, passes)
         course = _Course(groups, kept, passes, without, cells, [])
         values = [kept.keep(*arrays) for arrays in passes.each(partial(_in_cells, cells), groups.events)]
@@ -117,12 +120,13 @@ def learn_more(
     samples: Samples | Iterable[Samples],
     n_jobs: int | None = None,
     scratch: str | PathLike[str] | None = None,
-    progress: Callable[[int], object] | None = None,
+    progress: Progress | None = None,
 ) -> Parameters:
     """The loadings after further people; all else stays as it was learnt."""
     passes = Passes(n_jobs, progress)
     with store(_in_memory(samples), scratch) as kept:
         groups = gathered(samples, kept, known.features)
+        passes.total = 2 + FURTHER_ITERATIONS
         place = known.cells.places(groups.vocabulary)
         events = [replace(one, place=place[one.place]) for one in groups.events]
         typing = [kept.keep(*arrays) for arrays in passes.each(partial(_typing_of, known), events)]
@@ -143,6 +147,21 @@ def learn_more(
             n_people=known.n_people + groups.n_people,
             n_samples=known.n_samples + groups.n_samples,
         )
+
+
+def _n_passes(groups: Groups, hidden_states: bool, without: tuple[str, ...]) -> int:
+    """How many passes over everybody learning takes."""
+    n_splits = len(_splits(groups))
+    # Pairs, cells, what is left without scales; people's slopes; states.
+    others = 4 + SCALES_ITERATIONS + (n_splits or 1) * hidden_states
+    if "contexts" not in without:
+        others += 2 + wide_effects.N_CONTEXTS
+    loadings = 0
+    if "low rank" not in without:
+        from_nothing, further = 1 + LOADINGS_ITERATIONS, FURTHER_ITERATIONS
+        everyone_first = further if n_splits == 1 else from_nothing
+        loadings = n_splits * from_nothing + everyone_first + (ROUNDS - 1) * (n_splits + 1) * further
+    return others + ROUNDS * (1 + n_splits) + loadings
 
 
 def _in_memory(samples: Samples | Iterable[Samples]) -> bool:

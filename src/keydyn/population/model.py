@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from os import PathLike
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -19,6 +20,7 @@ from keydyn.population.features import Observations, observations
 from keydyn.population.files import fingerprint, read, write
 from keydyn.population.learning import check_parts, learn, learn_more
 from keydyn.population.parameters import Parameters
+from keydyn.population.passes import Progress
 from keydyn.population.person import fit_people
 from keydyn.population.scoring import PER_EVENT, PER_FEATURE, PER_SAMPLE, RESIDUALS, score
 from keydyn.population.states import classes_of, posteriors
@@ -26,6 +28,7 @@ from keydyn.population.template import Template
 
 # Events times templates of one compiled call, well under a second of work: between calls signals are heard.
 AT_A_TIME = 2_000_000
+SHIPPED = Path(__file__).parent / "shipped.keydyn"
 
 
 class PopulationModel:
@@ -50,7 +53,7 @@ class PopulationModel:
         samples: Samples | Iterable[Samples],
         n_jobs: int | None = None,
         scratch: str | PathLike[str] | None = None,
-        progress: Callable[[int], object] | None = None,
+        progress: Progress | None = None,
     ) -> Self:
         """Learn from the samples of two people or more; interrupted, the model is as it was before.
 
@@ -66,7 +69,7 @@ class PopulationModel:
             removed at the end. By default the system's folder for temporary files. All workers of a cluster
             must see it.
         progress : callable, optional
-            Called with the number of passes over the people that are done.
+            Called with the share of the work that is done, from 0 to 1.
         """
         without = check_parts(self.without)
         self._take(learn(samples, self.hidden_states, without, n_jobs, scratch, progress))
@@ -77,7 +80,7 @@ class PopulationModel:
         samples: Samples | Iterable[Samples],
         n_jobs: int | None = None,
         scratch: str | PathLike[str] | None = None,
-        progress: Callable[[int], object] | None = None,
+        progress: Progress | None = None,
     ) -> Self:
         """Learn how people differ from further people; before the first `fit` this is `fit`.
 
@@ -198,6 +201,15 @@ class PopulationModel:
         model = cls(hidden_states=parameters.chain.n_states > 1)
         model._take(parameters)
         return model
+
+    @classmethod
+    def shipped(cls) -> Self:
+        """The population that comes with keydyn, for those who have nobody to compare with.
+
+        It was learnt from 115 people who typed English on keyboards, and holds nobody's samples; see the page
+        "The population that comes with keydyn" of the documentation.
+        """
+        return cls.load(SHIPPED)
 
     def _seen(self, samples: Samples) -> Observations:
         known = self.parameters

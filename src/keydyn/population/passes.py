@@ -7,17 +7,20 @@ from typing import Any, TypeVar
 
 from keydyn import engine
 
+Progress = Callable[[float], object]
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 
 class Passes:
-    """Applies functions to all groups in turn; `progress` is called with the number of passes done."""
+    """Applies functions to all groups in turn; `progress` is called with the share of passes done."""
 
-    def __init__(self, n_jobs: int | None = None, progress: Callable[[int], object] | None = None) -> None:
+    def __init__(self, n_jobs: int | None = None, progress: Progress | None = None) -> None:
         self._n_jobs = n_jobs
         self._progress = progress
         self._done = 0
+        # How many there will be.
+        self.total = 1
 
     def each(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
         """The results, in the order of the tasks."""
@@ -28,7 +31,7 @@ class Passes:
             yield from engine.each(function, tasks, n_jobs=self._n_jobs, names=[""] * len(tasks))
         self._done += 1
         if self._progress is not None:
-            self._progress(self._done)
+            self._progress(self._done / self.total)
 
     def sums(self, function: Callable[[Task], tuple[Any, ...]], tasks: Iterable[Task]) -> tuple[Any, ...]:
         """The results, which are tuples of numbers and arrays, added up."""
