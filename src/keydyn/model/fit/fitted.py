@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
-from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -20,19 +18,13 @@ from keydyn.model.data.settings import Settings, check_settings, checked_floor
 from keydyn.model.data.vocabulary import Types
 from keydyn.model.families.family import Emission, Family, families_of
 from keydyn.model.fit import training
-from keydyn.model.fit.one_state import OneState
+from keydyn.model.fit.one_state import OneState, parameter_names
 from keydyn.model.fit.result import Estimates, FitResult, n_parameters
 from keydyn.model.fit.statistics import Statistics
 from keydyn.model.theta import lattice as lattices
 from keydyn.model.theta.lattice import EventIndex, Lattice
 from keydyn.model.theta.marginals import joint_transmat, normalised, stationary_distribution
 from keydyn.model.theta.parameters import Marginal, Parameters
-
-
-@cache
-def parameter_names(kind: Any) -> tuple[str, ...]:
-    """The parameters of a class's constructor."""
-    return tuple(signature(kind).parameters)
 
 
 class Fitted(OneState):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
-from functools import wraps
+from functools import cache, wraps
 from inspect import isfunction, signature
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -69,9 +69,16 @@ def _copy(model: Any) -> Any:
     return own
 
 
+@cache
+def parameter_names(kind: Any) -> tuple[str, ...]:
+    """The parameters of a class's constructor."""
+    return tuple(signature(kind).parameters)
+
+
 def _replace(model: Any, own: Any) -> None:
     """Take over what a copy has learnt; the constructor's parameters stay those of the model."""
-    parameters = signature(type(model)).parameters
+    kind: Any = type(model)
+    parameters = parameter_names(kind)
     kept = {name: value for name, value in vars(model).items() if name in parameters}
     learnt = {name: value for name, value in vars(own).items() if name not in parameters and name != PRIVATE}
     model.__dict__ = kept | learnt
