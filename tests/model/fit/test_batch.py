@@ -26,7 +26,7 @@ def test_every_model_has_its_own_part(weighted):
     together = Batch.of(data, weights, FAMILIES)
     rules = POHMM(smoothing={"start": "frequency", "transitions": 0.3, "emission": "frequency"})._settings(2)
     chain, least = together.chain(rules), together.least_scales(rules)
-    sizes = {"sequences_of": 0, "rows_of": 0, "pairs_of": 0, "seen_of": 0, "steps_of": 0}
+    sizes = {"sequences_of": 0, "rows_of": 0, "pairs_of": 0, "steps_of": 0}
     n_events = 0
     for b, (item, own) in enumerate(zip(data, weights, strict=True)):
         alone = Batch.of([item], [own], FAMILIES)
@@ -40,7 +40,6 @@ def test_every_model_has_its_own_part(weighted):
             "offsets": (slice(before["sequences_of"], sizes["sequences_of"] + 1), n_events),
             "weights": (slice(before["sequences_of"], sizes["sequences_of"]), 0),
             "start_rows": (slice(before["sequences_of"], sizes["sequences_of"]), before["rows_of"]),
-            "first_seen": (slice(before["seen_of"], sizes["seen_of"]), n_events),
         }
         for name, (part, shift) in parts.items():
             ours = getattr(together.events, name)[part] - shift
@@ -59,8 +58,8 @@ def test_every_model_has_its_own_part(weighted):
         np.testing.assert_allclose(chain.of_pairs[pairs], own_chain.of_pairs, rtol=1e-14)
         np.testing.assert_allclose(chain.of_types[rows], own_chain.of_types, rtol=1e-14)
         span = together.spans[b] - np.repeat(
-            [before[name] for name in ("sequences_of", "rows_of", "pairs_of", "seen_of", "steps_of")],
-            [2, 2, 2, 2, 1],
+            [before[name] for name in ("sequences_of", "rows_of", "pairs_of", "steps_of")],
+            [2, 2, 2, 1],
         )
         np.testing.assert_array_equal(span, alone.spans[0])
         n_events += item.n_events
@@ -69,19 +68,17 @@ def test_every_model_has_its_own_part(weighted):
 
 
 def test_counts_by_hand(weighted):
-    """Types, first types, pairs, first occurrences and moments, counted in loops over labels."""
+    """Types, first types and pairs, counted in loops over labels."""
     data, weights = weighted
     together = Batch.of(data, weights, FAMILIES)
     for b, (item, own) in enumerate(zip(data, weights, strict=True)):
         labels = item.labels().tolist()
-        types, starts, pairs, seen = {}, {}, {}, []
+        types, starts, pairs = {}, {}, {}
         for s, (first, last) in enumerate(zip(item.offsets[:-1], item.offsets[1:], strict=True)):
             part = labels[first:last]
             for n, label in enumerate(part):
                 if label is not None:
                     types[label] = types.get(label, 0.0) + own[s]
-                    if label not in part[:n]:
-                        seen.append(first + n)
                     if n == 0:
                         starts[label] = starts.get(label, 0.0) + own[s]
                     elif part[n - 1] is not None:
@@ -96,9 +93,6 @@ def test_counts_by_hand(weighted):
         assert {k: v for k, v in zip(names, counts.starts, strict=True) if v} == pytest.approx(starts)
         found = {(names[v], names[w]): f for (v, w), f in zip(counts.pairs, counts.pair, strict=True)}
         assert found == pytest.approx(pairs)
-        part = slice(*together.seen_of[b : b + 2])
-        begin = together.offsets[together.sequences_of[b]]
-        assert (together.first_seen[part] - begin).tolist() == seen
 
 
 def test_the_order_of_pairs_is_known():

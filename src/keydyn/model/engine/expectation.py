@@ -32,8 +32,8 @@ LOG_SUM = 2
 FIRST_CATEGORY = 1
 
 # Columns of a span, the part of the arrays that belongs to one model: sequences, rows of the tables (the last
-# is that of unknown types), pairs of types, places in `first_seen`, the first row of the transition table.
-SEQUENCE, ROW, PAIR, SEEN, STEP = 0, 2, 4, 6, 8
+# is that of unknown types), pairs of types, the first row of the transition table.
+SEQUENCE, ROW, PAIR, STEP = 0, 2, 4, 6
 
 
 class Events(NamedTuple):
@@ -44,7 +44,6 @@ class Events(NamedTuple):
     codes : (N,) the row of each event's type in the tables
     steps : (N,) the row of the transition table that leads to each event; any at the start of a sequence
     offsets : (S + 1,) sequences; weights : (S,); start_rows : (S,) the row of the first event's type
-    first_seen : events that are the first of their type in their sequence
     """
 
     codes: Integers
@@ -52,7 +51,6 @@ class Events(NamedTuple):
     offsets: Integers
     weights: Floats
     start_rows: Integers
-    first_seen: Integers
 
 
 class Tables(NamedTuple):
@@ -97,6 +95,7 @@ class Scratch(NamedTuple):
     density : (n, M, L), largest : (n, L) of some sequences; states : (N, M, L) α, then γ
     inverse : (M, L); scores : (S, L) ln P(x | Ω); worst : (L,) the smallest probability, in lanes
     increments : empty, since nobody looks at single events
+    latest : (R,) the sequence in which a type was last seen
     """
 
     cells: Floats
@@ -107,6 +106,7 @@ class Scratch(NamedTuple):
     scores: Floats
     worst: Floats
     increments: Floats
+    latest: Integers
 
 
 @merged
@@ -176,19 +176,28 @@ def posteriors(
 
 
 @inner
-def sum_first_events(variant: Variant, span: Integers, events: Events, sums: Sums, states: Floats) -> None:
-    """The sums of γ at the first events of sequences, and at the first events of each type."""
+def sum_first_events(
+    variant: Variant, span: Integers, events: Events, every_type: bool, sums: Sums, scratch: Scratch
+) -> None:
+    """The sums of γ at the first events of sequences, and, `every_type`, at the first events of each type."""
     row, end_row = span[ROW], span[ROW + 1]
     sums.start[row:end_row] = 0.0
-    sums.first_seen[row:end_row] = 0.0
     for s in range(span[SEQUENCE], span[SEQUENCE + 1]):
         n = events.offsets[s]
-        add_states(variant, n, events.start_rows[s], states, sums.start)
+        add_states(variant, n, events.start_rows[s], scratch.states, sums.start)
         if events.start_rows[s] < end_row - 1:
-            add_states(variant, n, end_row - 1, states, sums.start)
-    for place in range(span[SEEN], span[SEEN + 1]):
-        n = events.first_seen[place]
-        add_states(variant, n, events.codes[n], states, sums.first_seen)
+            add_states(variant, n, end_row - 1, scratch.states, sums.start)
+    if every_type:
+        latest = scratch.latest
+        latest[row:end_row] = -1
+        sums.first_seen[row:end_row] = 0.0
+        for s in range(span[SEQUENCE], span[SEQUENCE + 1]):
+            for n in range(events.offsets[s], events.offsets[s + 1]):
+                if latest[events.codes[n]] != s:
+                    latest[events.codes[n]] = s
+                    add_states(variant, n, events.codes[n], scratch.states, sums.first_seen)
+        # Those without a type are not of one type.
+        sums.first_seen[end_row - 1] = 0.0
 
 
 @inner

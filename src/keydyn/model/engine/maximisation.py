@@ -153,8 +153,8 @@ def update_transitions(
     for row in range(span[ROW], span[ROW + 1] - 1):
         dead_ends += 1.0 if chain.of_types[row, LEAVING] == 0.0 and not exact else 0.0
     for row in range(first, everywhere + 1):
-        # A dead end adds as much to every later type, and to all; its own row has no sum and becomes uniform.
-        added = (0.0 if row < first + m else dead_ends / m if row < everywhere else dead_ends) * uniform
+        # A dead end adds as much to every later type; its own row has no sum and becomes uniform.
+        added = dead_ends / m * uniform if first + m <= row < everywhere else 0.0
         for i in range(n_states):
             for j in range(n_states):
                 for lane in range(n_lanes):
@@ -175,13 +175,16 @@ def update_transitions(
                     transitions[step, i, j, lane] = share
                     transitions[earlier, i, j, lane] += joint
                     transitions[later, i, j, lane] += joint
-                    transitions[everywhere, i, j, lane] += joint
     for row in range(first, everywhere + 1):
         for i in range(n_states):
             for lane in range(n_lanes):
                 total = 0.0
                 for j in range(n_states):
                     total += transitions[row, i, j, lane]
+                    # All steps are those to the later types together.
+                    transitions[everywhere, i, j, lane] += (
+                        transitions[row, i, j, lane] if first + m <= row < everywhere else 0.0
+                    )
                 for j in range(n_states):
                     share = transitions[row, i, j, lane] / total
                     transitions[row, i, j, lane] = share if total > NO_MASS else uniform

@@ -22,7 +22,7 @@ class LocationScale(Family):
 
     def start(self, mean: Floats, scale: Floats, shift: Floats) -> Params:
         loc = mean + shift
-        return {"loc": loc, "scale": np.broadcast_to(scale, loc.shape).copy()}
+        return {"loc": loc, "scale": scale + np.zeros(loc.shape)}
 
     def within(self, drawn: Floats) -> Floats:
         """Draws as near as the values that a family on the linear scale takes."""

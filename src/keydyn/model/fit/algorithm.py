@@ -93,9 +93,11 @@ def climb(
             if not log_likelihood > -math.inf:
                 outcome.reason[b] = IN_LOGS
                 return
-            sum_first_events(variant, span, events, sums, scratch.states)
             settle(b, log_likelihood, rules, outcome)
             budget -= events.offsets[span[SEQUENCE + 1]] - events.offsets[span[SEQUENCE]]
+            # Where the next step needs them, or Python may look at them.
+            every_type = rules.first_occurrence or budget <= 0 or outcome.reason[b] != GOES_ON
+            sum_first_events(variant, span, events, every_type, sums, scratch)
 
 
 @compiled
@@ -144,7 +146,7 @@ def climb_in_logs(
     first, last = events.offsets[span[SEQUENCE]], events.offsets[span[SEQUENCE + 1]]
     sums.moments[span[ROW] : span[ROW + 1]] = 0.0
     sum_moments(variant, first, last, events.codes, x, features, scratch.cells, scratch.states, sums.moments)
-    sum_first_events(variant, span, events, sums, scratch.states)
+    sum_first_events(variant, span, events, True, sums, scratch)
     settle(b, total_score(0, span, events.weights, scratch.scores), rules, outcome)
 
 

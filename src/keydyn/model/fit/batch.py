@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from keydyn.arrays import Floats, Integers, Truths
+from keydyn.arrays import Array, Floats, Integers, Truths
 from keydyn.model.data import vocabulary
 from keydyn.model.data.sequences import Sequences
 from keydyn.model.data.settings import Settings
@@ -36,7 +36,7 @@ from keydyn.model.families.family import Family
 from keydyn.model.families.log_scale import LogScale
 from keydyn.model.theta.counts import Counts
 from keydyn.model.theta.smoothing_weights import kept_shares, transition_weights
-from keydyn.model.theta.start_values import Moments, least_scale, moments_by, together
+from keydyn.model.theta.start_values import Moments, least_scale, moments_by, sums_by, together
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,10 +49,9 @@ class Batch:
     values : (V, K) of all models; event_types : of each group
     codes, steps : (N,) the row of each event's type, and of the step to it, in the tables of all groups
     offsets : (S + 1,) sequences; weights : (S,)
-    first_seen : events that are the first of their type in their sequence
     pairs : (P, 2) rows of the observed pairs of types; in_order : whether they are sorted
-    sequences_of, rows_of, pairs_of, seen_of : (G + 1,) where the part of each group begins; the last row of
-        a group is that of unknown types
+    sequences_of, rows_of, pairs_of : (G + 1,) where the part of each group begins; the last row of a group is
+        that of unknown types
     types, starts : (R,) weighted events of each type and sequences that begin with it; pair : (P,)
     group : (B,) of each model
     """
@@ -64,13 +63,11 @@ class Batch:
     steps: Integers
     offsets: Integers
     weights: Floats
-    first_seen: Integers
     pairs: Integers
     in_order: bool
     sequences_of: Integers
     rows_of: Integers
     pairs_of: Integers
-    seen_of: Integers
     types: Floats
     starts: Floats
     pair: Floats
@@ -94,42 +91,33 @@ class Batch:
         """
         n_events = np.array([item.n_events for item in items])
         sequences_of = bounds(np.array([len(item) for item in items]))
-        model = np.repeat(np.arange(len(items)), n_events)
-        codes, event_types = _encoded(items, model, known)
+        codes, event_types = _encoded(items, n_events, known)
         n_types = np.array([len(types) for types in event_types])
         rows_of = bounds(n_types + 1)
-        lengths = np.concatenate([item.lengths for item in items])
-        offsets = bounds(lengths)
-        first = np.zeros(len(codes), dtype=bool)
-        first[offsets[:-1]] = True
-        pairs_of, pairs, steps, taken, in_order = _indexed(codes, first, model, n_types)
-        every_weight = np.concatenate(weights)
-        of_events = np.repeat(every_weight, lengths)
-        rows = rows_of[model] + codes
-        known_type = codes < n_types[model]
-        sequence = np.repeat(np.arange(len(lengths)), lengths)
-        repeated = pd.Index(sequence * (int(n_types.max()) + 1) + codes).duplicated()
-        seen = np.flatnonzero(~repeated & known_type)
-        events_of = bounds(n_events)
-        n_rows = int(rows_of[-1])
+        lengths, weights_of = np.concatenate([item.lengths for item in items]), np.concatenate(weights)
+        offsets, of_events = bounds(lengths), _unless_one(weights_of, lengths)
+        pairs_of, pairs, pair, steps, in_order = _indexed(
+            codes, offsets, of_events, n_events, sequences_of, n_types
+        )
+        rows, n_rows, unknown = codes + _by_event(rows_of[:-1], n_events), int(rows_of[-1]), rows_of[1:] - 1
+        types, starts = sums_by(rows, of_events, n_rows), sums_by(rows[offsets[:-1]], weights_of, n_rows)
+        types[unknown] = starts[unknown] = 0.0
         return cls(
             families,
-            np.ascontiguousarray(np.concatenate([item.X for item in items])),
+            np.ascontiguousarray(_joined([item.X for item in items])),
             event_types,
             rows,
             steps,
             offsets,
-            every_weight,
-            seen,
+            weights_of,
             pairs,
             in_order,
             sequences_of,
             rows_of,
             pairs_of,
-            np.searchsorted(seen, events_of),
-            np.bincount(rows, of_events * known_type, n_rows).astype(np.float64),
-            np.bincount(rows[first], every_weight * known_type[first], n_rows).astype(np.float64),
-            np.bincount(taken[taken >= 0], of_events[taken >= 0], int(pairs_of[-1])).astype(np.float64),
+            types,
+            starts,
+            pair,
             np.arange(len(items)),
         )
 
@@ -149,7 +137,7 @@ class Batch:
         """The counts alone."""
         nothing = np.empty(0, dtype=np.int64)
         values = np.empty((0, len(self.families)))
-        return replace(self, values=values, codes=nothing, steps=nothing, offsets=nothing, first_seen=nothing)
+        return replace(self, values=values, codes=nothing, steps=nothing, offsets=nothing)
 
     def with_pairs(self, pairs: Integers) -> Batch:
         """A single model with a list of pairs, sorted, that has at least those of the data."""
@@ -164,17 +152,22 @@ class Batch:
     @cached_property
     def n_types(self) -> Integers:
         """(G,) event types of each group."""
-        return np.diff(self.rows_of) - 1
+        return sizes(self.rows_of) - 1
 
     @cached_property
     def steps_of(self) -> Integers:
         """(G + 1,) where each group's transition table begins: pairs, marginals by type, one for all."""
-        return bounds(np.diff(self.pairs_of) + 2 * self.n_types + 1)
+        return bounds(sizes(self.pairs_of) + 2 * self.n_types + 1)
 
     @cached_property
     def n_events(self) -> Integers:
         """(G,) events of each group."""
-        return np.diff(self.offsets[self.sequences_of])
+        return sizes(self.offsets[self.sequences_of])
+
+    @cached_property
+    def n_rows(self) -> Integers:
+        """(B,) rows of each model's tables."""
+        return sizes(self.rows_of)[self.group]
 
     @property
     def is_shared(self) -> bool:
@@ -183,16 +176,19 @@ class Batch:
 
     @cached_property
     def spans(self) -> Integers:
-        """The part of all arrays that belongs to each group, (G, 9); see `engine.expectation`."""
-        parts = (self.sequences_of, self.rows_of, self.pairs_of, self.seen_of)
-        columns = [part[place : place + len(self.n_types)] for part in parts for place in (0, 1)]
-        return np.ascontiguousarray(np.stack([*columns, self.steps_of[:-1]], axis=1))
+        """The part of all arrays that belongs to each group, (G, 7); see `engine.expectation`."""
+        parts = (self.sequences_of, self.rows_of, self.pairs_of)
+        spans = np.empty((len(self.n_types), 7), dtype=np.int64)
+        for k, part in enumerate(parts):
+            spans[:, 2 * k], spans[:, 2 * k + 1] = part[:-1], part[1:]
+        spans[:, -1] = self.steps_of[:-1]
+        return spans
 
     @cached_property
     def events(self) -> Events:
         """The events as the engine takes them."""
         start_rows = self.codes[self.offsets[:-1]]
-        return Events(self.codes, self.steps, self.offsets, self.weights, start_rows, self.first_seen)
+        return Events(self.codes, self.steps, self.offsets, self.weights, start_rows)
 
     @cached_property
     def engine_values(self) -> Floats:
@@ -216,8 +212,7 @@ class Batch:
         """The event chains of all groups, and what estimates weigh in smoothing."""
         smoothing, n_rows = settings.smoothing, int(self.rows_of[-1])
         before, after = self.pairs.T
-        leaving = np.bincount(before, self.pair, n_rows).astype(np.float64)
-        entering = np.bincount(after, self.pair, n_rows).astype(np.float64)
+        leaving, entering = sums_by(before, self.pair, n_rows), sums_by(after, self.pair, n_rows)
         starts = self.starts if settings.start_estimate == "sequence_start" else self.types
         of_pairs, of_types = np.zeros((len(self.pairs), 3)), np.empty((n_rows, 4))
         np.divide(self.pair, leaving[before], out=of_pairs[:, PAIR_PROB], where=self.pair > 0.0)
@@ -231,123 +226,150 @@ class Batch:
 
     def _shares(self, counts: Floats) -> Floats:
         """Counts divided by their group's sum; equal shares if there is nothing to divide."""
-        n_rows = np.diff(self.rows_of)
+        n_rows = sizes(self.rows_of)
         total = np.repeat(np.add.reduceat(counts, self.rows_of[:-1]), n_rows)
         equal = 1.0 / np.repeat(self.n_types, n_rows)
         shares: Floats = np.divide(counts, total, out=equal, where=total > 0.0)
         return shares
 
     @cached_property
-    def overall(self) -> list[tuple[Moments, Floats]]:
-        """Moments of each feature over all events of each model, and its largest |x|."""
-        n_rows = int(self.rows_of[-1])
-        first_row = np.arange(len(self)) * n_rows if self.is_shared else self.rows_of[:-1]
-        first_value = bounds(self.n_events[self.group])[:-1]
-        largest = np.fmax.reduceat(np.abs(self.values), first_value, axis=0)
-        return [(together(moments, first_row), largest[:, k]) for k, moments in enumerate(self.by_type)]
+    def overall(self) -> tuple[Moments, Floats]:
+        """Moments of all events of each model, (B, K), and the largest |x| of features on a linear scale."""
+        largest = np.zeros((len(self), len(self.families)))
+        for k, family in enumerate(self.families):
+            if not family.on_log_scale:
+                first_value = bounds(self.n_events[self.group])[:-1]
+                largest[:, k] = np.fmax.reduceat(np.abs(self.values[:, k]), first_value)
+        return together(self.by_type, bounds(self.n_rows)), largest
 
     @cached_property
-    def by_type(self) -> list[Moments]:
-        """Moments of each feature by type, one entry per row of the models' tables."""
-        weights = np.repeat(self.weights, np.diff(self.offsets))
-        moments = []
+    def by_type(self) -> Moments:
+        """Moments of each feature by type, (R, K), of one model after the other."""
+        values, rows, n_rows = self.engine_values[..., 0].T, self.codes, int(self.n_rows.sum())
+        weights = _unless_one(self.weights, sizes(self.offsets))
+        if self.is_shared:
+            rows = (bounds(self.n_rows)[:-1, None] + rows).ravel()
+            weights = None if weights is None else np.tile(weights, len(self))
+        found = np.empty((3, n_rows, len(self.families)))
         for k, family in enumerate(self.families):
-            values = self.engine_values[:, k, 0]
+            column = values[k]
             if family.on_log_scale and not isinstance(family, LogScale):
-                values = family.working(self.values[:, k])
-            if self.is_shared:
-                moments.append(self._shared_moments(values.reshape(len(self), -1)))
-            else:
-                moments.append(moments_by(self.codes, int(self.rows_of[-1]), weights, values))
-        return moments
-
-    def _shared_moments(self, values: Floats) -> Moments:
-        """The same for models over the same events, values (B, N)."""
-        order = np.argsort(self.codes, kind="stable")
-        weights = np.repeat(self.weights, np.diff(self.offsets))
-        seen, first = np.unique(self.codes[order], return_index=True)
-        count, mean, square = (
-            np.zeros(int(self.rows_of[-1])),
-            *np.zeros((2, len(values), int(self.rows_of[-1]))),
-        )
-        count[seen] = np.add.reduceat(weights[order], first)
-        mean[:, seen] = np.add.reduceat((values * weights)[:, order], first, axis=1) / count[seen]
-        apart = (values - mean[:, self.codes]) ** 2 * weights
-        square[:, seen] = np.add.reduceat(apart[:, order], first, axis=1)
-        return Moments(np.tile(count, len(values)), mean.ravel(), square.ravel())
+                column = family.working(self.values[:, k])
+            found[..., k] = moments_by(rows, n_rows, weights, np.ascontiguousarray(column))
+        return Moments(*found)
 
     def least_scales(self, settings: Settings) -> Floats:
         """The scale floor of each model and feature, (B, K, 1); of a categorical, its pseudocount."""
-        columns = [
-            least_scale(family, *self.overall[k], settings.min_scale)
-            for k, family in enumerate(self.families)
-        ]
-        return np.stack(columns, axis=1)[..., None]
+        overall, largest = self.overall
+        scales = np.empty((*largest.shape, 1))
+        for k, family in enumerate(self.families):
+            scales[:, k, 0] = least_scale(family, overall.of(k), largest[:, k], settings.min_scale)
+        return scales
 
 
-def bounds(sizes: Integers) -> Integers:
+def bounds(sizes: Integers | Truths) -> Integers:
     """Where each of several parts begins, and where the last ends."""
-    return np.concatenate([[0], np.cumsum(sizes)])
+    ends = np.zeros(len(sizes) + 1, dtype=np.int64)
+    np.cumsum(sizes, out=ends[1:])
+    return ends
+
+
+def sizes(bounds: Integers) -> Integers:
+    """How large each of the parts between bounds is."""
+    return bounds[1:] - bounds[:-1]
+
+
+def _joined(arrays: Sequence[Array]) -> Array:
+    """One array after the other; a single one is not copied."""
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+
+
+def _by_event(of_models: Integers, n_events: Integers) -> Integers:
+    """What belongs to each model, for each of its events; what belongs to the only model, once."""
+    return of_models if len(of_models) == 1 else np.repeat(of_models, n_events)
+
+
+def _unless_one(weights: Floats, lengths: Integers) -> Floats | None:
+    """The weight of each event; None if all are one."""
+    return None if (weights == 1.0).all() else np.repeat(weights, lengths)
 
 
 def _encoded(
-    items: Sequence[Sequences], model: Integers, known: Types | None
+    items: Sequence[Sequences], n_events: Integers, known: Types | None
 ) -> tuple[Integers, list[Types]]:
     """Codes of all events into the vocabulary of their model, m where there is no type; the vocabularies."""
     if known is not None:
         codes, _ = vocabulary.find(items[0].codes, items[0].event_types, known)
         return codes, [known]
-    source = np.concatenate([item.codes for item in items])
-    n_source = np.array([len(item.event_types) for item in items])
-    source_of = bounds(n_source)
-    there = source != MISSING
-    keys = source_of[model] + source
-    seen = np.bincount(keys[there], minlength=int(source_of[-1])) > 0
-    before = np.concatenate([[0], np.cumsum(seen)])
-    n_types = before[source_of[1:]] - before[source_of[:-1]]
-    place = np.append(before[:-1] - np.repeat(before[source_of[:-1]], n_source), 0)
-    codes = np.where(there, place[np.where(there, keys, 0)], n_types[model])
-    event_types = []
+    # Each item has a place for no type, and one for each of its types.
+    n_places = np.array([1 + len(item.event_types) for item in items])
+    places_of = bounds(n_places)
+    none = places_of[:-1]
+    places = _joined([item.codes for item in items]) + _by_event(none - MISSING, n_events)
+    seen = np.bincount(places, minlength=int(places_of[-1])) > 0
+    seen[none] = False
+    before = bounds(seen)
+    n_types = sizes(before[places_of])
+    code = before[:-1] - np.repeat(before[none], n_places)
+    code[none] = n_types
+    codes, events_of, event_types = code[places], bounds(n_events), []
     for b, item in enumerate(items):
-        types = item.event_types[seen[source_of[b] : source_of[b + 1]]]
+        types = item.event_types[seen[places_of[b] + 1 : places_of[b + 1]]]
         if len(types) == 0 or vocabulary.is_single(types):
             # To a model without event types all events are one.
             types = np.array([SINGLE_TYPE])
-            codes[model == b] = 0
+            codes[events_of[b] : events_of[b + 1]] = 0
         event_types.append(types)
     return codes, event_types
 
 
 def _indexed(
-    codes: Integers, first: Truths, model: Integers, n_types: Integers
-) -> tuple[Integers, Integers, Integers, Integers, bool]:
+    codes: Integers,
+    offsets: Integers,
+    weights: Floats | None,
+    n_events: Integers,
+    sequences_of: Integers,
+    n_types: Integers,
+) -> tuple[Integers, Integers, Floats, Integers, bool]:
     """The observed pairs of types of each model, and the row of the transition tables for each event.
 
     Few possible pairs are sorted. Many come in the order of the data, so that events walk along a table of
-    them instead of jumping in it. Returns where each model's pairs begin, the rows of their types, the rows
-    of steps, the number of each event's pair (−1 for none), and whether pairs are sorted.
+    them instead of jumping in it. Returns where each model's pairs begin, the rows of their types, the weight
+    of each pair, the rows of steps, and whether pairs are sorted.
     """
-    m = n_types[model]
-    earlier = np.concatenate([[0], codes[:-1]])
-    known = ~first & (earlier < m) & (codes < m)
-    keys_of = bounds(n_types * n_types)
-    keys = (keys_of[model] + earlier * m + codes)[known]
-    n_keys, taken = int(keys_of[-1]), np.full(len(codes), -1)
+    m, first, keys_of = _by_event(n_types, n_events), offsets[:-1], bounds(n_types * n_types)
+    unknown = np.flatnonzero(codes == m)
+    # Steps from and to an event without a type; the first event of a sequence has no step.
+    apart = np.concatenate([unknown, unknown[unknown < len(codes) - 1] + 1])
+    keys, n_keys = np.concatenate([[0], codes[:-1]]) * m + codes, int(keys_of[-1])
+    if len(n_types) > 1:
+        keys += _by_event(keys_of[:-1], n_events)
+    keys[first] = keys[apart] = n_keys
     in_order = n_keys <= 4 * len(codes) + 4096
     if in_order:
-        occurs = np.bincount(keys, minlength=n_keys) > 0
-        distinct = np.flatnonzero(occurs)
-        taken[known] = (np.cumsum(occurs) - 1)[keys]
+        pair = sums_by(keys, weights, n_keys + 1)[:-1]
+        distinct = np.flatnonzero(pair > 0.0)
+        number, pair = np.zeros(n_keys + 1, dtype=np.int64), pair[distinct]
+        number[distinct] = np.arange(len(distinct))
+        taken = number[keys]
     else:
-        taken[known], distinct = pd.factorize(keys.astype(np.int64))
+        among, taken = keys < n_keys, np.zeros(len(codes), dtype=np.int64)
+        taken[among], distinct = pd.factorize(keys[among])
+        pair = sums_by(taken[among], None if weights is None else weights[among], len(distinct))
     owner = np.searchsorted(keys_of, distinct, side="right") - 1
-    pairs = np.stack(np.divmod(distinct - keys_of[owner], n_types[owner]), axis=1)
+    pairs = np.empty((len(distinct), 2), dtype=np.int64)
+    np.divmod(distinct - keys_of[owner], n_types[owner], out=(pairs[:, 0], pairs[:, 1]))
     pairs += bounds(n_types + 1)[owner][:, None]
     pairs_of = np.searchsorted(owner, np.arange(len(n_types) + 1))
-    n_pairs = np.diff(pairs_of)
+    n_pairs = sizes(pairs_of)
     steps_of = bounds(n_pairs + 2 * n_types + 1)
-    marginal = n_pairs[model] + np.where(earlier < m, earlier, m + codes)
-    steps = steps_of[model] + np.where(known, taken - pairs_of[model], marginal)
-    # The first event of a sequence has no step; any row stands there.
-    steps[first] = steps_of[model[first]]
-    return pairs_of, pairs, steps, taken, in_order
+    steps = taken + _by_event(steps_of[:-1] - pairs_of[:-1], n_events)
+    if len(apart):
+        model = np.searchsorted(bounds(n_events), apart, side="right") - 1
+        earlier, n_known = codes[apart - 1], n_types[model]
+        steps[apart] = (steps_of[:-1] + n_pairs)[model] + np.where(
+            earlier < n_known, earlier, n_known + codes[apart]
+        )
+    # Any row may stand there.
+    steps[first] = np.repeat(steps_of[:-1], sizes(sequences_of))
+    return pairs_of, pairs, pair, steps, in_order

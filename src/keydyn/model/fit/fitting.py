@@ -31,7 +31,7 @@ from keydyn.model.fit.algorithm import (
     share_states,
     smooth_emissions,
 )
-from keydyn.model.fit.batch import Batch
+from keydyn.model.fit.batch import Batch, sizes
 from keydyn.model.fit.lanes import FREE, Lanes, climb_in_lanes
 from keydyn.model.fit.result import FitResult
 from keydyn.model.fit.statistics import Statistics
@@ -148,11 +148,9 @@ class Fits:
         settings, scratch = self.settings, self._scratch()
         stepwise = bool(settings.verbose or settings.callback is not None or self.custom)
         given = self._given()
-        while (self.outcome.reason == GOES_ON).any():
+        while len(left := self._left()):
             check_wanted()
-            self._grow_history()
-            first = int(np.argmax(self.outcome.reason == GOES_ON))
-            self._turn(first, given, scratch, 1 if stepwise else piece_for(settings.n_states))
+            self._turn(int(left[0]), given, scratch, 1 if stepwise else piece_for(settings.n_states))
             if stepwise:
                 self._between(scratch)
                 given = self._given()
@@ -214,9 +212,8 @@ class Fits:
             floored.reshape(-1, LANES),
         )
         cursor = np.zeros(2, dtype=np.int64)
-        while (self.outcome.reason == GOES_ON).any():
+        while len(self._left()):
             check_wanted()
-            self._grow_history()
             climb_in_lanes(
                 variant_of(self.settings.n_states, in_lanes=True),
                 self.rules,
@@ -261,11 +258,15 @@ class Fits:
             return False
         return bool(settings.callback(Iteration(n_iter, float(history[n_iter - 1]), gain, self.number)))
 
-    def _grow_history(self) -> None:
-        history, n_iter = self.outcome.history, self.outcome.n_iter
-        goes_on = self.outcome.reason == GOES_ON
-        if (goes_on & (n_iter == history.shape[1])).any() and history.shape[1] < self.settings.max_iter:
+    def _left(self) -> Integers:
+        """The models that go on; there is room for their next iteration then."""
+        left, history = np.flatnonzero(self.outcome.reason == GOES_ON), self.outcome.history
+        if (
+            history.shape[1] < self.settings.max_iter
+            and (self.outcome.n_iter[left] == history.shape[1]).any()
+        ):
             self.outcome = self.outcome._replace(history=np.concatenate([history, history], axis=1))
+        return left
 
     def model_spans(self) -> Integers:
         """The part of the tables that belongs to each model."""
@@ -282,11 +283,12 @@ class Fits:
         """Starting parameters, smoothed (Section 3.5)."""
         batch, settings = self.batch, self.settings
         self.tables.start[:] = self.tables.transitions[:] = 1.0 / settings.n_states
-        model = np.repeat(np.arange(len(batch)), np.diff(batch.rows_of)[batch.group])
+        # What holds for a whole model, for each of its rows.
+        model = np.repeat(np.arange(len(batch)), batch.n_rows) if len(batch) > 1 else slice(None)
+        overall = Moments(*(table[model] for table in batch.overall[0]))
         for k, family in enumerate(batch.families):
-            of_all = Moments(*(values[model] for values in batch.overall[k][0]))
             floor = self.min_scale[model, k, 0]
-            params = start_emission(family, k, batch.by_type[k], of_all, floor, settings, jitter)
+            params = start_emission(family, k, batch.by_type.of(k), overall.of(k), floor, settings, jitter)
             for p, name in enumerate(family.parameters, int(self.features[k, FIRST])):
                 self.tables.emission[:, p, :, 0] = params[name]
         chain = self.chain
@@ -382,7 +384,7 @@ class Fits:
 
     def _scratch(self, n_lanes: int = 1) -> Scratch:
         batch, n_states = self.batch, self.settings.n_states
-        longest = int(np.diff(batch.offsets).max())
+        longest = int(sizes(batch.offsets).max())
         block = longest if n_lanes > 1 else room_for(longest, int(batch.n_events.max()))
         shape = (int(batch.rows_of[-1]), len(batch.families), width_of(batch.families), n_states, n_lanes)
         return Scratch(
@@ -394,4 +396,5 @@ class Fits:
             np.empty((len(batch.weights), n_lanes)),
             np.empty(n_lanes),
             np.empty(0),
+            np.empty(int(batch.rows_of[-1]), dtype=np.int64),
         )

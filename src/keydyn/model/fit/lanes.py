@@ -77,7 +77,7 @@ def climb_in_lanes(
                 for k in range(N_LOADED):
                     load(lane, b, lanes.of_models[k], lanes.in_lanes[k])
         posteriors(variant, span, events, x, given, features, rules.log_floor, tables, sums, scratch)
-        sum_first_events(variant, span, events, sums, scratch.states)
+        sum_first_events(variant, span, events, True, sums, scratch)
         for lane in range(LANES):
             b = lanes.model[lane]
             if b == FREE:

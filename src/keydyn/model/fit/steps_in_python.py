@@ -81,7 +81,7 @@ def maximised(
         around_locations(families, totals.moments, locations)[..., None],
     )
     floored = np.zeros((m + 1, len(families), current.n_states, 1), dtype=bool)
-    span = np.array([0, 0, 0, m + 1, 0, n_pairs, 0, 0, 0])
+    span = np.array([0, 0, 0, m + 1, 0, n_pairs, 0])
     maximise(variant, span, basis, rules, features, sums, np.array(least), tables, floored)
     for k in custom_features(families):
         columns = slice(features[k, FIRST], features[k, END])

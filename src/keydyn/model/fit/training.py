@@ -102,13 +102,13 @@ def check_values(batch: Batch) -> None:
     for k, family in enumerate(batch.families):
         if family.outside(batch.values[:, k]).any():
             raise ValueError("there are values that a family cannot emit")
-        if not (batch.overall[k][0].weight > 0.0).all():
-            raise ValueError("there are columns without a value")
+    if not (batch.overall[0].weight > 0.0).all():
+        raise ValueError("there are columns without a value")
 
 
 def check_values_present(sequences: Sequences) -> None:
     """`ValueError` naming a column without a single value."""
-    nothing = np.isnan(sequences.X).all(axis=0)
+    nothing = np.isnan(sequences.extremes[0])
     if nothing.any():
         k = int(np.argmax(nothing))
         name = f" ({sequences.feature_names[k]!r})" if sequences.feature_names else ""

@@ -83,6 +83,7 @@ class Unpacking:
     def statistics(self, b: int, log_likelihood: float) -> Statistics:
         """The sums of the last expectation step."""
         counts, rows, steps, order = self._part(b)
+        moments, largest = self.overall
         m, n_pairs = len(counts.types), len(counts.pairs)
         start, transitions = self.sums.start[rows, :, 0], self.sums.transitions[steps, :, :, 0][order]
         # Σ γ by type: at first events, and at the later events of all steps.
@@ -99,8 +100,8 @@ class Unpacking:
             around_means(self.families, self.sums.moments[rows, ..., 0], self._locations(rows)),
             self.custom_stats,
             [
-                (Moments(*(values[b : b + 1] for values in moments)), largest[b : b + 1])
-                for moments, largest in self.overall
+                (Moments(*(table[b : b + 1, k] for table in moments)), largest[b : b + 1, k])
+                for k in range(len(self.families))
             ],
         )
 

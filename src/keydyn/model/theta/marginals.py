@@ -66,7 +66,7 @@ def _marginal_transitions(
     of_pairs, of_types = np.zeros((n_pairs, 3)), np.zeros((m + 1, 4))
     of_pairs[:, PAIR_PROB], of_types[:m, LEAVING] = weights, leaving
     chain = Chain(np.ascontiguousarray(pairs), of_pairs, of_types)
-    span = np.array([0, 0, 0, m + 1, 0, n_pairs, 0, 0, 0])
+    span = np.array([0, 0, 0, m + 1, 0, n_pairs, 0])
     marginals_of_transitions(variant_of(n_states), span, chain, table)
     of_types_alone = table[n_pairs:, :, :, 0]
     return of_types_alone[-1], of_types_alone[:m], of_types_alone[m:-1]

@@ -17,11 +17,15 @@ NO_SPREAD = 1e-12
 
 
 class Moments(NamedTuple):
-    """Weight, mean and sum of squared deviations of values on their working scale, one entry per group."""
+    """Weight, mean and sum of squared deviations of values on their working scale, one row per group."""
 
     weight: Floats
     mean: Floats
     square: Floats
+
+    def of(self, feature: int) -> Moments:
+        """Those of one feature, if they are those of several, (groups, K)."""
+        return Moments(self.weight[:, feature], self.mean[:, feature], self.square[:, feature])
 
     @property
     def deviation(self) -> Floats:
@@ -29,24 +33,32 @@ class Moments(NamedTuple):
         return np.sqrt(self.square / np.where(self.weight > 0.0, self.weight, 1.0))
 
 
-def moments_by(groups: Integers, n_groups: int, weights: Floats, values: Floats) -> Moments:
+def sums_by(groups: Integers, weights: Floats | None, n_groups: int) -> Floats:
+    """The weights by group; without any, each weighs one."""
+    return np.bincount(groups, weights, n_groups).astype(np.float64, copy=False)
+
+
+def moments_by(groups: Integers, n_groups: int, weights: Floats | None, values: Floats) -> Moments:
     """The moments of values by group, in two passes; a NaN among them has no weight."""
-    there = ~np.isnan(values)
-    if not there.all():
-        groups, weights, values = groups[there], weights[there], values[there]
-    weight = np.bincount(groups, weights, n_groups).astype(np.float64)
-    total = np.bincount(groups, weights * values, n_groups)
+    total = sums_by(groups, values if weights is None else weights * values, n_groups)
+    if np.isnan(total).any():
+        there = ~np.isnan(values)
+        of_those = None if weights is None else weights[there]
+        return moments_by(groups[there], n_groups, of_those, values[there])
+    weight = sums_by(groups, weights, n_groups)
     mean = np.divide(total, weight, out=np.zeros(n_groups), where=weight > 0.0)
-    square = np.bincount(groups, weights * (values - mean[groups]) ** 2, n_groups)
-    return Moments(weight, mean, square.astype(np.float64))
+    apart = values - mean.take(groups)
+    apart *= apart if weights is None else weights * apart
+    return Moments(weight, mean, sums_by(groups, apart, n_groups))
 
 
-def together(moments: Moments, first: Integers) -> Moments:
-    """The moments of several groups together; `first` is where each run of groups begins."""
+def together(moments: Moments, bounds: Integers) -> Moments:
+    """The moments of several groups together: of each run of groups between two bounds."""
+    first = bounds[:-1]
     weight = np.add.reduceat(moments.weight, first)
     total = np.add.reduceat(moments.weight * moments.mean, first)
-    mean = np.divide(total, weight, out=np.zeros(len(first)), where=weight > 0.0)
-    apart = moments.mean - np.repeat(mean, np.diff(first, append=len(moments.mean)))
+    mean = np.divide(total, weight, out=np.zeros(total.shape), where=weight > 0.0)
+    apart = moments.mean - np.repeat(mean, bounds[1:] - first, axis=0)
     return Moments(weight, mean, np.add.reduceat(moments.square + moments.weight * apart * apart, first))
 
 
@@ -84,7 +96,7 @@ def start_emission(
     """
     shift = displacements(settings.n_states, settings.spread)
     if feature != settings.leading_feature and settings.spread_features == "leading":
-        shift = np.zeros_like(shift)
+        shift = np.zeros(settings.n_states)
     if jitter is not None:
         shift = shift + jitter.standard_normal(settings.n_states)
     seen = by_type.weight > 0.0
