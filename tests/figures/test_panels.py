@@ -71,7 +71,7 @@ def test_roc_has_every_detector_with_its_values_and_band():
     for axes in figure.axes:
         lines = lines_of(axes)
         assert list(lines)[:3] == ["Manhattan", "Manhattan (scaled)", "SVM (one-class)"]
-        assert list(lines)[3:] == ["HMM", "POHMM", "POHMM (recommended)"]
+        assert list(lines)[3:] == ["HMM", "POHMM", "POHMM (recommended)", "Population model"]
         np.testing.assert_array_equal(lines["POHMM"], np.column_stack([RATES, RATES**0.5]))
         bands = [c for c in axes.collections if isinstance(c, PolyCollection)]
         assert len(bands) == len(DETECTORS)
@@ -177,9 +177,8 @@ def test_a_detector_has_the_same_pen_alone_and_among_others():
     assert pens_of(["hmm"])["hmm"] == pens_of(["own", *DETECTORS])["hmm"]
     assert pens_of(["own", "hmm"])["own"] != PENS["hmm"]
     many = list(pens_of([*DETECTORS, *(f"own {n}" for n in range(30))]).values())
-    assert (
-        len({(pen.colour, pen.dash) for pen in many}) == len({(pen.colour, pen.marker) for pen in many}) == 36
-    )
+    for kind in ("dash", "marker"):
+        assert len({(pen.colour, getattr(pen, kind)) for pen in many}) == len(many) == len(DETECTORS) + 30
 
 
 @pytest.mark.parametrize("draw", [roc_figure, det_figure, cmc_figure, rejection_figure])

@@ -224,6 +224,26 @@ def test_as_text_and_as_data():
     assert "66.67%  keys released after the next" in str(quality_of(ALL))
 
 
+@pytest.mark.parametrize(("share", "factor"), [(0.2, 10.0), (0.5, 10.0), (0.2, 0.1)])
+def test_samples_in_another_unit_are_noticed(share, factor):
+    """Later samples of one user with all times ten times as long or as short, and a user who is just slow."""
+    random = np.random.default_rng(0)
+    rows = []
+    for user, tempo in (("ann", 1.0), ("slow", 8.0)):
+        for session in range(20):
+            changed = user == "ann" and session >= 20 * (1 - share)
+            tau = random.lognormal(5.0, 0.5, 40) * tempo * (factor if changed else 1.0)
+            press = np.cumsum(tau)
+            rows += [(user, session, "a", float(p), float(p) + 80.0) for p in press]
+    samples = quality_of(keystrokes(*rows)).samples
+    found = samples.loc[samples["other_scale"] == 1, "session"].tolist()
+    assert found == list(range(round(20 * (1 - share)), 20))
+    assert samples.loc[samples["user"] == "slow", "other_scale"].sum() == 0
+    assert f"{len(found):12,d}{len(found) / 40:8.2%}  samples with intervals 5 times" in str(
+        quality_of(keystrokes(*rows))
+    )
+
+
 def test_a_single_keystroke_has_no_clock():
     report = quality_of(keystrokes((0, 0, "a", 0, 80)))
     assert report.clocks[["step", "tick", "on_tick", "on_system_tick"]].to_numpy().tolist() == [[0, 0, 0, 0]]

@@ -41,6 +41,7 @@ PENS = {
     "hmm": Pen("#E69F00", (0.0, (6.0, 1.8)), "s"),
     "pohmm": Pen("#0072B2", "solid", "o", 1.8),
     "pohmm-recommended": Pen("#D55E00", (0.0, (9.0, 1.2, 1.0, 1.2, 1.0, 1.2)), "P", 1.8),
+    "population": Pen("#000000", (0.0, (16.0, 1.0)), "*", 1.8),
 }
 LETTER = 0.068  # inches, of the legend's font
 TITLE = 30  # letters that fit above a panel

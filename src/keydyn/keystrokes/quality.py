@@ -16,6 +16,8 @@ from keydyn.keystrokes.schema import SAMPLE, check_keystrokes, sample_lengths, s
 
 PAUSE = 1000.0
 LONG_HOLD = 1000.0
+# Nobody's tempo changes so much from sample to sample: the unit or the recorder did.
+OTHER_SCALE = 5.0
 
 # What is counted in raw events, by `pair_events`.
 EVENT_KINDS = {
@@ -47,6 +49,9 @@ INTERVAL_KINDS = {
     "pauses": "intervals longer than {pause:g} ms",
     "on_system_tick": "intervals within 1 ms of a multiple of 15.625 ms",
 }
+SAMPLE_KINDS = {
+    "other_scale": f"samples with intervals {OTHER_SCALE:g} times as long, or as short, as the user's others",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +61,8 @@ class QualityReport:
     Attributes
     ----------
     samples : one row per sample: user, session, the number of keystrokes, the `span` from first to last press
-        in milliseconds, and how often each kind of finding occurs. After `pair_events` also the counts of
+        in milliseconds, `relative_tempo`, the median interval in units of what is usual for the user (1
+        without intervals), and how often each kind of finding occurs. After `pair_events` also the counts of
         raw events, and `recorded_session`, which differs from `session` where a sample was divided.
     clocks : one row per user: the `step` in which intervals are stored (0 if none can be seen), the `tick`
         they fall on (the step, if no coarser one was found), `on_tick` the share of intervals up to 400 ms
@@ -74,7 +80,8 @@ class QualityReport:
     @property
     def counts(self) -> dict[str, int]:
         """How often each kind of finding occurs in all samples together."""
-        kinds = [kind for kind in (*EVENT_KINDS, *KEYSTROKE_KINDS, *INTERVAL_KINDS) if kind in self.samples]
+        known = (*EVENT_KINDS, *KEYSTROKE_KINDS, *INTERVAL_KINDS, *SAMPLE_KINDS)
+        kinds = [kind for kind in known if kind in self.samples]
         counts = {kind: int(self.samples[kind].sum()) for kind in ("keystrokes", "intervals", *kinds)}
         return {"users": self.samples["user"].nunique(), "samples": len(self.samples), **counts}
 
@@ -98,6 +105,7 @@ class QualityReport:
             (EVENT_KINDS, ""),
             (KEYSTROKE_KINDS, "keystrokes"),
             (INTERVAL_KINDS, "intervals"),
+            (SAMPLE_KINDS, "samples"),
         ):
             for kind, meaning in kinds.items():
                 if kind in counts:
@@ -164,7 +172,20 @@ def _count_by_sample(
     samples["span"] = press[starts + lengths - 1] - press[starts]
     for kind, flags in findings.items():
         samples[kind] = np.add.reduceat(flags.astype(np.int64), starts)
+    tempo = _relative_tempo(samples["user"], intervals, starts)
+    samples["relative_tempo"] = tempo
+    samples["other_scale"] = ((tempo >= OTHER_SCALE) | (tempo <= 1 / OTHER_SCALE)).astype(np.int64)
     return samples
+
+
+def _relative_tempo(users: pd.Series, intervals: Floats, starts: Integers) -> pd.Series:
+    """The median interval of each sample, divided by the median over the user's samples.
+
+    Of an even number the lower middle one: half of a user's samples may be in another unit.
+    """
+    middle = pd.Series(intervals).groupby(sample_of_row(starts, len(intervals))).median()
+    usual = middle.groupby(users.to_numpy(), sort=False).transform("quantile", 0.5, interpolation="lower")
+    return (middle / usual.where(usual > 0)).fillna(1.0)
 
 
 def _own_overlaps(keystrokes: pd.DataFrame, starts: Integers) -> NDArray[np.bool_]:
