@@ -14,7 +14,7 @@ from keydyn.datasets import make_typists
 from keydyn.evaluation.protocols import MonacoTappert
 from keydyn.evaluation.running import enrolments, ranks_of, scores_and_ranks, scores_of
 from keydyn.keystrokes import Samples
-from keydyn.studies import relatives_measurements
+from keydyn.studies import pieces
 from keydyn.studies.dataset_rows import Row
 from keydyn.studies.relatives_measurements import DETECTORS, FOLDS, FirstFolds, run_relatives
 from keydyn.studies.saved_parts import Parts
@@ -102,13 +102,13 @@ def test_it_resumes_where_it_stopped(row, tmp_path, monkeypatch):
     gone = sorted(tmp_path.iterdir())[0]
     gone.unlink()
     made: list[str] = []
-    kept = relatives_measurements._make
+    kept = pieces._make
 
     def counted(piece):
         made.extend(piece.names)
         return kept(piece)
 
-    monkeypatch.setattr(relatives_measurements, "_make", counted)
+    monkeypatch.setattr(pieces, "_make", counted)
     again = run_relatives([row], 0, Parts(tmp_path), 1)
     assert gone.stem in made
     assert len(made) <= 2, "scores and ranks are made together, nothing else again"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
@@ -127,6 +127,28 @@ def scores_and_ranks(
         ranks.append(ranked)
         raw.append(np.add.reduceat(events, ranked.offsets[:-1], axis=0))
     return _scores(protocol, enrolled, samples, raw), EventRanks.joined(ranks)
+
+
+def scores_after(
+    protocol: Protocol,
+    enrolled: list[Enrolled],
+    samples: Samples,
+    n_keys: Sequence[int],
+    n_jobs: int | None = None,
+) -> list[Scores]:
+    """The scores of every query's first events, for each number of them; shorter queries count whole.
+
+    For detectors whose score is the sum of their events' scores, as in `scores_and_ranks`.
+    """
+    raw: list[list[Floats]] = [[] for _ in n_keys]
+    for one in enrolled:
+        asked = samples[one.split.query]
+        events, offsets = one.population.score_events(asked, n_jobs), asked.sequences.offsets
+        place = np.arange(len(events)) - np.repeat(offsets[:-1], np.diff(offsets))
+        for blocks, n in zip(raw, n_keys, strict=True):
+            first = np.where((place < n)[:, None], events, 0.0)
+            blocks.append(np.add.reduceat(first, offsets[:-1], axis=0))
+    return [_scores(protocol, enrolled, samples, blocks) for blocks in raw]
 
 
 def _scores(protocol: Protocol, enrolled: list[Enrolled], samples: Samples, raw_of: list[Floats]) -> Scores:

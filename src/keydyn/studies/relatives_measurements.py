@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
@@ -23,7 +23,6 @@ from keydyn.evaluation.running import (
     scores_of,
 )
 from keydyn.keystrokes.samples import Samples
-from keydyn.studies import parallel
 from keydyn.studies.dataset_rows import SIMULATED, Row
 from keydyn.studies.lost_context import (
     SHARES,
@@ -34,6 +33,7 @@ from keydyn.studies.lost_context import (
     lost_types,
     with_codes,
 )
+from keydyn.studies.pieces import Made, Piece, run_pieces
 from keydyn.studies.rank_files import rank_table
 from keydyn.studies.saved_parts import Parts
 from keydyn.studies.score_datasets import LIMITED, ShowProgress, inputs_of, together
@@ -47,7 +47,6 @@ SITUATIONS = (ESTIMATION, SCORING, UNSEEN)
 FOLDS = {"fable": 2, "essay": 1, SIMULATED: 2}
 # How much longer than the POHMM's a fit takes; for the progress bar alone.
 COSTS = {"hmm": 1.0, "pohmm": 1.0, "context-hmm": 3.0, "partly-hmm": 4.0, "partially-hmm": 3.0}
-Made = dict[str, pa.Table]
 
 
 @dataclass(frozen=True)
@@ -72,17 +71,6 @@ class FirstFolds(Protocol):
         return self.inner.divided(samples)[: self.folds]
 
 
-@dataclass(frozen=True)
-class Piece:
-    """Some parts that are made together: their names, inputs, what makes them, and how long that takes."""
-
-    names: tuple[str, ...]
-    inputs: Mapping[str, Any]
-    make: partial[Made]
-    what: str
-    cost: float
-
-
 def run_relatives(
     rows: Sequence[Row],
     seed: int,
@@ -102,26 +90,6 @@ def run_relatives(
     scores, ranks = (together({p.names[which]: made[p.names[which]] for p in on_rows}) for which in (0, 1))
     losses = [made[piece.names[0]].to_pandas() for piece in on_texts]
     return scores, ranks, pd.concat(losses, ignore_index=True) if losses else pd.DataFrame()
-
-
-def run_pieces(
-    pieces: Sequence[Piece], parts: Parts, n_jobs: int | None, show_progress: ShowProgress | None
-) -> Made:
-    """All parts by name; missing ones are made, several at a time, and kept as soon as they are done."""
-    waiting = [p for p in pieces if not all(parts.has(name, p.inputs) for name in p.names)]
-    total, done, made = max(sum(piece.cost for piece in waiting), 1.0), 0.0, {}
-    finished = parallel.results(_make, [{"piece": piece} for piece in waiting], n_jobs)
-    for piece in waiting:
-        if show_progress is not None:
-            show_progress(piece.what, done / total)
-        for name, table in next(finished).items():
-            made[name] = parts.get(name, piece.inputs, partial(_given, table))
-        done += piece.cost
-    for piece in pieces:
-        for name in piece.names:
-            if name not in made:
-                made[name] = parts.get(name, piece.inputs, partial(_gone, name))
-    return made
 
 
 def row_piece(row: Row, detector: Detector) -> Piece:
@@ -201,15 +169,3 @@ def loss_figures(protocol: Protocol, enrolled: list[Enrolled], samples: Samples)
     means = pd.Series({user: float(np.mean(values)) for user, values in likelihood.items()})
     table = users.assign(log_likelihood=means)
     return table.rename_axis("user").reset_index().astype({"user": str})
-
-
-def _make(piece: Piece) -> Made:
-    return piece.make()
-
-
-def _given(table: pa.Table) -> pa.Table:
-    return table
-
-
-def _gone(name: str) -> pa.Table:
-    raise ValueError(f"the part {name} vanished while the study ran; run it again")
