@@ -1,4 +1,4 @@
-"""keydyn study recognition, recommended, continuous and relatives: how well are people recognised?"""
+"""keydyn study recognition, recommended, continuous, relatives, population: who is recognised how well?"""
 
 from __future__ import annotations
 
@@ -233,5 +233,63 @@ def relatives(
         lambda parts, show_progress: run_relatives(rows, seed, parts, jobs or -1, show_progress),
         lambda measured: recognition_facts("relatives", rows, DETECTORS, seed, measured[0]),
         lambda outputs, measured, facts: write_relatives(outputs, *measured, facts, seed),
+        warnings,
+    )
+
+
+def _rebuild_population(outputs: Outputs, facts: Facts, seed: int) -> list[Table]:
+    from keydyn.studies.population_report import read_measured, write_population
+
+    return write_population(outputs, read_measured(outputs.folder), facts, seed)
+
+
+@study(
+    "population",
+    tables=(
+        *("population", "error_rates", "significance", "enrolment", "keystrokes", "people"),
+        *("parts", "across", "worst_users"),
+    ),
+    figures=(
+        *("population", "population_enrolment", "population_keystrokes", "population_people"),
+        *("population_parts", "population_changes"),
+    ),
+    frames=("user_figures", "typing_changes"),
+    rebuild=_rebuild_population,
+    results=(
+        ResultsSection(
+            "The population model",
+            ("population", "significance", "parts", "across", "worst_users"),
+            {
+                "population": "Equal error rates, closed and open set",
+                "population_enrolment": "Recognition by the number of samples that enrol",
+                "population_keystrokes": "Recognition by the number of keys asked",
+                "population_people": "Recognition by the number of people learnt from",
+                "population_parts": "What is lost without each part of the model",
+                "population_changes": "Who fails: changed typing and close neighbours",
+            },
+        ),
+    ),
+)
+def population(
+    dataset: DatasetOption = None,
+    data: DataOption = None,
+    jobs: JobsOption = -1,
+    seed: SeedOption = 0,
+) -> Plan[Any]:
+    """The population model beside the POHMM: few samples, few keys, few people, and what each part gives.
+
+    Examples:
+    `keydyn study population --data recordings/`
+
+    `keydyn study population --dataset fable --dataset essay`
+    """
+    from keydyn.studies.population_measurements import DETECTORS, run_population
+    from keydyn.studies.population_report import write_population
+
+    rows, warnings = chosen_rows(dataset, data)
+    return Plan(
+        lambda parts, show_progress: run_population(rows, seed, parts, jobs or -1, show_progress),
+        lambda measured: recognition_facts("population", rows, DETECTORS, seed, measured.scores),
+        lambda outputs, measured, facts: write_population(outputs, measured, facts, seed),
         warnings,
     )

@@ -59,8 +59,12 @@ def intervals_figure(panels: Estimates, label: str) -> Figure:
             axes.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
         # All panels share their axis: set once, when everything is drawn, or what comes later is cut off.
         estimates = [one for panel in panels.values() for rows in panel.values() for one in rows.values()]
-        ends = [one.high for one in estimates if not math.isnan(one.value)]
-        grid[0].set_xlim(0.0, 1.05 * max(ends, default=0.0) or 1.0)
+        there = [one for one in estimates if not math.isnan(one.value)]
+        low, high = min([one.low for one in there] + [0.0]), max([one.high for one in there] + [0.0])
+        grid[0].set_xlim(low - 0.05 * (high - low) if low < 0.0 else 0.0, 1.05 * high or 1.0)
+        if low < 0.0:
+            for axes in grid:
+                axes.axvline(0.0, color=GREY, linewidth=0.8, zorder=0)
         # The names of detectors leave narrow panels.
         label_outer(grid, fill(text_of(label), LETTERS), "")
         if len(series) > 1:

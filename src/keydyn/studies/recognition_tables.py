@@ -124,8 +124,10 @@ def open_set_table(measured: Mapping[Key, RecognitionFigures], opened: Collectio
     )
 
 
-def error_rates_table(measured: Mapping[Key, RecognitionFigures]) -> Table:
-    """Figures in the vocabulary of ISO/IEC 19795-1, with confidence intervals."""
+def error_rates_table(
+    measured: Mapping[Key, RecognitionFigures], names: Collection[str] = tuple(TITLES)
+) -> Table:
+    """Figures in the vocabulary of ISO/IEC 19795-1, with confidence intervals; `names` are shown."""
     frames, displayed = [], []
     for (dataset, detector), figures in measured.items():
         rates = figures.verification
@@ -134,9 +136,9 @@ def error_rates_table(measured: Mapping[Key, RecognitionFigures]) -> Table:
         frame.insert(0, "dataset", dataset)
         frames.append(frame)
         for thresholds, of in (("own", rates.own), ("one", rates.one)):
-            cells = (of[name].text() for name in TITLES)
+            cells = (of[name].text() for name in names)
             displayed.append((dataset_name(dataset), detector_name(detector), thresholds, *cells))
-    headings = ["Dataset", "Detector", "Thresholds", *(_sentence(title) for title in TITLES.values())]
+    headings = ["Dataset", "Detector", "Thresholds", *(_sentence(TITLES[name]) for name in names)]
     return Table(
         "error_rates",
         "Error rates with 95 % confidence intervals",
@@ -185,7 +187,7 @@ def recommended_table(measured: Mapping[Key, RecognitionFigures]) -> Table | Non
             verdict = way if p < 0.05 else "no significant difference"
             rows.append((dataset, metric, theirs[metric].mean(), ours[metric].mean(), difference, p, verdict))
             cells = (f"{theirs[metric].mean():.3f}", f"{ours[metric].mean():.3f}", f"{difference:+.3f}")
-            displayed.append((dataset_name(dataset), title, *cells, _p_text(p), verdict))
+            displayed.append((dataset_name(dataset), title, *cells, p_text(p), verdict))
     if not rows:
         return None
     columns = ["dataset", "metric", "pohmm", "pohmm_recommended", "difference", "p", "verdict"]
@@ -228,7 +230,8 @@ def _published(measured: Mapping[Key, RecognitionFigures]) -> bool:
     return any(key in ACCURACY for key in measured)
 
 
-def _p_text(p: float) -> str:
+def p_text(p: float) -> str:
+    """A p-value for tables."""
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 

@@ -1,0 +1,43 @@
+"""Figures over a number, such as that of enrolment samples: a row per figure, a column per dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from matplotlib.figure import Figure
+
+from keydyn.evaluation.names import dataset_name
+from keydyn.figures.panels import Curve, draw_curves, legend_below, pens_of
+from keydyn.figures.style import blank, house_style, label_log_axis, text_of
+
+# Dataset → figure → line → curve
+Curves = Mapping[str, Mapping[str, Mapping[str, Curve]]]
+WIDTH, HEIGHT = 1.85, 2.0  # inches per panel
+
+
+def user_curves_figure(panels: Curves, x_label: str) -> Figure:
+    """Every figure against a number on a logarithmic axis; the panels of a row share their scale."""
+    if not panels:
+        raise ValueError("there is nothing to draw: no dataset")
+    titles = list(next(iter(panels.values())))
+    names = list(dict.fromkeys(name for panel in panels.values() for of in panel.values() for name in of))
+    with house_style():
+        pens = pens_of(names)
+        figure = blank(max(WIDTH * len(panels) + 0.5, 4.2), HEIGHT * len(titles) + 0.75)
+        grid = figure.subplots(len(titles), len(panels), squeeze=False, sharey="row", sharex="col")
+        for column, (dataset, panel) in enumerate(panels.items()):
+            grid[0, column].set_title(text_of(dataset_name(dataset)))
+            for row, title in enumerate(titles):
+                axes = grid[row, column]
+                draw_curves(axes, panel[title], pens)
+                for name, curve in panel[title].items():
+                    axes.plot(curve.x, curve.y, pens[name].marker, color=pens[name].colour, markersize=3.5)
+                axes.set_xscale("log")
+                label_log_axis(axes.xaxis)
+                axes.grid(axis="y", color="#e3e3e3", linewidth=0.6)
+                axes.set_ylim(bottom=0.0)
+                if column == 0:
+                    axes.set_ylabel(title)
+            grid[-1, column].set_xlabel(x_label)
+        legend_below(figure, pens, markers=True)
+        return figure
