@@ -84,6 +84,11 @@ class Detector(BaseEstimator, ABC):  # type: ignore[misc]
         """Every sample against every template, (n, U); the columns are what `score` gives, one by one."""
         return np.stack([template.score(samples) for template in templates], axis=1)
 
+    @classmethod
+    def score_events_many(cls, templates: Sequence[Self], samples: Samples) -> Floats:
+        """Every event of every sample against every template, (N, U), likewise."""
+        return np.stack([template.score_events(samples) for template in templates], axis=1)
+
     @property
     def limited(self) -> bool:
         """Whether fitting stopped at the limit of iterations before it converged."""

@@ -37,20 +37,20 @@ class Population:
 
     def score(self, samples: Samples, n_jobs: int | None = None, progress: Progress | None = None) -> Floats:
         """Every sample against every template, (n, U); `progress` is called with the number of users done."""
-        # What can be scored together is of one kind; a population of several is scored one by one.
-        kinds = {type(template) for template in self.detectors}
-        kind = kinds.pop() if len(kinds) == 1 else Detector
+        kind = self._kind()
         return self._scored(lambda templates: kind.score_many(templates, samples), n_jobs, progress)
 
     def score_events(
         self, samples: Samples, n_jobs: int | None = None, progress: Progress | None = None
     ) -> Floats:
         """Every event of every sample against every template, (N, U)."""
+        kind = self._kind()
+        return self._scored(lambda templates: kind.score_events_many(templates, samples), n_jobs, progress)
 
-        def scored(templates: list[Detector]) -> Floats:
-            return np.stack([template.score_events(samples) for template in templates], axis=1)
-
-        return self._scored(scored, n_jobs, progress)
+    def _kind(self) -> type[Detector]:
+        """What can be scored together is of one kind; a population of several is scored one by one."""
+        kinds = {type(template) for template in self.detectors}
+        return kinds.pop() if len(kinds) == 1 else Detector
 
     def _scored(
         self, scored: Callable[[list[Detector]], Floats], n_jobs: int | None, progress: Progress | None

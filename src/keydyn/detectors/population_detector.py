@@ -53,8 +53,21 @@ class PopulationDetector(Detector):
 
     @classmethod
     def score_many(cls, templates: Sequence[Self], samples: Samples) -> Floats:
-        people = templates[0].prepared_people_
-        if any(one.prepared_people_ is not people for one in templates):
+        people = cls._common_people(templates)
+        if people is None:
             return super().score_many(templates, samples)
         # One thread: whoever calls this has handed out templates to threads already.
         return people.log_likelihoods([one.template_ for one in templates], samples, n_jobs=1)
+
+    @classmethod
+    def score_events_many(cls, templates: Sequence[Self], samples: Samples) -> Floats:
+        people = cls._common_people(templates)
+        if people is None:
+            return super().score_events_many(templates, samples)
+        return people.event_log_likelihoods([one.template_ for one in templates], samples, n_jobs=1)
+
+    @staticmethod
+    def _common_people(templates: Sequence[PopulationDetector]) -> PopulationModel | None:
+        """The population that all of the templates belong to, if it is one."""
+        people = templates[0].prepared_people_
+        return people if all(one.prepared_people_ is people for one in templates) else None

@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from keydyn.arrays import Integers
 from keydyn.detectors import Detector
-from keydyn.detectors.population import fit_population
+from keydyn.detectors.population import Population, fit_templates
 from keydyn.evaluation.protocols import Split
 from keydyn.evaluation.recognition import recognition
 from keydyn.evaluation.running import Enrolled, scores_of
@@ -19,6 +19,7 @@ from keydyn.keystrokes.samples import Samples
 from keydyn.studies.dataset_rows import Row
 
 Prepared = list[tuple[Detector, Mask]]
+QUERIES = 50
 
 
 def halves(samples: Samples) -> list[tuple[Mask, Mask]]:
@@ -36,21 +37,36 @@ def training_samples(row: Row) -> Mask:
 def enrolments_with(prepared: Detector, row: Row, people: Mask, n: int | None = None) -> list[Enrolled]:
     """Every split of the row's protocol, but with these people alone, each enrolled with n training samples.
 
-    `people` is a mask over the samples; without n all training samples enrol.
+    `people` is a mask over the samples; without n all training samples enrol. Of each user `QUERIES` queries
+    are asked at most, evenly spread.
     """
-    samples, users = row.samples, pd.unique(row.samples.users)
-    enrolled = []
+    samples = row.samples
+    codes, users = pd.factorize(samples.users)
+    splits, groups, who = [], [], []
     for split in row.protocol.splits(samples):
-        train = split.train & people
+        train, asked = split.train & people, people & _some_queries(split.query, codes)
         if n is not None:
             train &= enrolment_order(split, samples) < n
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            population = fit_population(prepared, samples[train])
-        columns = pd.Index(users).get_indexer(pd.Index(population.users))
-        some = Split(train, split.genuine & people, split.impostor & people)
-        enrolled.append(Enrolled(some, population, columns.astype(np.int64)))
-    return enrolled
+        splits.append(Split(train, split.genuine & asked, split.impostor & asked))
+        who.append(np.unique(codes[train]))
+        groups += [samples[train & (codes == u)] for u in who[-1]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        # All at once: short fits take less time together.
+        templates = iter(fit_templates(prepared, groups))
+    return [
+        Enrolled(split, Population(users[columns], [next(templates) for _ in columns]), columns)
+        for split, columns in zip(splits, who, strict=True)
+    ]
+
+
+def _some_queries(query: Mask, codes: Integers) -> Mask:
+    """At most `QUERIES` of each user's queries, evenly spread."""
+    place = pd.Series(query).groupby(codes).cumsum().to_numpy() - 1
+    n_queries = np.bincount(codes, query)[codes]
+    step = np.maximum(1, np.ceil(n_queries / QUERIES)).astype(np.int64)
+    some: Mask = query & (place % step == 0)
+    return some
 
 
 def enrolment_order(split: Split, samples: Samples) -> Integers:

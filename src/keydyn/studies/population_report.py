@@ -15,6 +15,7 @@ from keydyn.figures.changed_typing_points import changed_typing_figure
 from keydyn.figures.confidence_intervals import Estimate, intervals_figure
 from keydyn.figures.panels import Curve
 from keydyn.figures.user_curves import user_curves_figure
+from keydyn.studies.newcomers import QUERIES
 from keydyn.studies.outputs import Outputs, read_ranks, read_scores, read_table
 from keydyn.studies.population_measurements import (
     DRAWS,
@@ -53,7 +54,7 @@ LEARNT = (
 HALVES = (
     "Every other user is learnt from, the rest enrol and are asked, then the other way round: nobody who is "
     "asked was learnt from. Candidates and impostors are those who are asked, half as many as in the closed "
-    "set, so the figures are not those of the other tables."
+    f"set; at most {QUERIES} samples of each user are asked. So the figures are not those of other tables."
 )
 CURVES = {
     ENROLMENT: (
