@@ -11,6 +11,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib.metadata import entry_points
+from os import PathLike
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -18,6 +20,7 @@ from sklearn.base import BaseEstimator, clone
 
 from keydyn.arrays import Floats
 from keydyn.keystrokes.samples import Samples
+from keydyn.model.data.vocabulary import Types
 
 ENTRY_POINTS = "keydyn.detectors"
 
@@ -32,12 +35,14 @@ class Detector(BaseEstimator, ABC):  # type: ignore[misc]
     scores_events : whether it can score every event of a sample
     learns_people : whether `prepare` learns how people type, and not only scales; then it is given training
         samples alone, whatever the protocol takes scales from
+    stores_templates : whether templates can be written to files and read again
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
     scores_events: ClassVar[bool] = False
     learns_people: ClassVar[bool] = False
+    stores_templates: ClassVar[bool] = False
 
     def prepare(self, everyone: Samples) -> Self:
         """A copy that has learnt what it needs to know of all users, such as scales; nothing by default."""
@@ -88,6 +93,22 @@ class Detector(BaseEstimator, ABC):  # type: ignore[misc]
     def score_events_many(cls, templates: Sequence[Self], samples: Samples) -> Floats:
         """Every event of every sample against every template, (N, U), likewise."""
         return np.stack([template.score_events(samples) for template in templates], axis=1)
+
+    @property
+    def known_keys(self) -> Types | None:
+        """The keys that the template tells apart; None if it tells none apart, or all."""
+        return None
+
+    def save_template(self, path: str | PathLike[str]) -> None:
+        """Write the template; the file is there in full or not at all."""
+        raise ValueError(f"templates of {self.name} cannot be stored")
+
+    def with_template(self, contents: bytes, path: Path, features: Sequence[str]) -> Self:
+        """A copy with the template that `save_template` wrote; a `ValueError` says what is wrong with it.
+
+        `path` is for messages; `features` are those that the template must have, in alphabetical order.
+        """
+        raise ValueError(f"templates of {self.name} cannot be stored")
 
     @property
     def limited(self) -> bool:

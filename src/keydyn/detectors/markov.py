@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
+from os import PathLike
+from pathlib import Path
 from typing import ClassVar, Self
 
 from keydyn.arrays import Floats
 from keydyn.detectors.detector import Detector, register
 from keydyn.keystrokes.samples import Samples
 from keydyn.model import HMM, POHMM, fit_many
+from keydyn.model.data.vocabulary import Types, is_single
 from keydyn.model.families.family import Family
 from keydyn.model.families.student import LogStudent, Student
+from keydyn.model.files.storage import parsed
 from keydyn.model.fit.many import score_many
 from keydyn.model.fit.one_state import parameter_names
 
@@ -27,6 +31,7 @@ class Markov(Detector):
     """
 
     scores_events: ClassVar[bool] = True
+    stores_templates: ClassVar[bool] = True
 
     def __init__(self, model: POHMM | None = None) -> None:
         self.model = model
@@ -86,6 +91,23 @@ class Markov(Detector):
     @property
     def limited(self) -> bool:
         return self.model_.stop_reason_ == "max_iter"
+
+    @property
+    def known_keys(self) -> Types | None:
+        types: Types = self.model_.event_types_
+        return None if is_single(types) else types
+
+    def save_template(self, path: str | PathLike[str]) -> None:
+        self.model_.save(path)
+
+    def with_template(self, contents: bytes, path: Path, features: Sequence[str]) -> Self:
+        model = parsed(contents, path)
+        kind = type(self.pattern() if self.model is None else self.model)
+        if type(model) is not kind or list(getattr(model, "feature_names_in_", [])) != list(features):
+            raise ValueError(f"{path} is not a model as {self.name} fits it to {', '.join(features)}")
+        template = self.fresh()
+        template.model_ = model
+        return template
 
     def score(self, samples: Samples) -> Floats:
         return self.model_.score_sequences(samples.sequences)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
 from typing import ClassVar, Self
 
 from keydyn.arrays import Floats
 from keydyn.detectors.detector import Detector, register
 from keydyn.keystrokes.samples import Samples
+from keydyn.model.data.vocabulary import Types
+from keydyn.model.files.storage import parsed
 from keydyn.population import PopulationModel
 
 
@@ -16,39 +20,71 @@ class PopulationDetector(Detector):
     """The log-likelihood of a sample under a person that a population model has enrolled.
 
     `prepare` learns the population, from training samples under every protocol: it would know queries by
-    heart. `hidden_states` and `without` are the model's.
+    heart. `hidden_states` and `without` are the model's. With a `population` that has been learnt already,
+    nothing further is learnt.
     """
 
     name: ClassVar[str] = "population"
     title: ClassVar[str] = "Population model"
     scores_events: ClassVar[bool] = True
     learns_people: ClassVar[bool] = True
+    stores_templates: ClassVar[bool] = True
 
-    prepared_people_: PopulationModel
-
-    def __init__(self, hidden_states: bool = True, without: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        hidden_states: bool = True,
+        without: Sequence[str] = (),
+        population: PopulationModel | None = None,
+    ) -> None:
         self.hidden_states = hidden_states
         self.without = without
+        self.population = population
+
+    def __sklearn_clone__(self) -> Self:
+        """Without a copy of the population, which nobody changes."""
+        return type(self)(self.hidden_states, self.without, self.population)
+
+    @property
+    def needs_everyone(self) -> bool:
+        return self.population is None
 
     def prepare(self, everyone: Samples) -> Self:
         prepared = super().prepare(everyone)
-        prepared.prepared_people_ = PopulationModel(self.hidden_states, self.without).fit(everyone)
+        if self.population is None:
+            # Kept by `fresh`.
+            prepared.prepared_people_ = PopulationModel(self.hidden_states, self.without).fit(everyone)
         return prepared
 
-    def fit(self, samples: Samples) -> Self:
-        if not hasattr(self, "prepared_people_"):
+    @property
+    def people(self) -> PopulationModel:
+        """The population that was learnt, or given."""
+        people = self.population or getattr(self, "prepared_people_", None)
+        if people is None:
             raise ValueError("population needs people to learn from: call prepare before fit")
-        self.template_ = self.prepared_people_.enrol(samples)
+        return people
+
+    def fit(self, samples: Samples) -> Self:
+        self.template_ = self.people.enrol(samples)
         return self
 
+    @property
+    def known_keys(self) -> Types | None:
+        return self.people.parameters.cells.vocabulary
+
+    def save_template(self, path: str | PathLike[str]) -> None:
+        self.people.save_template(self.template_, path)
+
+    def with_template(self, contents: bytes, path: Path, features: Sequence[str]) -> Self:
+        template = self.fresh()
+        template.template_ = self.people.checked(parsed(contents, path), path)
+        return template
+
     def score(self, samples: Samples) -> Floats:
-        scores: Floats = self.prepared_people_.log_likelihoods([self.template_], samples, n_jobs=1)[:, 0]
+        scores: Floats = self.people.log_likelihoods([self.template_], samples, n_jobs=1)[:, 0]
         return scores
 
     def score_events(self, samples: Samples) -> Floats:
-        scores: Floats = self.prepared_people_.event_log_likelihoods([self.template_], samples, n_jobs=1)[
-            :, 0
-        ]
+        scores: Floats = self.people.event_log_likelihoods([self.template_], samples, n_jobs=1)[:, 0]
         return scores
 
     @classmethod
@@ -69,5 +105,5 @@ class PopulationDetector(Detector):
     @staticmethod
     def _common_people(templates: Sequence[PopulationDetector]) -> PopulationModel | None:
         """The population that all of the templates belong to, if it is one."""
-        people = templates[0].prepared_people_
-        return people if all(one.prepared_people_ is people for one in templates) else None
+        people = templates[0].people
+        return people if all(one.people is people for one in templates) else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import fields
 from os import PathLike
 from typing import Any
@@ -17,9 +18,12 @@ from keydyn.population.cells import Cells
 from keydyn.population.features import HOLD, INTERVAL
 from keydyn.population.parameters import Parameters, Strengths
 from keydyn.population.states import CLASSES, Chain
+from keydyn.population.template import Template
 from keydyn.population.wide_effects import N_CONTEXTS, WideEffects
 
-CLASS = "PopulationModel"
+CLASS, TEMPLATE = "PopulationModel", "PopulationTemplate"
+TEMPLATE_TENSORS = ("mean", "scale", "slopes", "gain")
+TEMPLATE_FIELDS = {"format", "version", "class", "population", "n_samples", "n_events", "sha256"}
 FIELDS = {
     *("format", "version", "class", "event_types", "features", "n_people", "n_samples", "sha256"),
 }
@@ -203,4 +207,39 @@ def _distribution(tensors: Tensors, name: str, shape: tuple[int, ...]) -> Floats
     return values
 
 
-storage.READERS[CLASS] = _restored
+def write_template(path: str | PathLike[str], template: Template) -> None:
+    """Write a person's template; the file is there in full or not at all."""
+    header = {
+        "format": storage.FORMAT,
+        "version": storage.VERSION,
+        "class": TEMPLATE,
+        "population": template.population,
+        "n_samples": template.n_samples,
+        "n_events": template.n_events,
+    }
+    storage.write(path, header, {name: getattr(template, name) for name in TEMPLATE_TENSORS})
+
+
+def _restored_template(header: dict[str, Any], tensors: Tensors) -> Template:
+    strange = (set(header) - TEMPLATE_FIELDS) | (set(tensors) - set(TEMPLATE_TENSORS))
+    if strange:
+        raise ValueError(f"there are fields that belong to no template: {', '.join(sorted(strange))}")
+    population = header["population"]
+    if not isinstance(population, str) or not re.fullmatch("[0-9a-f]{64}", population):
+        raise ValueError(f"population is {population!r}, not a SHA-256")
+    for name in ("n_samples", "n_events"):
+        if not (is_whole(header[name]) and 0 <= header[name] <= MOST_COUNTED):
+            raise ValueError(f"{name} is {header[name]!r}")
+    C, F = len(tensors["mean"]), len(tensors["gain"])
+    return Template(
+        population,
+        _bounded(tensors, "mean", (C,)),
+        _positive(tensors, "scale", (C,)),
+        _bounded(tensors, "slopes", (F, 3)),
+        _positive(tensors, "gain", (F,)),
+        header["n_samples"],
+        header["n_events"],
+    )
+
+
+storage.READERS |= {CLASS: _restored, TEMPLATE: _restored_template}

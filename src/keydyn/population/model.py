@@ -14,10 +14,11 @@ from joblib import Parallel, delayed
 from keydyn.arrays import Floats, Integers
 from keydyn.keystrokes.samples import Samples
 from keydyn.model.data.random_state import generator_of
+from keydyn.model.files import storage
 from keydyn.population.drawing import drawn
 from keydyn.population.explaining import explained
 from keydyn.population.features import Observations, observations
-from keydyn.population.files import fingerprint, read, write
+from keydyn.population.files import fingerprint, read, write, write_template
 from keydyn.population.learning import check_parts, learn, learn_more
 from keydyn.population.parameters import Parameters
 from keydyn.population.passes import Progress
@@ -210,6 +211,25 @@ class PopulationModel:
         "The population that comes with keydyn" of the documentation.
         """
         return cls.load(SHIPPED)
+
+    def save_template(self, template: Template, path: str | PathLike[str]) -> None:
+        """Write a person's template; the file is there in full or not at all."""
+        self._check([template])
+        write_template(path, template)
+
+    def load_template(self, path: str | PathLike[str]) -> Template:
+        """Read what `save_template` wrote; one of another population is refused."""
+        return self.checked(storage.load(path), path)
+
+    def checked(self, template: object, path: str | PathLike[str]) -> Template:
+        """What was read from a file, if it is a template of this population."""
+        if not isinstance(template, Template):
+            raise storage.ModelFileError(f"{path} holds a {type(template).__name__}, not a template")
+        self._check([template])
+        known = self.parameters
+        if len(template.mean) != known.cells.n_cells or len(template.gain) != len(known.features):
+            raise storage.ModelFileError(f"{path} is of another size than the templates of its population")
+        return template
 
     def _seen(self, samples: Samples) -> Observations:
         known = self.parameters
