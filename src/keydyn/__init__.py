@@ -11,7 +11,9 @@ if TYPE_CHECKING:
         PartlyHMM,
         POHMMClassifier,
         Sequences,
+        SequenceTransformer,
         fit_many,
+        intervals,
         load,
     )
 
@@ -23,9 +25,11 @@ __all__ = [
     "POHMMClassifier",
     "PartiallyHMM",
     "PartlyHMM",
+    "SequenceTransformer",
     "Sequences",
     "__version__",
     "fit_many",
+    "intervals",
     "load",
 ]
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 
+import keydyn
 from keydyn import HMM, POHMM, POHMMClassifier, Sequences, fit_many
+from keydyn.model.files import classifiers, storage
 from tests.model.enumeration import Truth
 
 CLASSES = ["ann", "bob", "eve"]
@@ -119,3 +122,68 @@ def test_an_error_names_its_model(people):
     for n_jobs in (1, 2):
         with pytest.raises(ValueError, match=r"model 2: sequence 0, row 1, column 0: -1\.0 is no value"):
             fit_many(POHMM(), [sequences[0], sequences[1], bad], n_jobs=n_jobs)
+
+
+@pytest.mark.parametrize(
+    ("labels", "priors"),
+    [
+        (["ann", "bob"], "uniform"),
+        ([3, -7], "empirical"),
+        ([True, False], [0.25, 0.75]),
+        ([0.5, 2.0], {0.5: 0.9, 2.0: 0.1}),
+    ],
+)
+def test_a_classifier_in_a_file(tmp_path, labels, priors):
+    """All that it says is the same after loading, to the last bit."""
+    rng = np.random.default_rng(0)
+    X = [rng.lognormal(4.5 + 0.3 * (s % 2), 0.3, (20, 1)) for s in range(9)]
+    events = [rng.choice(["a", "b", "c"], 20).tolist() for _ in X]
+    y = [labels[s % 2] for s in range(9)]
+    classifier = POHMMClassifier(POHMM(n_states=2, tol=1e-3), priors=priors).fit(X, y, events=events)
+    classifier.save(tmp_path / "who.keydyn")
+    loaded = keydyn.load(tmp_path / "who.keydyn")
+    assert isinstance(loaded, POHMMClassifier)
+    assert loaded.classes_.tolist() == classifier.classes_.tolist()
+    assert loaded.classes_.dtype == classifier.classes_.dtype
+    np.testing.assert_array_equal(loaded.priors_, classifier.priors_)
+    np.testing.assert_array_equal(
+        loaded.predict_log_proba(X, events=events), classifier.predict_log_proba(X, events=events)
+    )
+    again = loaded.fit(X, y, events=events)
+    np.testing.assert_array_equal(again.predict(X, events=events), classifier.predict(X, events=events))
+
+
+def test_files_of_classifiers_are_checked(tmp_path):
+    rng = np.random.default_rng(0)
+    X = [rng.lognormal(4.5, 0.3, (20, 1)) for _ in range(4)]
+    path = tmp_path / "who.keydyn"
+    classifier = POHMMClassifier(HMM(n_states=1)).fit(X, ["a", "b"] * 2)
+    with pytest.raises(NotFittedError):
+        POHMMClassifier().save(path)
+    classifier.classes_ = np.array([None, None])
+    with pytest.raises(ValueError, match="labels of type object cannot be saved"):
+        classifier.save(path)
+    classifier.classes_ = np.array(["a", "b"])
+    header, tensors = classifiers.contents_of(
+        classifier.classes_, "uniform", classifier.priors_, classifier.models_
+    )
+    for changes, message in [
+        ({"labels": ["b", "a"]}, "different and in order"),
+        ({"labels": ["a"]}, "one model for each label"),
+        ({"labels": [1, 2]}, "different and in order"),
+        ({"kind": "colour"}, "labels of kind 'colour'"),
+        ({"models": [1, 2]}, "has no header"),
+        ({"extra": 1}, "fields that belong to no classifier: extra"),
+    ]:
+        storage.write(path, header | changes, tensors)
+        with pytest.raises(keydyn.model.ModelFileError, match=message):
+            keydyn.load(path)
+    for name, values, message in [
+        ("priors", np.array([0.5, 0.6]), "add up to one"),
+        ("priors", np.array([0.5, np.nan]), "priors"),
+        ("2.startprob", np.ones((1, 1)), "belong to no model: 2.startprob"),
+        ("1.odd", np.ones(1), "belong to no model: odd"),
+    ]:
+        storage.write(path, header, tensors | {name: values})
+        with pytest.raises(keydyn.model.ModelFileError, match=message):
+            keydyn.load(path)

@@ -6,6 +6,7 @@ from keydyn.model.check.bootstrap import Bootstrap
 from keydyn.model.check.goodness import GoodnessOfFit
 from keydyn.model.check.pseudo_residuals import ResidualTest, check_residuals
 from keydyn.model.classifier import POHMMClassifier
+from keydyn.model.data.intervals import intervals
 from keydyn.model.data.sequences import Sequences
 from keydyn.model.families import Categorical, Exponential, Gamma, LogNormal, LogStudent, Normal, Student
 from keydyn.model.families.family import Emission, Family, family_names, register
@@ -24,6 +25,7 @@ from keydyn.model.relatives import (
     Past,
     register_context,
 )
+from keydyn.model.sequence_transformer import SequenceTransformer
 from keydyn.model.watch.online_batch import OnlineBatch
 from keydyn.model.watch.online_filters import OnlineFilter, OnlineFilters
 
@@ -57,11 +59,13 @@ __all__ = [
     "PartlyHMM",
     "Past",
     "ResidualTest",
+    "SequenceTransformer",
     "Sequences",
     "Student",
     "check_residuals",
     "family_names",
     "fit_many",
+    "intervals",
     "load",
     "register",
     "register_context",

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from os import PathLike
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from keydyn.arrays import Floats
 from keydyn.model.data.sequences import as_sequences, check_weights
+from keydyn.model.files import classifiers, storage
+from keydyn.model.files.restoring import Tensors
 from keydyn.model.fit.many import fit_many, score_many
 from keydyn.model.fit.one_state import OneState
 from keydyn.model.pohmm import POHMM
@@ -109,6 +112,17 @@ class POHMMClassifier(OneState, ClassifierMixin, BaseEstimator):  # type: ignore
         weights = None if sample_weight is None else check_weights(sample_weight, len(right))
         return float(np.average(right, weights=weights))
 
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the classifier to a file (docs/file-format.md); `keydyn.load` reads it.
+
+        `n_jobs` and priors that were given as numbers are not settings of the file: after loading the priors
+        are those that were used.
+        """
+        check_is_fitted(self)
+        storage.write(
+            path, *classifiers.contents_of(self.classes_, self.priors, self.priors_, list(self.models_))
+        )
+
     def _check_priors(self, counts: NDArray[Any]) -> Floats:
         n_classes = len(self.classes_)
         if isinstance(self.priors, str):
@@ -127,6 +141,16 @@ class POHMMClassifier(OneState, ClassifierMixin, BaseEstimator):  # type: ignore
         if given.shape != (n_classes,) or not (given >= 0).all() or not np.isclose(given.sum(), 1.0):
             raise ValueError(f"priors must be {n_classes} probabilities that add up to one")
         return given
+
+
+def _restored(header: dict[str, Any], tensors: Tensors) -> POHMMClassifier:
+    labels, setting, priors, models = classifiers.restored(header, tensors)
+    classifier = POHMMClassifier(clone(models[0]), setting if setting != "given" else priors.tolist())
+    classifier.classes_, classifier.priors_, classifier.models_ = labels, priors, models
+    return classifier
+
+
+storage.READERS[classifiers.CLASS] = _restored
 
 
 def _check_labels(y: ArrayLike, n_sequences: int) -> NDArray[Any]:

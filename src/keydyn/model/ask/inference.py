@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from keydyn.arrays import Floats, Integers
+from keydyn.model.data.input_forms import refuse_lengths_as_y
 from keydyn.model.data.sequences import check_weights
 from keydyn.model.fit.one_state import OneState
 from keydyn.model.theta import lattice as lattices
@@ -37,6 +38,7 @@ class Inference(OneState, ABC):
         sample_weight: ArrayLike | None = None,
     ) -> float:
         """ln P(x | Ω) of all sequences together, each times its weight if there are any. `y` is ignored."""
+        refuse_lengths_as_y(X, y, lengths)
         scores = self.score_sequences(X, events=events, lengths=lengths)
         if sample_weight is None:
             return float(scores.sum())

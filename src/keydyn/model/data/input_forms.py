@@ -15,7 +15,14 @@ from sklearn.utils import check_array
 
 from keydyn.arrays import Floats, Integers
 from keydyn.model.data import vocabulary
-from keydyn.model.data.numbers import NotNumbersError, as_numbers, first_odd, unmasked, whole_numbers
+from keydyn.model.data.numbers import (
+    NotNumbersError,
+    as_numbers,
+    first_odd,
+    refuse_times,
+    unmasked,
+    whole_numbers,
+)
 from keydyn.model.data.vocabulary import MISSING, Types
 
 
@@ -70,6 +77,7 @@ def _is_list_of_sequences(X: Any) -> bool:
 
 
 def _check_flat(X: Any) -> Floats:
+    refuse_times("X", X)
     if isinstance(X, (list, tuple)) and len({np.size(item) for item in X[:2]}) > 1:
         raise ValueError(
             "X is a list of items of different length: as rows they differ in their number of columns; "
@@ -104,6 +112,19 @@ def _stack(X: Sequence[Any]) -> tuple[Floats, Integers]:
     if values.shape[1] == 0:
         raise ValueError("the sequences have 0 feature(s); at least 1 is needed")
     return values, _offsets_of([len(array) for array in arrays], len(values))
+
+
+def refuse_lengths_as_y(X: Any, y: Any, lengths: Any) -> None:
+    """`ValueError` if `y` is the lengths of sequences, which other libraries take in its place."""
+    if y is None or lengths is not None or not hasattr(X, "__len__") or _is_list_of_sequences(X):
+        return
+    given = np.asarray(y)
+    whole = given.ndim == 1 and given.dtype.kind in "iu" and 0 < len(given) < len(X)
+    if whole and (given > 0).all() and given.sum() == len(X):
+        raise ValueError(
+            f"{np.array2string(given, threshold=6, separator=', ')} is given as y, which is ignored; as the "
+            "lengths of sequences, which it seems to be, give it by name: lengths="
+        )
 
 
 def check_lengths(lengths: ArrayLike) -> Integers:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pandas as pd
 
 from keydyn.arrays import Floats, Integers
 
+TIMES = (np.ndarray, np.datetime64, np.timedelta64)
 # Bytes.
 LARGEST_TABLE = 1 << 31
 
@@ -22,6 +24,7 @@ def as_numbers(name: str, values: Any) -> Floats:
 
     What is masked, None or pandas' NA is missing: NaN.
     """
+    refuse_times(name, values)
     try:
         array = np.asarray(unmasked(values))
         if array.dtype == object:
@@ -31,6 +34,25 @@ def as_numbers(name: str, values: Any) -> Floats:
     except (TypeError, ValueError, OverflowError) as error:
         raise NotNumbersError(f"{name} cannot be read as numbers: {first_odd(values) or error}") from None
     raise NotNumbersError(f"{name} cannot be read as numbers: they are complex")
+
+
+def refuse_times(name: str, values: Any) -> None:
+    """`ValueError` if these are dates or durations, which would be read as nanoseconds since 1970."""
+    first, kinds = values, [getattr(kind, "kind", "") for kind in getattr(values, "dtypes", ())]
+    while isinstance(first, (list, tuple)) and len(first):
+        first = first[0]
+    kinds.append(np.asarray(first).dtype.kind if isinstance(first, TIMES) else "")
+    if isinstance(first, (datetime, timedelta)):
+        kinds.append("M" if isinstance(first, datetime) else "m")
+    if "M" in kinds:
+        raise NotNumbersError(
+            f"{name} holds dates; a model takes the intervals between them: keydyn.intervals(times, lengths, "
+            "unit='s')"
+        )
+    if "m" in kinds:
+        raise NotNumbersError(
+            f"{name} holds durations; give them as numbers, for instance X / np.timedelta64(1, 's')"
+        )
 
 
 def unmasked(values: Any) -> Any:

@@ -247,6 +247,13 @@ class Sequences:
             None if self.names is None else self.names[first:end],
         )
 
+    def __array__(self, *_: Any, **__: Any) -> NDArray[Any]:
+        """Sequences differ in length and have event types: they are no array."""
+        raise TypeError(
+            "a Sequences is no array: its attribute X has the values of all sequences. scikit-learn's "
+            "transformers take sequences within keydyn's: SequenceTransformer(StandardScaler())"
+        )
+
     def __repr__(self) -> str:
         return (
             f"Sequences({len(self)} sequences, {self.n_events} events, {self.n_features} features, "

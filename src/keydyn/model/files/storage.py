@@ -49,9 +49,13 @@ class ModelFileError(ValueError):
 
 def save(model: POHMM, path: str | PathLike[str], *, event_chain: bool = True) -> None:
     """Write a fitted model; the file is there in full or not at all."""
+    write(path, *contents_of(model, event_chain))
+
+
+def contents_of(model: POHMM, event_chain: bool = True) -> tuple[dict[str, Any], Tensors]:
+    """The header and the tensors of a fitted model; a `ValueError` if it cannot be saved."""
     _check_saveable(model)
-    tensors = _tensors(model._parameters, event_chain) | _tensors_of_fit(model)
-    write(path, _header(model), tensors)
+    return _header(model), _tensors(model._parameters, event_chain) | _tensors_of_fit(model)
 
 
 def write(path: str | PathLike[str], header: dict[str, Any], tensors: Tensors) -> None:
@@ -72,7 +76,7 @@ def packed(header: dict[str, Any], tensors: Tensors) -> bytes:
 
 
 def load(path: str | PathLike[str]) -> Any:
-    """Read a model that `save` wrote: a `POHMM`, an `HMM` or one of their relatives.
+    """Read a model that `save` wrote: a `POHMM`, an `HMM`, one of their relatives, or a `POHMMClassifier`.
 
     A `ModelFileError` says what is wrong with any other file.
     """
@@ -103,15 +107,20 @@ def parsed(contents: bytes, path: str | PathLike[str]) -> Any:
     try:
         if header.get("class") in READERS:
             return READERS[header["class"]](header, tensors)
-        model = restoring.restored(header, tensors)
-        strange = set(tensors) - set(_tensors(model._parameters, event_chain=True) | _tensors_of_fit(model))
-        if strange:
-            raise ValueError(f"there are tensors that belong to no model: {', '.join(sorted(strange))}")
-        return model
+        return restored(header, tensors)
     except KeyError as error:
         raise ModelFileError(f"{path} makes no model: it has no {error}") from None
     except (TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
         raise ModelFileError(f"{path} holds values that make no model: {error}") from None
+
+
+def restored(header: dict[str, Any], tensors: Tensors) -> POHMM:
+    """The model that a header and tensors describe; an error if they describe none."""
+    model = restoring.restored(header, tensors)
+    strange = set(tensors) - set(_tensors(model._parameters, event_chain=True) | _tensors_of_fit(model))
+    if strange:
+        raise ValueError(f"there are tensors that belong to no model: {', '.join(sorted(strange))}")
+    return model
 
 
 def fingerprint(parameters: Parameters) -> str:

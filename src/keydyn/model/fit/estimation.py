@@ -8,6 +8,7 @@ from typing import Any, Self
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
+from keydyn.model.data.input_forms import refuse_lengths_as_y
 from keydyn.model.data.sequences import Sequences
 from keydyn.model.families.family import families_of
 from keydyn.model.fit import training
@@ -42,6 +43,7 @@ class Estimation(Fitted):
         the same form, None or NaN where an event has no type. `sample_weight` has one entry per sequence; a
         weight of k is the same as k copies. `y` is ignored.
         """
+        refuse_lengths_as_y(X, y, lengths)
         self._estimate(X, events, lengths, sample_weight)
         if self.stop_reason_ == "max_iter":
             gain = self.log_likelihood_ - self.history_[-1]

@@ -55,6 +55,11 @@ class Fitted(OneState):
         return self._parameters.event_types
 
     @property
+    def event_pairs_(self) -> Integers:
+        """(P, 2) the pairs of a type and the next that occurred, as places in `event_types_`, sorted."""
+        return self._parameters.pairs.copy()
+
+    @property
     def startprob_(self) -> Floats:
         return self._parameters.startprob
 

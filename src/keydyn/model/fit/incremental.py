@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from keydyn.model.data import vocabulary
+from keydyn.model.data.input_forms import refuse_lengths_as_y
 from keydyn.model.families.family import families_of
 from keydyn.model.fit import training
 from keydyn.model.fit.fitted import Fitted
@@ -39,6 +40,7 @@ class Incremental(Fitted):
         maximisation step uses the totals. `event_types` names the whole vocabulary on the first call; types
         that are not in it then count as unknown. Without it the vocabulary grows with the data.
         """
+        refuse_lengths_as_y(X, y, lengths)
         return self._accumulate(X, events, lengths, event_types, sample_weight, after_fit=True).update()
 
     def accumulate(

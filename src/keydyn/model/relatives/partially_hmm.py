@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from keydyn.arrays import Floats, Integers
 from keydyn.model.ask.criteria import Criterion
 from keydyn.model.data import vocabulary
+from keydyn.model.data.input_forms import refuse_lengths_as_y
 from keydyn.model.data.random_state import generator_of
 from keydyn.model.data.sequences import Sequences
 from keydyn.model.data.settings import Settings
@@ -181,6 +182,7 @@ class PartiallyHMM(Relative):
         sample_weight: ArrayLike | None = None,
     ) -> Self:
         """Estimate the parameters by expectation–maximisation; see `Relative.fit` for the other arguments."""
+        refuse_lengths_as_y(X, y, lengths)
         return self._fit(labelled(X, labels, lengths), sample_weight)
 
     def score(

@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from keydyn.arrays import Floats, Integers
 from keydyn.model.ask.criteria import Criterion
 from keydyn.model.ask.inference import Inference
-from keydyn.model.data.input_forms import check_lengths
+from keydyn.model.data.input_forms import check_lengths, refuse_lengths_as_y
 from keydyn.model.data.random_state import generator_of
 from keydyn.model.data.sequences import Sequences, as_sequences, check_weights
 from keydyn.model.data.settings import Settings, check_settings, checked_floor, is_whole
@@ -119,6 +119,7 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
         `X` is a flat (N, K) array with `lengths`, a list of (n_i, K) arrays, or a `Sequences`.
         `sample_weight` has one entry per sequence; a weight of k is the same as k copies. `y` is ignored.
         """
+        refuse_lengths_as_y(X, y, lengths)
         return self._fit(self._as_sequences(X, events, lengths), sample_weight)
 
     def aic(self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None) -> Criterion:
