@@ -47,7 +47,7 @@ demo: $(VENV)/.run
 
 .PHONY: population
 population: $(VENV)/.run
-	$(BIN)/keydyn population fit --dataset fable --dataset essay --out src/keydyn/population/shipped.keydyn
+	$(BIN)/python -m keydyn.population.shipping
 
 .PHONY: lint
 lint: $(VENV)/.dev

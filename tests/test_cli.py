@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 import subprocess
 import sys
 
@@ -47,7 +49,7 @@ def test_demo(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "Warning" not in done.stderr
     shown = " ".join(done.stdout.split())
-    for words in ("typed it", "equal error rate", "are found out, after", "of the states are those"):
+    for words in ("typed it", "equal error rate", "are detected, after", "of the states are those"):
         assert words in shown
     table = pd.read_csv(out / "recognition.csv")
     assert len(table) == 3
@@ -57,12 +59,39 @@ def test_demo(tmp_path):
     model = keydyn.load(out / "typist.keydyn")
     keystrokes = load_recordings(out / "typing.csv")
     assert set(model.event_types_) <= set(keystrokes["keyname"])
-    # The command that it proposes works on what it left.
-    assert keydyn_command("fit", str(out / "typing.csv"), "--out", str(out / "models")).returncode == 0
-    assert (
-        keydyn_command("identify", str(out / "unknown.csv"), "--models", str(out / "models")).returncode == 0
-    )
-    assert (out / "models" / "models.json").exists()
+    # The commands that it proposes work on what it left, just as they stand there.
+    proposed = [line for line in done.stdout.splitlines() if line.startswith("  keydyn ")]
+    assert len(proposed) == 4
+    for line in proposed[:3]:
+        assert keydyn_command(*shlex.split(line)[1:]).returncode in (0, 1)
+    assert shlex.split(proposed[3])[1:3] == ["evaluate", str(out / "typing.csv")]
+
+
+def test_the_demo_does_not_contradict_itself(tmp_path):
+    """Its numbers are those of its tables, its figure and its commands."""
+    done = keydyn_command("demo", "--out", str(tmp_path / "out"), "--json")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    table = pd.read_csv(tmp_path / "out" / "recognition.csv")
+    for name in ("acc", "eer", "eer_open"):
+        assert told[name] == pytest.approx(table[name].mean())
+    # Hidden states are worth something, and are not lost on the longest pauses.
+    assert told["states"]["right"] > told["states"]["active"]
+    user, models = told["unknown"]["user"], str(tmp_path / "out" / "models")
+    call = [str(tmp_path / "out" / "unknown.csv"), "--models", models, "--user", user, "--json"]
+    watched = json.loads(keydyn_command("watch", *call).stdout)
+    others = [row for row in watched if row["user"] != user]
+    assert len(others) == told["watch"]["impostors"]
+    at = [row["rejected_at_key"] for row in others]
+    assert sum(key is not None for key in at) == told["watch"]["detected"]
+    before = [150 if key is None else key - 1 for key in at]
+    assert told["watch"]["mean_keys"] == pytest.approx(sum(before) / len(before))
+    mine = [row for row in watched if (row["user"], row["session"]) == (user, told["unknown"]["session"])]
+    assert mine[0]["rejected_at_key"] == told["watch"]["genuine_rejected_at_key"]
+    # By default, the genuine user is not locked out by the example.
+    assert told["watch"]["genuine_rejected_at_key"] is None
+    verified = json.loads(keydyn_command("verify", *call).stdout)
+    assert all(row["answer"] == "accept" for row in verified if row["user"] == user)
 
 
 @pytest.mark.parametrize("arguments", [["demo", "--users", "1"], ["demo", "--nonsense"], ["dance"]])

@@ -15,16 +15,17 @@ from keydyn.exit_codes import ExitCode, UsageError, checking_options, fail_clear
 
 # Every command, and something that it does early.
 COMMANDS = {
-    "fit x.csv --out m": "keydyn.datasets.load_recordings",
+    "pair x.csv --out y.csv": "keydyn.datasets.recordings.contents_of",
+    "fit x.csv --out m": "keydyn.datasets.recordings.read_recording",
     "users --models m": "keydyn.enrolment.read_manifest",
     "score x.csv --models m": "keydyn.enrolment.load_enrolled",
     "identify x.csv --models m": "keydyn.enrolment.load_enrolled",
     "verify x.csv --models m --user a": "keydyn.enrolment.read_manifest",
     "watch x.csv --models m --user a": "keydyn.enrolment.read_manifest",
-    "evaluate x.csv": "keydyn.datasets.load_recordings",
+    "evaluate x.csv": "keydyn.datasets.recordings.read_recording",
     "report out": "json.loads",
     "demo": "keydyn.demo.run",
-    "population fit x.csv --out p": "keydyn.datasets.load_recordings",
+    "population fit x.csv --out p": "keydyn.datasets.recordings.read_recording",
     "population info p": "keydyn.population.PopulationModel.load",
     "data list": "keydyn.datasets.published_files.data_folders",
     "data fetch fable": "keydyn.datasets.fetching.fetch_dataset",

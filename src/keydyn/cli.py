@@ -11,6 +11,7 @@ from keydyn.commands import (
     data,
     demonstration,
     enrol_people,
+    pair_events,
     population,
     rebuild_report,
     recognise,
@@ -44,6 +45,7 @@ def root(
 
 # Every command, in the order of the help; then the groups of commands.
 COMMANDS: tuple[Callable[..., None], ...] = (
+    pair_events.pair,
     enrol_people.fit,
     enrol_people.users,
     recognise.score,

@@ -70,7 +70,7 @@ def reported(error: BaseException) -> ExitCode:
     if isinstance(error, SystemExit):
         raise error
     if isinstance(error, KeyboardInterrupt):
-        complain("interrupted")
+        complain(str(error) or "interrupted")
         return ExitCode.INTERRUPTED
     if isinstance(error, BrokenPipeError):
         # Whoever reads the output has had enough of it. Python would complain once more when it flushes.

@@ -7,6 +7,7 @@ is memory. A file is judged after it was opened, so that it cannot be exchanged 
 from __future__ import annotations
 
 import gzip
+import io
 import os
 import stat
 import zlib
@@ -65,6 +66,14 @@ def read_unpacked(path: str | Path, largest: int) -> bytes:
     """The same, unpacked if it is gzipped; unpacked it must not be larger either."""
     with opened(path, largest) as file:
         return b"".join(blocks(file, largest))
+
+
+def read_open(file: BinaryIO, largest: int) -> bytes:
+    """All that an open file or a pipe still has, unpacked if it is gzipped; at most `largest` bytes."""
+    contents = file.read(largest + 1)
+    if len(contents) > largest:
+        raise UnusableFileError(f"it holds more than {largest:,} bytes; no more are read")
+    return b"".join(blocks(io.BytesIO(contents), largest))
 
 
 def blocks(file: BinaryIO, largest: int) -> Iterator[bytes]:

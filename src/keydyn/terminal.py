@@ -1,16 +1,48 @@
-"""What commands have in common on a terminal: tables, JSON, progress."""
+"""What commands have in common on a terminal: tables, JSON, warnings."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Annotated, Any
 
 import typer
 
+_QUIET: ContextVar[bool] = ContextVar("quiet", default=False)
+
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+
+
+@contextmanager
+def being_quiet(quiet: bool) -> Iterator[None]:
+    """Within the block only warnings, errors and JSON are printed, if `quiet`."""
+    before = _QUIET.set(quiet)
+    try:
+        yield
+    finally:
+        _QUIET.reset(before)
+
+
+def is_quiet() -> bool:
+    """Whether only warnings, errors and JSON are printed."""
+    return _QUIET.get()
+
+
+def say(text: str) -> None:
+    """Print a line, unless asked to be quiet."""
+    if not is_quiet():
+        typer.echo(text)
+
+
+def show(what: Any) -> None:
+    """Print one of rich's tables or texts, unless asked to be quiet."""
+    from rich.console import Console
+
+    if not is_quiet():
+        Console().print(what)
 
 
 def warn(message: str) -> None:
@@ -23,44 +55,46 @@ def print_json(value: Any) -> None:
     typer.echo(json.dumps(_finite(value), indent=1, ensure_ascii=False, allow_nan=False))
 
 
+def heading(key: str) -> str:
+    """What a key of a row, in snake_case, is called in a table."""
+    return key.replace("_", " ").replace("log likelihood", "log-likelihood")
+
+
 def show_table(title: str, rows: list[dict[str, Any]]) -> None:
-    """Print rows as a table, numbers aligned to the right."""
+    """Print rows as a table, numbers aligned to the right; row by row where the terminal is too narrow."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
+    if is_quiet():
+        return
+    console = Console()
     # As Text: a user may be called "[/b]", which is markup in a plain string.
+    if _least_width(rows) > console.width:
+        console.print(Text(title, style="italic"))
+        widest = max(len(heading(name)) for name in rows[0])
+        for row in rows:
+            console.print()
+            for name, value in row.items():
+                line = Text(f"{heading(name):<{widest}}  {_cell(value)}", style=_style(row) or "")
+                console.print(line, soft_wrap=True)
+        return
     table = Table(title=Text(title), title_justify="left")
     for name in rows[0] if rows else []:
         numeric = any(isinstance(row[name], (int, float)) for row in rows)
-        table.add_column(name, justify="right" if numeric else "left", overflow="fold")
+        table.add_column(heading(name), justify="right" if numeric else "left")
     for row in rows:
         table.add_row(*(Text(_cell(value)) for value in row.values()), style=_style(row))
-    Console().print(table)
+    console.print(table)
 
 
-@contextmanager
-def progress_bar(what: str, total: int, hidden: bool = False) -> Iterator[Callable[[int], object]]:
-    """A bar with an estimate of the time left; what it yields is called with the number done."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True, disable=hidden) as bar:
-        task = bar.add_task(what, total=total)
-        yield lambda done: bar.update(task, completed=done)
-
-
-@contextmanager
-def share_bar(hidden: bool = False) -> Iterator[Callable[[str, float], object]]:
-    """A bar for work of many kinds; what it yields is called with the current work and the share done."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True, disable=hidden) as bar:
-        task = bar.add_task("starting", total=1.0)
-        yield lambda what, share: bar.update(task, description=what, completed=share)
+def _least_width(rows: list[dict[str, Any]]) -> int:
+    """The width of a table in which no word is broken."""
+    if not rows:
+        return 0
+    columns = ([heading(name), *(_cell(row[name]) for row in rows)] for name in rows[0])
+    longest = [max((len(word) for text in texts for word in text.split()), default=0) for texts in columns]
+    return sum(length + 3 for length in longest) + 1
 
 
 def _cell(value: Any) -> str:
@@ -70,7 +104,7 @@ def _cell(value: Any) -> str:
 
 
 def _style(row: dict[str, Any]) -> str | None:
-    if row.get("verdict") == "rejected" or row.get("rejected at key") is not None:
+    if row.get("verdict") == "rejected" or row.get("rejected_at_key") is not None:
         return "red"
     return {"accepted": "green", "unsure": "yellow"}.get(row.get("verdict", ""))
 

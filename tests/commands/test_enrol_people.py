@@ -87,7 +87,7 @@ def test_a_second_writer_gets_a_message(folder):
 def test_users_are_listed_and_removed(folder):
     listed = json.loads(run("users", "--models", folder / "models", "--json").stdout)
     assert [row["user"] for row in listed["users"]] == ["ann", "bob", "eve"]
-    assert [row["judged beside"] for row in listed["users"]] == [2, 2, 2]
+    assert [row["judged_beside"] for row in listed["users"]] == [2, 2, 2]
     assert "3 users enrolled with pohmm" in run("users", "--models", folder / "models").output
     unknown = run("users", "--models", folder / "models", "--remove", "ann", "--remove", "zoe")
     assert unknown.exit_code == 2

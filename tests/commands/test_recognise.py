@@ -43,7 +43,7 @@ def test_score_gives_every_sample_under_every_model(folder, tmp_path):
     )
     rows = json.loads(done.stdout)
     assert len(rows) == 6 * 3
-    assert pd.read_csv(tmp_path / "s.csv")["log-likelihood"].tolist() == [r["log-likelihood"] for r in rows]
+    assert pd.read_csv(tmp_path / "s.csv")["log-likelihood"].tolist() == [r["log_likelihood"] for r in rows]
 
 
 def test_identify_names_the_right_people(folder):
@@ -71,7 +71,7 @@ def test_verify_says_it_in_its_exit_code(folder):
 def test_watch_reports_at_which_key(folder):
     other = run("watch", folder / "ann.csv", "--models", folder / "models", "--user", "eve", "--json")
     assert other.exit_code == 1
-    assert all(1 <= row["rejected at key"] <= row["keys"] for row in json.loads(other.stdout))
+    assert all(1 <= row["rejected_at_key"] <= row["keys"] for row in json.loads(other.stdout))
     lenient = run(
         "watch", folder / "ann.csv", "--models", folder / "models", "--user", "eve", "--threshold", 99
     )
@@ -86,7 +86,7 @@ def test_watch_reports_at_which_key(folder):
         (["identify", "{f}/columns.csv", "--models", "{f}/models"], "keyname", 4),
         (["identify", "{f}/later.csv", "--models", "{f}"], "no enrolled users", 4),
         (["verify", "{f}/later.csv", "--models", "{f}/models", "--user", "zoe"], "'zoe' is not enrolled", 2),
-        (["fit", "{f}/one.csv", "--out", "{f}/x"], "fewer than the 2 that are needed", 4),
+        (["fit", "{f}/one.csv", "--out", "{f}/x"], "has 1 sample; at least 2 are required", 4),
         (["fit", "{f}/train.csv", "--out", "{f}/x", "--detector", "svm"], "svm cannot enrol users", 2),
         (
             ["fit", "{f}/train.csv", "--out", "{f}/x", "--detector", "magic"],
@@ -223,7 +223,7 @@ def test_identify_says_what_it_cannot_tell(folder, tmp_path):
     done = run("identify", tmp_path / "few.csv", "--models", folder / "models", "--json")
     assert done.exit_code == 3
     assert "user ann, session 0: not enough evidence: 1 keystroke, fewer than 6" in done.stderr
-    unsure = {(row["user"], row["session"]) for row in json.loads(done.stdout) if not row["enough evidence"]}
+    unsure = {(row["user"], row["session"]) for row in json.loads(done.stdout) if not row["enough_evidence"]}
     assert unsure == {("ann", "0")}
 
 

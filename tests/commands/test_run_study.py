@@ -68,9 +68,9 @@ def test_a_new_study_is_declared_in_one_place(command, tmp_path):
 
 
 def test_options_of_the_run_stand_around_jobs_and_seed():
-    """As in every study: --out, --jobs, --engine, --seed, --fresh."""
+    """As in every study: --out, --jobs, --engine, --seed, --fresh, --json, --quiet."""
     assert list(inspect.signature(command_of(made_up())).parameters) == [
-        *("number", "out", "jobs", "engine", "seed", "fresh")
+        *("number", "out", "jobs", "engine", "seed", "fresh", "as_json", "quiet")
     ]
 
 
@@ -93,7 +93,7 @@ def test_study_all_runs_the_studies_of_the_paper(monkeypatch, tmp_path):
     done = runner.invoke(app, ["study", "all", "--data", "here", "--out", str(tmp_path), "--seed", "5"])
     assert done.exit_code == 0, done.output
     assert [one.name for one, *_ in calls] == ["recognition", "continuous", "simulation", "goodness-of-fit"]
-    for one, options, out, engine, fresh in calls:
+    for one, options, out, engine, fresh, _ in calls:
         assert options["seed"] == 5
         assert ("data" in options) == (one.name != "simulation")
         assert (out, engine, fresh) == (tmp_path / one.name, "", False)

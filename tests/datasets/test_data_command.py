@@ -89,7 +89,7 @@ def test_check_finds_what_is_wrong(small_fable, cache, tmp_path):
     packed.write_bytes(gzip.compress(small_fable["fixed_text.csv"] + b"1,9,x,0,1\n"))
     assert states("--data", tmp_path) == (every | {"fixed_text.csv": "changed"}, 1)
     shown = run("check", "--data", tmp_path)
-    assert "present, changed" in shown.stdout
+    assert "not the published file (checksum differs)" in shown.stdout
     assert f"not the published files: {packed}" in shown.stderr
 
 

@@ -1,6 +1,7 @@
 """Your own recordings: exact round trips, units, and a message for every way in which a file can be wrong."""
 
 import gzip
+import io
 from decimal import Decimal
 
 import numpy as np
@@ -154,7 +155,7 @@ def test_sorting(tmp_path):
     ):
         load_recordings(path)
     frame = load_recordings(path, sort=True)
-    assert (frame["user"] + frame["keyname"]).tolist() == ["bx", "by", "ax", "ay"]
+    assert (frame["user"] + frame["keyname"]).tolist() == ["ax", "ay", "bx", "by"]
     wrong = written(tmp_path, HEADER + "b,0,y,50,60\na,0,x,0,9\nb,0,x,10,5\n")
     with pytest.raises(ValueError, match="line 4: timerelease is before the press"):
         load_recordings(wrong, sort=True)
@@ -172,11 +173,11 @@ def test_sorting(tmp_path):
         (GOOD.replace("session", "user"), "more than one column is called 'user'"),
         (
             GOOD.replace("user", "subject"),
-            r"no column 'user'; there are 'subject'.*columns=.*'subject'.*`user=`",
+            r"no column 'user'; there are 'subject'.*`columns={'user': 'subject'}`",
         ),
-        (GOOD.replace("session", "n"), "no column 'session'.*`session=` gives one session to all rows"),
+        (GOOD.replace("session", "n"), "no column 'session'.*: give `session=0`"),
         (GOOD.replace("keyname", "Key"), "no column 'keyname'.*{'keyname': 'Key'}"),
-        (GOOD.replace("timepress", "t"), "no column 'timepress'; there are .*'t'.*`columns=`"),
+        (GOOD.replace("timepress", "t"), "no column 'timepress'; there are .*'t'.*`columns`"),
         (GOOD.replace(",b,", ",,"), "line 3: keyname is empty"),
         (GOOD.replace("0,0,b", ",0,b"), "line 3: user is empty"),
         (GOOD.replace("0,0,b", "0,,b"), "line 3: session is empty"),
@@ -217,7 +218,7 @@ def test_wrong_files(tmp_path, text, message):
 
 def test_wrong_encodings(tmp_path):
     accented = GOOD.replace(",b,", ",é,")
-    with pytest.raises(ValueError, match=r"line 3: byte 0xe9 is not utf-8; give .*'latin-1'"):
+    with pytest.raises(ValueError, match=r"line 3: byte 0xe9 is not utf-8; .*give `encoding='latin-1'`"):
         load_recordings(written(tmp_path, accented, encoding="latin-1"))
     assert load_recordings(tmp_path / "mine.csv", encoding="latin-1")["keyname"].tolist() == ["a", "é", "NA"]
     with pytest.raises(ValueError, match="UTF-16: give `encoding='utf-16'`"):
@@ -311,4 +312,93 @@ def test_a_quotation_mark_that_never_closes_in_a_long_file(tmp_path):
 )
 def test_other_forms_that_are_told(tmp_path, text, message):
     with pytest.raises(ValueError, match=message):
+        load_recordings(written(tmp_path, text))
+
+
+def test_sorting_does_not_depend_on_the_order_of_rows(tmp_path):
+    """Sessions come in their own order: 2 before 10, and s2 before s10."""
+    rows = [
+        (user, f"s{n}", "a", 100 * n + k, 100 * n + k + 50)
+        for user in (1, 10, 2)
+        for n in (2, 10)
+        for k in (0, 9)
+    ]
+    frame = pd.DataFrame(rows, columns=HEADER.strip().split(","))
+    loaded = []
+    for seed in range(3):
+        path = tmp_path / f"{seed}.csv"
+        frame.sample(frac=1, random_state=seed).to_csv(path, index=False)
+        loaded.append(load_recordings(path, sort=True))
+    assert loaded[0]["user"].unique().tolist() == [1, 2, 10]
+    assert loaded[0]["session"].unique().tolist() == ["s2", "s10"]
+    assert loaded[0].equals(loaded[1])
+    assert loaded[0].equals(loaded[2])
+
+
+@pytest.mark.parametrize("form", ["lines", "list"])
+def test_json(tmp_path, form):
+    expected = load_recordings(written(tmp_path, GOOD, "good.csv"))
+    text = expected.to_json(orient="records", lines=form == "lines")
+    assert load_recordings(written(tmp_path, text, "good.jsonl")).equals(expected)
+    for wrong in ("{]", "[1, 2]", "[" * 100_000):
+        with pytest.raises(ValueError, match="cannot be read as JSON lines"):
+            load_recordings(written(tmp_path, wrong, "wrong.json"))
+
+
+def test_a_file_without_a_header(tmp_path):
+    path = written(tmp_path, GOOD.removeprefix(HEADER))
+    with pytest.raises(ValueError, match=r"line 1 holds values.*`header=\['user', 'session', 'keyname'"):
+        load_recordings(path)
+    names = HEADER.strip().split(",")
+    assert load_recordings(path, header=names).equals(load_recordings(written(tmp_path, GOOD, "named.csv")))
+    wrong = written(tmp_path, GOOD.removeprefix(HEADER).replace("190", "99"))
+    with pytest.raises(ValueError, match="line 2: timerelease is before the press"):
+        load_recordings(wrong, header=names)
+    short = written(tmp_path, GOOD.removeprefix(HEADER).replace(",190", ""))
+    with pytest.raises(ValueError, match="line 2: there are 4 values for 5 columns"):
+        load_recordings(short, header=names)
+
+
+def test_an_open_file(tmp_path):
+    path = written(tmp_path, GOOD)
+    with path.open("rb") as file:
+        assert load_recordings(file).equals(load_recordings(path))
+    with pytest.raises(ValueError, match="standard input: it is empty"):
+        load_recordings(io.BytesIO())
+
+
+def test_the_password_layout_is_read_in_anybodys_file(tmp_path):
+    """Holds and intervals by hand; UD alone gives the same, and so do decimal commas and milliseconds."""
+    table = pd.DataFrame(
+        {
+            "subject": ["b", "a", "b"],
+            "H.x": [0.1, 0.2, 0.3],
+            "UD.x.y": [0.05, -0.1, 0.0],
+            "H.y": [0.08, 0.09, 0.1],
+        }
+    )
+    table["DD.x.y"] = (table["H.x"] + table["UD.x.y"]).round(4)
+    path = tmp_path / "mine.csv"
+    table.to_csv(path, index=False)
+    frame = load_recordings(path)
+    assert frame[["user", "session"]].to_numpy().tolist() == [["b", 0]] * 2 + [["a", 0]] * 2 + [["b", 1]] * 2
+    assert frame["keyname"].tolist() == ["x", "y"] * 3
+    assert frame["timepress"].tolist() == [0, 150, 0, 100, 0, 300]
+    assert frame["timerelease"].tolist() == [100, 230, 200, 190, 300, 400]
+    table.drop(columns="DD.x.y").to_csv(path, index=False)
+    assert load_recordings(path).equals(frame)
+    table.to_csv(path, index=False, sep=";", decimal=",")
+    assert load_recordings(path, separator=";", decimal=",").equals(frame)
+    thousand = table.set_index("subject").mul(1000).reset_index()
+    thousand.to_csv(path, index=False)
+    assert load_recordings(path, unit="ms").equals(frame)
+    table.drop(columns="subject").to_csv(path, index=False)
+    with pytest.raises(ValueError, match="no column 'user' or 'subject'"):
+        load_recordings(path)
+    assert load_recordings(path, user="ann")["session"].max() == 2
+
+
+def test_raw_events_are_recognised(tmp_path):
+    text = "timeStamp,type,code\n0,keydown,KeyA\n80,keyup,KeyA\n"
+    with pytest.raises(ValueError, match="presses and releases in rows of their own; `keydyn pair`"):
         load_recordings(written(tmp_path, text))

@@ -96,7 +96,7 @@ def test_a_user_alone_has_no_threshold():
 
 
 def test_what_is_refused(enrolled):
-    with pytest.raises(ValueError, match="user ann has 6 samples, fewer than the 7 that are needed"):
+    with pytest.raises(ValueError, match="user ann has 6 samples; at least 7 are required"):
         enrol(typed(), min_samples=7)
     with pytest.raises(ValueError, match="manhattan cannot enrol users here; hmm, pohmm"):
         enrol(typed(), detector="manhattan")

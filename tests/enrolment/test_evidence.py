@@ -20,7 +20,9 @@ def test_keystrokes_are_counted(detector, known):
     frame.loc[8:10, "keyname"] = "ß"
     frame.loc[16:, "keyname"] = "null"
     found = evidence(sequence_samples(frame, ()), model)
-    assert found == [Evidence(8, n) for n in known]
+    # Seven pairs each; of ß only the last five keys, four pairs, are as at enrolment, of null none is.
+    pairs = [(7, 7), (7, 4), (7, 0)] if detector == "pohmm" else [(0, 0)] * 3
+    assert found == [Evidence(8, n, *counts) for n, counts in zip(known, pairs, strict=True)]
 
 
 def test_a_keystroke_without_any_time_is_not_counted():
@@ -36,6 +38,12 @@ def test_a_keystroke_without_any_time_is_not_counted():
     [
         (Evidence(6, 4), []),
         (Evidence(5, 5), ["5 keystrokes, fewer than 6"]),
+        (Evidence(9, 9, 8, 2), []),
+        (Evidence(9, 9, 7, 0), []),
+        (
+            Evidence(9, 9, 8, 1),
+            ["another text than at enrolment: 1 of its 8 pairs of keys were typed then"],
+        ),
         (Evidence(9, 3), ["3 keystrokes of known keys, fewer than 4"]),
         (Evidence(1, 0), ["1 keystroke, fewer than 6", "0 keystrokes of known keys, fewer than 4"]),
     ],

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from keydyn.datasets import load_dataset, make_typists
+from keydyn.datasets import make_typists
 from keydyn.keystrokes.samples import Samples
 from keydyn.population import PopulationModel
 from keydyn.population.model import SHIPPED
+from keydyn.population.shipping import published_people
 
 
 @pytest.fixture(scope="module")
@@ -41,14 +42,8 @@ def test_one_person_can_enrol_alone(shipped):
 
 def test_it_is_what_the_command_makes(recordings):
     """As `make population` does; nothing else is in the file."""
-
-    def parts():
-        for name in ("fable", "essay"):
-            keystrokes = load_dataset(name, recordings).keystrokes
-            users = f"{name} " + keystrokes["user"].astype(str)
-            yield Samples.of(keystrokes.assign(user=users), first="missing")
-
-    made, there = PopulationModel().fit(parts()).parameters, PopulationModel.shipped().parameters
+    made = PopulationModel().fit(published_people(recordings)).parameters
+    there = PopulationModel.shipped().parameters
     np.testing.assert_array_equal(made.cells.vocabulary, there.cells.vocabulary)
     np.testing.assert_array_equal(made.cells.before, there.cells.before)
     np.testing.assert_allclose(made.location, there.location, rtol=1e-6)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from keydyn.exit_codes import ExitCode, complain, fail_clearly
-from keydyn.terminal import JsonOption, print_json, show_table
+from keydyn.commands.every_command import every_command
+from keydyn.exit_codes import ExitCode, complain
+from keydyn.terminal import JsonOption, print_json, say, show_table
 
 if TYPE_CHECKING:
     from keydyn.datasets.published_files import FileState
@@ -22,7 +23,11 @@ app = typer.Typer(
 )
 
 EVERYTHING = "all"
-WORDS = {"right": "present, right", "changed": "present, changed", "absent": "absent"}
+WORDS = {
+    "right": "OK (checksum matches)",
+    "changed": "not the published file (checksum differs)",
+    "absent": "absent",
+}
 
 DataOption = Annotated[
     Path | None,
@@ -31,7 +36,7 @@ DataOption = Annotated[
 
 
 @app.command("list")
-@fail_clearly
+@every_command
 def list_datasets(data: DataOption = None, as_json: JsonOption = False) -> None:
     """Show the datasets, and whether their files are here; `--json` has citations and terms too.
 
@@ -72,9 +77,11 @@ def list_datasets(data: DataOption = None, as_json: JsonOption = False) -> None:
 
 
 @app.command()
-@fail_clearly
+@every_command
 def fetch(
-    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Datasets, or `all`.")],
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Datasets; all of them by default.")
+    ] = None,
     data: Annotated[
         Path | None,
         typer.Option("--data", help="Folder to put the files in; otherwise the cache.", show_default=False),
@@ -85,34 +92,39 @@ def fetch(
             help="Address of a folder that has the files under their sources' names.", show_default=False
         ),
     ] = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Download datasets and check their SHA-256. Files that are there already are left alone.
 
-    The exit code is 4 if one of them could not be had.
+    The exit code is 4 if one of them could not be downloaded.
 
-    Examples: `keydyn data fetch fable` · `keydyn data fetch all --data recordings`
+    Examples: `keydyn data fetch` · `keydyn data fetch fable --data recordings`
     """
     from keydyn.datasets.catalogue import entry_of
     from keydyn.datasets.fetching import FetchError, fetch_dataset
 
-    failed = False
-    for name in _names(names):
+    rows: list[dict[str, Any]] = []
+    for name in _names(names or [EVERYTHING]):
+        entry = entry_of(name)
+        row: dict[str, Any] = {"dataset": name, "files": [], "error": None}
         try:
-            paths = fetch_dataset(name, data, mirror=mirror, progress=True)
+            row["files"] = [*map(str, fetch_dataset(name, data, mirror=mirror, progress=not as_json))]
         except FetchError as error:
             complain(f"{name}: {error}")
-            failed = True
-            continue
-        for path in paths:
-            typer.echo(f"{name}: {path}")
-        entry = entry_of(name)
-        typer.echo(f"{name}: please cite {entry.citation} {entry.terms}")
-    if failed:
+            row["error"] = str(error)
+        rows.append(row | {"citation": entry.citation, "terms": entry.terms})
+        if not as_json and row["error"] is None:
+            for path in row["files"]:
+                say(f"{name}: {path}")
+            say(f"{name}: please cite {entry.citation} {entry.terms}")
+    if as_json:
+        print_json(rows)
+    if any(row["error"] for row in rows):
         raise typer.Exit(ExitCode.UNUSABLE)
 
 
 @app.command()
-@fail_clearly
+@every_command
 def check(
     names: Annotated[
         list[str] | None, typer.Argument(metavar="[NAME]...", help="Datasets; all that are there by default.")
@@ -145,7 +157,7 @@ def check(
     if changed:
         complain(f"not the published files: {', '.join(changed)}")
     elif absent and (names or len(absent) == len(states)):
-        complain(f"absent: {', '.join(absent)}. `keydyn data fetch NAME` downloads a dataset")
+        complain(f"absent: {', '.join(absent)}. `keydyn data fetch` downloads them")
     else:
         return
     raise typer.Exit(ExitCode.REJECTED)

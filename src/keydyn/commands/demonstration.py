@@ -7,16 +7,18 @@ from typing import Annotated
 
 import typer
 
-from keydyn.exit_codes import fail_clearly
+from keydyn.commands.every_command import every_command
+from keydyn.terminal import JsonOption, being_quiet, is_quiet, print_json
 
 
-@fail_clearly
+@every_command
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for tables, figures, a model and the recordings.")] = Path(
         "demo"
     ),
     users: Annotated[int, typer.Option(min=2, max=200, help="Number of simulated typists.")] = 8,
     seed: Annotated[int, typer.Option(min=0, help="Seed: the same seed gives the same typists.")] = 1,
+    as_json: JsonOption = False,
 ) -> None:
     """Simulated typists: fit, identify, verify, watch, and show hidden states.
 
@@ -24,4 +26,7 @@ def demo(
     """
     from keydyn.demo import run
 
-    run(out, users, seed)
+    with being_quiet(as_json or is_quiet()):
+        results = run(out, users, seed)
+    if as_json:
+        print_json(results)

@@ -7,18 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from keydyn.commands.every_command import every_command
 from keydyn.commands.models_options import KeyFileOption, ModelsOption, key_of
-from keydyn.commands.recording_options import (
-    CleanOption,
-    ColumnsOption,
-    FileArgument,
-    Reading,
-    SeparatorOption,
-    SortOption,
-    UnitOption,
-)
-from keydyn.exit_codes import UsageError, checking_options, fail_clearly
-from keydyn.terminal import JsonOption, print_json, progress_bar, show_table
+from keydyn.commands.recording_options import Reading, listed, reads_recording
+from keydyn.exit_codes import UsageError, checking_options
+from keydyn.progress import progress_bar
+from keydyn.terminal import JsonOption, print_json, say, show_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,11 +20,19 @@ if TYPE_CHECKING:
     from keydyn.enrolment import Enrolled, Manifest
 
 DEFAULT_DETECTOR = "pohmm"
+# Why a fit stopped, in words; and what these mean where they could worry somebody.
+STOPPED = {"tol": "convergence", "max_iter": "limit of iterations", "decrease": "no further gain"}
+EXPLAINED = {
+    "max_iter": "Limit of iterations: the fit was still improving; its model is used as it is.",
+    "decrease": "No further gain: the last step lowered the log-likelihood a little, which can happen "
+    "because parameters are smoothed. It is a normal end of a fit.",
+}
 
 
-@fail_clearly
+@every_command
+@reads_recording
 def fit(
-    file: FileArgument,
+    reading: Reading,
     out: Annotated[Path, typer.Option("--out", help="Folder for the models.")],
     replace: Annotated[
         bool, typer.Option("--replace", help="Start anew: people enrolled in the folder before are removed.")
@@ -52,11 +54,6 @@ def fit(
     min_samples: Annotated[int, typer.Option(min=1, help="Samples that each user must have.")] = 2,
     jobs: Annotated[int, typer.Option(min=-1, help="Threads; -1 or 0 for all cores.")] = 1,
     key_file: KeyFileOption = None,
-    unit: UnitOption = "ms",
-    columns: ColumnsOption = "",
-    separator: SeparatorOption = ",",
-    sort: SortOption = False,
-    clean: CleanOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Enrol: fit a model to each user's samples, and find the thresholds for verify and watch.
@@ -76,7 +73,7 @@ def fit(
     if detector is not None:
         with checking_options():
             markov_detector(detector)
-    keystrokes = Reading(file, unit, columns, separator, sort, clean).keystrokes()
+    keystrokes = reading.recording()[0].keystrokes
     with changing(out, key, anew=replace) as change:
         chosen = _settings(change.before, detector, sensors, out)
         beside = change.beside(keystrokes["user"].astype(str).unique())
@@ -87,7 +84,7 @@ def fit(
     _report(enrolled, manifest, change.before, keystrokes, out, as_json)
 
 
-@fail_clearly
+@every_command
 def users(
     models: ModelsOption,
     remove: Annotated[
@@ -118,7 +115,7 @@ def users(
             "samples": person.samples,
             "threshold": person.threshold,
             "penalty": person.penalty,
-            "judged beside": len(manifest.cohort(person)),
+            "judged_beside": len(manifest.cohort(person)),
         }
         for person in manifest.people
     ]
@@ -128,14 +125,14 @@ def users(
     if rows:
         show_table(f"{_counted(len(rows))} enrolled with {manifest.detector}", rows)
     else:
-        typer.echo(f"Nobody is enrolled in {models}.")
+        say(f"Nobody is enrolled in {models}.")
 
 
 def _settings(
     before: Manifest | None, detector: str | None, sensors: str | None, out: Path
 ) -> tuple[str, tuple[str, ...]]:
     """The detector and the sensors: as the options say, as in the folder, or the defaults."""
-    used = None if sensors is None else tuple(name.strip() for name in sensors.split(",") if name.strip())
+    used = None if sensors is None else tuple(listed(sensors))
     if before is None or not before.people:
         return detector or DEFAULT_DETECTOR, used or ()
     if detector not in (None, before.detector):
@@ -170,9 +167,9 @@ def _report(
             {
                 "user": person.user,
                 "samples": person.samples,
-                "log-likelihood a key": model.log_likelihood_ / int(n_keys[person.user]),
+                "log_likelihood_per_key": model.log_likelihood_ / int(n_keys[person.user]),
                 "iterations": model.n_iter_,
-                "stopped by": model.stop_reason_,
+                "stopped_by": model.stop_reason_,
                 "threshold": person.threshold,
             }
         )
@@ -188,13 +185,16 @@ def _report(
             }
         )
         return
-    show_table(f"{_counted(len(rows))} enrolled with {manifest.detector}", rows)
-    typer.echo(
+    shown = [row | {"stopped_by": STOPPED.get(row["stopped_by"], row["stopped_by"])} for row in rows]
+    show_table(f"{_counted(len(rows))} enrolled with {manifest.detector}", shown)
+    for reason in {row["stopped_by"] for row in rows} & {*EXPLAINED}:
+        say(EXPLAINED[reason])
+    say(
         f"Models are in {out}: {_counted(len(manifest.people))}, {len(rows) - len(again)} new, "
         f"{len(again)} enrolled again"
     )
     if rows[0]["threshold"] is None:
-        typer.echo(
+        say(
             "No thresholds: they need two users or more, with two samples or more each. When there are more "
             "users, enrol these again."
         )

@@ -15,17 +15,10 @@ from keydyn.commands.recognition_studies import (
     known_detectors,
     recognition_facts,
 )
-from keydyn.commands.recording_options import (
-    CleanOption,
-    ColumnsOption,
-    FileArgument,
-    Reading,
-    SeparatorOption,
-    SortOption,
-    UnitOption,
-)
+from keydyn.commands.recording_options import Reading, listed, reads_recording
 from keydyn.commands.study import Facts, Plan, study
 from keydyn.commands.study_options import DetectorOption, JobsOption, SeedOption
+from keydyn.commands.suggestions import as_options
 from keydyn.exit_codes import checking_options
 
 if TYPE_CHECKING:
@@ -58,8 +51,9 @@ def _rebuild(outputs: Outputs, facts: Facts, seed: int) -> list[Table]:
     subcommand=False,
     rebuild=_rebuild,
 )
+@reads_recording
 def evaluate(
-    file: FileArgument,
+    reading: Reading,
     protocol: Annotated[
         str,
         typer.Option(
@@ -75,11 +69,6 @@ def evaluate(
     ] = 10,
     jobs: JobsOption = -1,
     seed: SeedOption = 0,
-    unit: UnitOption = "ms",
-    columns: ColumnsOption = "",
-    separator: SeparatorOption = ",",
-    sort: SortOption = False,
-    clean: CleanOption = False,
 ) -> Plan[Any]:
     """Evaluate detectors on your own recordings: tables, figures and a report.
 
@@ -101,12 +90,11 @@ def evaluate(
     detectors = known_detectors(detector) or list(DETECTORS)
     with checking_options():
         chosen = protocol_of(protocol, enrol, share, groups)
-    reading = Reading(file, unit, columns, separator, sort, clean)
-    keystrokes = reading.keystrokes()
-    used = tuple(name.strip() for name in sensors.split(",") if name.strip())
+    recording, notes = reading.recording()
+    used = tuple(listed(sensors))
     scoring_events = [name for name in detectors if make_detector(name).scores_events]
     vectors = len(scoring_events) < len(detectors)
-    rows, failures = own_rows(file, keystrokes, chosen, used, groups, vectors)
+    rows, failures = own_rows(recording, chosen, used, groups, vectors)
     warnings = []
     if len(failures.to_acquire) or len(failures.to_enrol):
         warnings.append(f"{failures.text()}; the report names them")
@@ -126,8 +114,9 @@ def evaluate(
 
     def facts(measured: ScoresAndRanks) -> Facts:
         return recognition_facts("evaluate", rows, detectors, seed, measured[0]) | {
-            "file": file.name,
-            "reading": {**asdict(reading), "file": file.name},
+            "file": reading.file.name,
+            "reading": {**asdict(reading), "file": reading.file.name, "unit": recording.unit},
+            "notes": notes.to_dict() | {"texts": [as_options(text) for text in notes.texts()]},
             "sensors": list(used),
             "failures": failures_facts(failures),
         }

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from keydyn.commands.recording_options import (
-    CleanOption,
-    ColumnsOption,
-    Reading,
-    SeparatorOption,
-    SortOption,
-    UnitOption,
-)
-from keydyn.commands.study_options import DataOption, EngineOption, JobsOption
-from keydyn.exit_codes import UsageError, fail_clearly
-from keydyn.terminal import JsonOption, print_json, share_bar, show_table
+from keydyn.commands.every_command import every_command
+from keydyn.commands.recording_options import Reading, listed, reads_recording
+from keydyn.commands.study_options import EngineOption, JobsOption
+from keydyn.progress import share_bar
+from keydyn.terminal import JsonOption, heading, print_json, show_table
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from keydyn.population import PopulationModel
 
 app = typer.Typer(
@@ -35,23 +28,19 @@ app = typer.Typer(
 
 
 @app.command()
-@fail_clearly
+@every_command
+@reads_recording
 def fit(
-    files: Annotated[
+    reading: Reading,
+    out: Annotated[Path, typer.Option("--out", help="File for the population.")],
+    also: Annotated[
         list[Path] | None,
-        typer.Argument(
-            metavar="FILE...",
-            help="CSV or Parquet: user, session, keyname, timepress, timerelease. Of several files each has "
-            "other people, and only one at a time is in memory.",
-            show_default=False,
+        typer.Option(
+            "--also",
+            metavar="FILE",
+            help="A further file, with other people; repeatable. Only one file at a time is in memory.",
         ),
     ] = None,
-    out: Annotated[Path, typer.Option("--out", help="File for the population.")] = Path("people.keydyn"),
-    dataset: Annotated[
-        list[str] | None,
-        typer.Option("--dataset", help="Published recordings by name, instead of files; repeatable."),
-    ] = None,
-    data: DataOption = None,
     sensors: Annotated[str, typer.Option(help="Further columns to use, comma-separated.")] = "",
     states: Annotated[
         bool, typer.Option("--states/--no-states", help="Tell pauses from active typing by hidden states.")
@@ -62,11 +51,6 @@ def fit(
         Path | None,
         typer.Option(help="Folder for intermediate results; on a cluster, one that all workers see."),
     ] = None,
-    unit: UnitOption = "ms",
-    columns: ColumnsOption = "",
-    separator: SeparatorOption = ",",
-    sort: SortOption = False,
-    clean: CleanOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Learn what people share and how they differ; the more people the better.
@@ -76,25 +60,19 @@ def fit(
     Examples:
     `keydyn population fit typing.csv --out people.keydyn`
 
-    `keydyn population fit first.parquet second.parquet --out people.keydyn`
+    `keydyn population fit first.parquet --also second.parquet --out people.keydyn`
     """
     from keydyn.engine import using
     from keydyn.keystrokes.samples import Samples
     from keydyn.population import PopulationModel
 
-    used = [name.strip() for name in sensors.split(",") if name.strip()]
-    if bool(files) == bool(dataset):
-        raise UsageError("give one file or more, or --dataset")
-    read: Iterator[pd.DataFrame]
-    if dataset:
-        read = _published(dataset, data)
-    else:
-        read = (Reading(file, unit, columns, separator, sort, clean).keystrokes() for file in files or ())
-    samples = (Samples.of(keystrokes, sensors=used, first="missing") for keystrokes in read)
+    used = listed(sensors)
+    files = [reading, *(replace(reading, file=file) for file in also or ())]
+    samples = (Samples.of(one.recording()[0].keystrokes, sensors=used, first="missing") for one in files)
+    first = next(samples)
     with using(engine), share_bar(hidden=as_json) as show:
-        show("reading", 0.0)
         people = PopulationModel(hidden_states=states).fit(
-            next(samples) if len(files or dataset or ()) == 1 else samples,
+            chain([first], samples) if also else first,
             n_jobs=jobs or -1,
             scratch=scratch,
             progress=lambda share: show("learning", share),
@@ -103,17 +81,8 @@ def fit(
     _show(people, str(out), as_json)
 
 
-def _published(names: Sequence[str], data: Path | None) -> Iterator[pd.DataFrame]:
-    """The recordings of these names; people of different ones are different people."""
-    from keydyn.datasets import load_dataset
-
-    for name in names:
-        keystrokes = load_dataset(name, data).keystrokes
-        yield keystrokes.assign(user=f"{name} " + keystrokes["user"].astype(str))
-
-
 @app.command()
-@fail_clearly
+@every_command
 def info(
     file: Annotated[
         Path | None,
@@ -149,15 +118,15 @@ def _show(people: PopulationModel, name: str, as_json: bool) -> None:
         "keys": len(known.cells.vocabulary),
         "contexts": known.cells.n_cells,
         "factors": known.loadings.shape[1],
-        "hidden states": known.chain.n_states,
+        "hidden_states": known.chain.n_states,
         "sha256": people.sha256,
     }
     rows = [
         {
             "feature": name,
-            "cell variance": float(strengths.cell[f]),
-            "key variance": float(strengths.key[f]),
-            "tempo variance": float(strengths.tempo[f]),
+            "cell_variance": float(strengths.cell[f]),
+            "key_variance": float(strengths.key[f]),
+            "tempo_variance": float(strengths.tempo[f]),
             "noise": float(strengths.noise[f]),
         }
         for f, name in enumerate(known.features)
@@ -165,5 +134,5 @@ def _show(people: PopulationModel, name: str, as_json: bool) -> None:
     if as_json:
         print_json({"population": name, **facts, "features": rows})
         return
-    show_table(name, [{"what": name, "value": value} for name, value in facts.items()])
+    show_table(name, [{"what": heading(what), "value": value} for what, value in facts.items()])
     show_table("How people differ", rows)

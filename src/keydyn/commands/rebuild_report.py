@@ -9,17 +9,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from keydyn.commands.run_study import STUDIES, show_results
+from keydyn.commands.every_command import every_command
+from keydyn.commands.run_study import STUDIES, results_of, show_results
 from keydyn.commands.study import Facts
-from keydyn.exit_codes import fail_clearly
+from keydyn.progress import working
+from keydyn.terminal import JsonOption, print_json
 
 if TYPE_CHECKING:
     from keydyn.evaluation.tables import Table
 
 
-@fail_clearly
+@every_command
 def report(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder that study or evaluate wrote.")],
+    as_json: JsonOption = False,
 ) -> None:
     """Build tables, figures and report of a finished study again, from its scores, without fitting.
 
@@ -27,7 +30,12 @@ def report(
     """
     began = time.perf_counter()
     facts = _read_facts(folder)
-    show_results(_rebuilt(folder, facts), folder, began)
+    with working("building the report", hidden=as_json):
+        tables = _rebuilt(folder, facts)
+    if as_json:
+        print_json(results_of(facts["study"], tables, folder, began))
+        return
+    show_results(tables, folder, began)
 
 
 def _read_facts(folder: Path) -> Facts:

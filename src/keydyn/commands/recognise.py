@@ -8,20 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from keydyn.atomic import replacing
+from keydyn.commands.every_command import every_command
 from keydyn.commands.models_options import KeyFileOption, ModelsOption, key_of
-from keydyn.commands.recording_options import (
-    CleanOption,
-    ColumnsOption,
-    FileArgument,
-    Reading,
-    SeparatorOption,
-    SortOption,
-    UnitOption,
-)
-from keydyn.exit_codes import ExitCode, checking_options, fail_clearly
-from keydyn.terminal import JsonOption, print_json, show_table, warn
+from keydyn.commands.recording_options import STANDARD_INPUT, Reading, reads_recording
+from keydyn.exit_codes import ExitCode, UsageError, checking_options
+from keydyn.progress import working
+from keydyn.terminal import JsonOption, heading, print_json, show_table, warn
 
 if TYPE_CHECKING:
+    from keydyn.datasets.recordings import Recording
     from keydyn.enrolment import Enrolled
 
 OutOption = Annotated[Path | None, typer.Option("--out", help="Write the table to this CSV file too.")]
@@ -33,20 +28,21 @@ MinKeystrokesOption = Annotated[
 MinKnownOption = Annotated[
     int,
     typer.Option(
-        "--min-known", min=0, help="The same for keystrokes of keys that the user has typed before."
+        "--min-known",
+        min=0,
+        help="The same for keystrokes of keys that the user has typed before. With 0, samples of another "
+        "text are judged too.",
     ),
 ]
+# Columns of CSV files whose headings in tables have changed since.
+IN_CSV = {"log_likelihood_per_key": "log-likelihood a key"}
 
 
-@fail_clearly
+@every_command
+@reads_recording
 def score(
-    file: FileArgument,
+    reading: Reading,
     models: ModelsOption,
-    unit: UnitOption = "ms",
-    columns: ColumnsOption = "",
-    separator: SeparatorOption = ",",
-    sort: SortOption = False,
-    clean: CleanOption = False,
     key_file: KeyFileOption = None,
     out: OutOption = None,
     as_json: JsonOption = False,
@@ -55,18 +51,22 @@ def score(
 
     Example: `keydyn score typing.csv --models models/ --out scores.csv`
     """
-    from keydyn.enrolment import load_enrolled
+    from keydyn.enrolment import evidence, load_enrolled
 
-    enrolled = load_enrolled(models, key_of(key_file))
-    keystrokes = Reading(file, unit, columns, separator, sort, clean).keystrokes()
-    samples = enrolled.samples(keystrokes)
-    scores = enrolled.scores(samples)
+    with working(f"reading {models}"):
+        enrolled = load_enrolled(models, key_of(key_file))
+    recording, _ = reading.recording(anonymous=True)
+    samples = enrolled.samples(recording.keystrokes)
+    with working("scoring"):
+        scores = enrolled.scores(samples)
+    if all(said.other_text for said in evidence(samples, enrolled.models[enrolled.users[0]])):
+        warn("these samples are of another text than those enrolled; their scores say little")
     rows = [
         {
-            "user": str(user),
+            "user": _typist(recording, user),
             "session": str(session),
             "model": str(name),
-            "log-likelihood": float(value),
+            "log_likelihood": float(value),
             "keys": int(n),
         }
         for (user, session), n, line in zip(samples.index, samples.sequences.lengths, scores, strict=True)
@@ -75,23 +75,23 @@ def score(
     _deliver(f"{len(samples)} samples under {len(enrolled.users)} models", rows, out, as_json)
 
 
-@fail_clearly
+@every_command
+@reads_recording
 def identify(
-    file: FileArgument,
+    reading: Reading,
     models: ModelsOption,
     top: Annotated[int, typer.Option(min=1, help="How many candidates to show for each sample.")] = 3,
     min_keystrokes: MinKeystrokesOption = LEAST_KEYSTROKES,
     min_known: MinKnownOption = LEAST_KNOWN,
-    unit: UnitOption = "ms",
-    columns: ColumnsOption = "",
-    separator: SeparatorOption = ",",
-    sort: SortOption = False,
-    clean: CleanOption = False,
     key_file: KeyFileOption = None,
     out: OutOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Identify: who of the enrolled users typed each sample? Exit code 3 if a sample has too little evidence.
+    """Identify: who of the enrolled users typed each sample?
+
+    The file need not say who typed. Without a column `session` it is a single sample.
+
+    Exit code: 3 if a sample has too little evidence, otherwise 0.
 
     Example: `keydyn identify unknown.csv --models models/ --top 5`
     """
@@ -100,10 +100,12 @@ def identify(
     from keydyn.enrolment import evidence, load_enrolled
     from keydyn.evaluation.penalty import TIE
 
-    enrolled = load_enrolled(models, key_of(key_file))
-    keystrokes = Reading(file, unit, columns, separator, sort, clean).keystrokes()
-    samples = enrolled.samples(keystrokes)
-    raw = enrolled.scores(samples)
+    with working(f"reading {models}"):
+        enrolled = load_enrolled(models, key_of(key_file))
+    recording, _ = reading.recording(anonymous=True)
+    samples = enrolled.samples(recording.keystrokes)
+    with working("scoring"):
+        raw = enrolled.scores(samples)
     posterior = np.exp(raw - np.logaddexp.reduce(raw, axis=1, keepdims=True))
     if len(enrolled.users) > 1 and np.ptp(raw, axis=1).max() < TIE:
         warn("all models score alike; is --unit the unit of this file?")
@@ -112,47 +114,46 @@ def identify(
         order = np.argsort(-raw[n], kind="stable").tolist()
         best = enrolled.models[enrolled.users[order[0]]]
         shortage = evidence(samples[[n]], best)[0].shortage(min_keystrokes, min_known)
+        who = _typist(recording, user)
         if shortage:
             unsure = True
-            warn(f"user {user}, session {session}: not enough evidence: {'; '.join(shortage)}")
+            sample = f"session {session}" if who is None else f"user {user}, session {session}"
+            warn(f"{sample}: not enough evidence: {'; '.join(shortage)}")
         for place, u in enumerate(order[:top]):
             rows.append(
                 {
-                    "user": str(user),
+                    "user": who,
                     "session": str(session),
                     "rank": place + 1,
                     "candidate": str(enrolled.users[u]),
-                    "log-likelihood a key": float(raw[n, u] / samples.sequences.lengths[n]),
+                    "log_likelihood_per_key": float(raw[n, u] / samples.sequences.lengths[n]),
                     "probability": float(posterior[n, u]),
-                    "enough evidence": not shortage,
+                    "enough_evidence": not shortage,
                 }
             )
-    _deliver("Who typed it?", rows, out, as_json, hidden=("enough evidence",))
+    _deliver("Who typed it?", rows, out, as_json, hidden=("enough_evidence",))
     if unsure:
         raise typer.Exit(ExitCode.UNSURE)
 
 
-@fail_clearly
+@every_command
+@reads_recording
 def verify(
-    file: FileArgument,
+    reading: Reading,
     models: ModelsOption,
     user: Annotated[str, typer.Option("--user", help="Who it is claimed to be.")],
     threshold: Annotated[float | None, typer.Option(min=0, max=1, help="Instead of the user's own.")] = None,
     min_keystrokes: MinKeystrokesOption = LEAST_KEYSTROKES,
     min_known: MinKnownOption = LEAST_KNOWN,
-    unit: UnitOption = "ms",
-    columns: ColumnsOption = "",
-    separator: SeparatorOption = ",",
-    sort: SortOption = False,
-    clean: CleanOption = False,
     key_file: KeyFileOption = None,
     out: OutOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Verify: is each sample typed by the user it is claimed to be?
 
-    The score is scaled to 0 … 1 beside the other users: 1 is the best of all models, 0 the worst. A sample
-    with too few keystrokes is neither accepted nor rejected: the verdict is `unsure`.
+    The file need not say who typed. Without a column `session` it is a single sample. The score is scaled to
+    0 … 1 beside the other users: 1 is the best of all models, 0 the worst. A sample with too few keystrokes,
+    or of another text, is neither accepted nor rejected: the verdict is `unsure`.
 
     Exit code: 1 if a sample is rejected, otherwise 3 if one is `unsure`, otherwise 0.
 
@@ -161,12 +162,12 @@ def verify(
     from keydyn.enrolment import evidence
 
     enrolled = _opened_for(user, models, key_file)
-    keystrokes = Reading(file, unit, columns, separator, sort, clean).keystrokes()
+    recording, _ = reading.recording(anonymous=True)
     level = _level(threshold, enrolled.manifest.person(user).threshold, user)
-    samples = enrolled.samples(keystrokes)
+    samples = enrolled.samples(recording.keystrokes)
     rows = [
         {
-            "user": str(who),
+            "user": _typist(recording, who),
             "session": str(session),
             "claimed": user,
             "score": float(value),
@@ -184,19 +185,15 @@ def verify(
     _exit_by_verdict(rows)
 
 
-@fail_clearly
+@every_command
+@reads_recording
 def watch(
-    file: FileArgument,
+    reading: Reading,
     models: ModelsOption,
     user: Annotated[str, typer.Option("--user", help="Whose session it is said to be.")],
     threshold: Annotated[float | None, typer.Option(min=0, help="Instead of the user's own.")] = None,
     min_keystrokes: MinKeystrokesOption = LEAST_KEYSTROKES,
     min_known: MinKnownOption = LEAST_KNOWN,
-    unit: UnitOption = "ms",
-    columns: ColumnsOption = "",
-    separator: SeparatorOption = ",",
-    sort: SortOption = False,
-    clean: CleanOption = False,
     key_file: KeyFileOption = None,
     out: OutOption = None,
     as_json: JsonOption = False,
@@ -205,11 +202,17 @@ def watch(
 
     At each key the models are ranked; the claimed user's ranks over the last 25 keys are the penalty. The
     session is rejected when it exceeds the largest that the user's own samples had. A session with too few
-    keystrokes is neither accepted nor rejected: the verdict is `unsure`.
+    keystrokes, or of another text, is neither accepted nor rejected: the verdict is `unsure`.
+
+    With `-` for a file, lines of CSV are answered as they come, one line for each; the first line is the
+    header. With --json each answer is an object on a line of its own.
 
     Exit code: 1 if a session is rejected, otherwise 3 if one is `unsure`, otherwise 0.
 
-    Example: `keydyn watch session.csv --models models/ --user anna`
+    Examples:
+    `keydyn watch session.csv --models models/ --user anna`
+
+    `tail -f -n +1 session.csv | keydyn watch - --models models/ --user anna`
     """
     import numpy as np
 
@@ -217,9 +220,15 @@ def watch(
     from keydyn.evaluation.penalty import first_above
 
     enrolled = _opened_for(user, models, key_file)
-    keystrokes = Reading(file, unit, columns, separator, sort, clean).keystrokes()
     level = _level(threshold, enrolled.manifest.person(user).penalty, user)
-    samples = enrolled.samples(keystrokes)
+    if reading.file == STANDARD_INPUT:
+        from keydyn.commands.watch_stream import watch_stream
+
+        if out is not None or reading.sort or reading.clean:
+            raise UsageError("--out, --sort and --clean need all of a file; they cannot be used with -")
+        raise typer.Exit(watch_stream(reading, enrolled, user, level, min_keystrokes, min_known, as_json))
+    recording, _ = reading.recording(anonymous=True)
+    samples = enrolled.samples(recording.keystrokes)
     parts = np.split(enrolled.claim_penalties(user, samples), samples.sequences.offsets[1:-1])
     said = evidence(samples, enrolled.models[user])
     rows = []
@@ -228,20 +237,25 @@ def watch(
         at = len(penalty) if shortage else first_above(penalty, level)
         rows.append(
             {
-                "user": str(who),
+                "user": _typist(recording, who),
                 "session": str(session),
                 "claimed": user,
                 "keys": len(penalty),
                 "penalty": float(penalty.max()),
                 "threshold": level,
-                "rejected at key": at + 1 if at < len(penalty) else None,
-                "over time": _sparkline(penalty, level),
+                "rejected_at_key": at + 1 if at < len(penalty) else None,
+                "over_time": _sparkline(penalty, level),
                 **_answer(at == len(penalty), shortage),
             }
         )
     repeated = ("verdict",) if not any(row["reasons"] for row in rows) else ()
     _deliver(f"Is it still {user}?", rows, out, as_json, hidden=("claimed", "answer", *repeated))
     _exit_by_verdict(rows)
+
+
+def _typist(recording: Recording, user: object) -> str | None:
+    """Who typed a sample, if the file says so."""
+    return str(user) if recording.names_users else None
 
 
 def _opened_for(user: str, models: Path, key_file: Path | None) -> Enrolled:
@@ -291,12 +305,15 @@ def _deliver(
         import pandas as pd
 
         with replacing(out) as temporary:
-            pd.DataFrame(flat).to_csv(temporary, index=False)
+            headings = {name: IN_CSV.get(name, heading(name)) for name in flat[0]}
+            pd.DataFrame(flat).rename(columns=headings).to_csv(temporary, index=False)
     if as_json:
         print_json(rows)
         return
     if not any(row.get("reasons") for row in rows):
         hidden = (*hidden, "reasons")
+    if rows[0]["user"] is None:
+        hidden = (*hidden, "user")
     show_table(title, [{k: v for k, v in row.items() if k not in hidden} for row in flat])
 
 

@@ -1,84 +1,215 @@
-"""How commands read a recording: the options, and the reading itself."""
+"""How commands read a recording: the options, each written once, and the reading itself."""
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
+import csv
+import functools
+import io
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from inspect import Parameter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, TypeVar, cast, get_type_hints
 
 import typer
 
+from keydyn.commands.every_command import parameters_of, with_parameters
+from keydyn.commands.suggestions import as_options
 from keydyn.exit_codes import UsageError, checking_options
+from keydyn.progress import working
+from keydyn.terminal import warn
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from keydyn.datasets.recording_notes import Notes
+    from keydyn.datasets.recordings import FileForm, Recording
 
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+STANDARD_INPUT = Path("-")
 FileArgument = Annotated[
     Path,
-    typer.Argument(metavar="FILE", help="CSV or Parquet: user, session, keyname, timepress, timerelease."),
+    typer.Argument(
+        metavar="FILE",
+        help="CSV, JSON lines or Parquet: user, session, keyname, timepress, timerelease; or - for "
+        "standard input.",
+    ),
 ]
-UnitOption = Annotated[str, typer.Option("--unit", help="Unit of the file's times: s, ms, us or ns.")]
+PANEL = "How the file is read"
+UnitOption = Annotated[
+    str | None,
+    typer.Option(
+        "--unit", help="Unit of the file's times: s, ms, us or ns; by default ms.", rich_help_panel=PANEL
+    ),
+]
 ColumnsOption = Annotated[
-    str, typer.Option("--columns", help="The file's own names: keyname=key,timepress=down,…")
+    str,
+    typer.Option(
+        "--columns", help="The file's own names: keyname=key,timepress=down,…", rich_help_panel=PANEL
+    ),
 ]
-SeparatorOption = Annotated[str, typer.Option("--separator", help="What stands between values.")]
-SortOption = Annotated[bool, typer.Option("--sort", help="Put each sample's rows in order.")]
+UserOption = Annotated[
+    str | None,
+    typer.Option("--user", help="Who typed, for a file without a column of users.", rich_help_panel=PANEL),
+]
+SessionOption = Annotated[
+    str | None,
+    typer.Option(
+        "--session", help="The session, for a file without a column of sessions.", rich_help_panel=PANEL
+    ),
+]
+SeparatorOption = Annotated[
+    str, typer.Option("--separator", help=r"Column separator; '\t' is a tab.", rich_help_panel=PANEL)
+]
+DecimalOption = Annotated[str, typer.Option("--decimal", help="Decimal separator.", rich_help_panel=PANEL)]
+EncodingOption = Annotated[
+    str, typer.Option("--encoding", help="Encoding: utf-8, cp1252, utf-16, …", rich_help_panel=PANEL)
+]
+HeaderOption = Annotated[
+    str,
+    typer.Option(
+        "--header",
+        help="Names of all columns, for a file without a first line of names.",
+        rich_help_panel=PANEL,
+    ),
+]
+SortOption = Annotated[
+    bool,
+    typer.Option("--sort", help="Put the rows in order of user, session and press.", rich_help_panel=PANEL),
+]
 CleanOption = Annotated[
     bool,
-    typer.Option("--clean", help="Leave out presses at the same time as the one before, and holds of 0 ms."),
+    typer.Option(
+        "--clean",
+        help="Leave out presses at the same time as the one before, releases before their press, holds of "
+        "0 ms and copied sessions; what is left out is counted.",
+        rich_help_panel=PANEL,
+    ),
 ]
 
 
 @dataclass(frozen=True)
 class Reading:
-    """How a file is read, as the options say."""
+    """How a file is read, as the options say; the attributes are the options, in the order of the help."""
 
-    file: Path
-    unit: str
-    columns: str
-    separator: str
-    sort: bool
-    clean: bool
+    file: FileArgument
+    unit: UnitOption = None
+    columns: ColumnsOption = ""
+    user: UserOption = None
+    session: SessionOption = None
+    separator: SeparatorOption = ","
+    decimal: DecimalOption = "."
+    encoding: EncodingOption = "utf-8"
+    header: HeaderOption = ""
+    sort: SortOption = False
+    clean: CleanOption = False
 
-    def keystrokes(self) -> pd.DataFrame:
-        """The keystrokes in the schema; what is wrong with the file is reported in terms of the options."""
-        from keydyn.datasets import load_recordings
-        from keydyn.keystrokes import CleaningRules, clean
+    def recording(self, anonymous: bool = False) -> tuple[Recording, Notes]:
+        """The recording, and what to know about it, of which the user is warned.
+
+        With `anonymous` the file need not say who typed, nor have a column `session`. What is wrong with the
+        file is reported in terms of the options.
+        """
+        from keydyn.datasets.recording_notes import notes_of
+        from keydyn.datasets.recordings import read_recording
+        from keydyn.keystrokes import CleaningRules
+
+        form = self.form()
+        rules = CleaningRules(
+            duplicate_samples=not anonymous, negative_holds=True, equal_presses=True, zero_durations=True
+        )
+        try:
+            with working(f"reading {self.file}"):
+                recording = read_recording(self.source(), form, rules if self.clean else None, anonymous)
+        except ValueError as error:
+            raise ValueError(self.explained(str(error))) from None
+        notes = notes_of(recording, copies=not anonymous)
+        for text in notes.texts():
+            warn(as_options(text) + ("; `--clean` leaves copies out" if text == notes.copies_text() else ""))
+        return recording, notes
+
+    def source(self) -> Path | BinaryIO:
+        """What is read."""
+        return sys.stdin.buffer if self.file == STANDARD_INPUT else self.file
+
+    def explained(self, problem: str) -> str:
+        """What is wrong with the file, in terms of the options."""
+        text = as_options(problem)
+        if "it is a pipe" in text:
+            text += "; give - to read standard input"
+        if "timerelease is before the press" in text:
+            text += "; `--clean` leaves such rows out"
+        if "`keydyn pair`" in text:
+            text = text.replace("`keydyn pair`", f"`keydyn pair {self.file} --out keystrokes.csv`")
+        return text
+
+    def form(self) -> FileForm:
+        """The options in the form that readers take; an option that makes no sense is an error of usage."""
+        from keydyn.datasets.recordings import FileForm
         from keydyn.keystrokes.units import check_unit
 
+        separator = {r"\t": "\t", "tab": "\t"}.get(self.separator, self.separator)
         with checking_options():
-            check_unit(self.unit)
-            if len(self.separator) != 1:
-                raise ValueError(f"--separator must be one character, not {self.separator!r}")
-        try:
-            keystrokes = load_recordings(
-                self.file, self._own_names(), self.unit, separator=self.separator, sort=self.sort
-            )
-        except ValueError as error:
-            raise ValueError(_as_options(str(error))) from None
-        if not self.clean:
-            return keystrokes
-        return clean(keystrokes, CleaningRules(equal_presses=True, zero_durations=True))[0]
+            check_unit(self.unit or "ms")
+            for name, value in (("--separator", separator), ("--decimal", self.decimal)):
+                if len(value) != 1:
+                    raise ValueError(f"{name} must be one character, not {value!r}")
+        return FileForm(
+            self._own_names(),
+            self.unit,
+            _label(self.user),
+            _label(self.session),
+            None,
+            self.sort,
+            separator,
+            self.decimal,
+            self.encoding,
+            listed(self.header) or None,
+            lenient=True,
+        )
 
     def _own_names(self) -> dict[str, str]:
-        pairs = [pair.partition("=") for pair in self.columns.split(",") if pair.strip()]
+        pairs = [pair.partition("=") for pair in listed(self.columns)]
         if any(not equals or not own.strip() for _, equals, own in pairs):
             raise UsageError(f"--columns must be like keyname=key,timepress=down, not {self.columns!r}")
         return {name.strip(): own.strip() for name, _, own in pairs}
 
 
-def _as_options(message: str) -> str:
-    """A message that names an argument of `load_recordings`, with the corresponding option in its place."""
+def reads_recording(command: Command) -> Command:
+    """Give a command the options of `Reading` in place of its parameter `reading`.
 
-    def mapping(match: re.Match[str]) -> str:
-        return "`--columns " + re.sub(r"[' ]", "", match[1]).replace(":", "=") + "`"
+    Typer reads a command's signature, which is therefore put together here. An option that the command has
+    itself, such as verify's --user, is its own; a file that it has itself is the one that is read.
+    """
+    own, annotations = parameters_of(command), get_type_hints(Reading, include_extras=True)
+    added = {
+        option.name: Parameter(
+            option.name,
+            Parameter.KEYWORD_ONLY,
+            default=Parameter.empty if option.name == "file" else option.default,
+            annotation=annotations[option.name],
+        )
+        for option in fields(Reading)
+        if option.name not in own
+    }
+    parameters: dict[str, Parameter] = {}
+    for name, parameter in own.items():
+        parameters |= added if name == "reading" else {name: parameter}
 
-    message = re.sub(r"`columns=\{([^}]*)\}`", mapping, message)
-    for argument, option in (
-        ("sort=True", "--sort"),
-        ("separator=", "--separator "),
-        ("columns=", "--columns"),
-    ):
-        message = message.replace(f"`{argument}", f"`{option}")
-    return message
+    @functools.wraps(command)
+    def with_reading(**given: Any) -> Any:
+        chosen: dict[str, Any] = {"file": given.get("file")}
+        chosen |= {name: given.pop(name) for name in added}
+        return command(reading=Reading(**chosen), **given)
+
+    return cast(Command, with_parameters(with_reading, parameters))
+
+
+def listed(text: str) -> list[str]:
+    """The names in an option that takes several, separated by commas; one with a comma in it is quoted."""
+    return [name.strip() for name in next(csv.reader(io.StringIO(text)), []) if name.strip()]
+
+
+def _label(text: str | None) -> str | int | None:
+    """A user or a session as a file has it: whole numbers are numbers."""
+    return int(text) if text is not None and text.isdecimal() and str(int(text)) == text else text

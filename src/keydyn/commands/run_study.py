@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import inspect
+import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from inspect import Parameter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from keydyn.commands import evaluate, fit_studies, recognition_studies
-from keydyn.commands.study import Study
+from keydyn.commands.every_command import every_command, parameters_of, with_parameters
+from keydyn.commands.study import Facts, Study
 from keydyn.commands.study_options import (
     DataOption,
     EngineOption,
@@ -21,8 +23,8 @@ from keydyn.commands.study_options import (
     OutOption,
     SeedOption,
 )
-from keydyn.exit_codes import fail_clearly
-from keydyn.terminal import share_bar, warn
+from keydyn.progress import share_bar
+from keydyn.terminal import JsonOption, print_json, say, show, warn
 
 if TYPE_CHECKING:
     from keydyn.evaluation.tables import Table
@@ -36,8 +38,13 @@ STUDIES: dict[str, Study] = {
 }
 
 
-def run_study(study: Study, options: dict[str, Any], out: Path | None, engine: str, fresh: bool) -> None:
-    """The course of every study: the work, part by part; then tables, figures and report; run.json last."""
+def run_study(
+    study: Study, options: dict[str, Any], out: Path | None, engine: str, fresh: bool, as_json: bool = False
+) -> Facts:
+    """The course of every study: the work, part by part; then tables, figures and report; run.json last.
+
+    Returned is what --json prints.
+    """
     from keydyn.engine import using
     from keydyn.studies.outputs import Outputs
     from keydyn.studies.saved_parts import Parts
@@ -48,7 +55,7 @@ def run_study(study: Study, options: dict[str, Any], out: Path | None, engine: s
         warn(line)
     # A folder that cannot be made is reported before any work.
     outputs = Outputs(folder, study.files())
-    with using(engine), share_bar() as show_progress:
+    with using(engine), share_bar(hidden=as_json) as show_progress, _resumable():
         result = plan.work(Parts(folder / "parts", fresh), show_progress)
         show_progress("tables and figures", 1.0)
         # The folder may have been used by another study before.
@@ -56,36 +63,53 @@ def run_study(study: Study, options: dict[str, Any], out: Path | None, engine: s
         facts = plan.facts(result)
         tables = plan.write(outputs, result, facts)
         outputs.finish(facts, began)
-    show_results(tables, folder, began)
+    if not as_json:
+        show_results(tables, folder, began)
+    return results_of(study.name, tables, folder, began) | {"warnings": plan.warnings}
+
+
+@contextmanager
+def _resumable() -> Iterator[None]:
+    """An interrupt in the block says that the work can be continued."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(
+            "interrupted; finished parts are kept: run the same command to resume"
+        ) from None
 
 
 def show_results(tables: Sequence[Table], folder: Path, began: float) -> None:
     """Show tables on the terminal, and where everything is."""
-    from rich.console import Console
-
     from keydyn.evaluation.table_text import rich_table
 
-    console = Console()
     for table in tables:
-        console.print(rich_table(table))
-    typer.echo(f"Report, tables, figures and scores are in {folder}; {time.perf_counter() - began:.0f} s.")
+        show(rich_table(table))
+    say(f"Report, tables, figures and scores are in {folder}; {time.perf_counter() - began:.0f} s.")
+
+
+def results_of(study: str, tables: Sequence[Table], folder: Path, began: float) -> Facts:
+    """The same for machines; the report and all other files are in the folder."""
+    return {
+        "study": study,
+        "folder": str(folder),
+        "seconds": round(time.perf_counter() - began, 1),
+        "tables": {table.name: json.loads(table.frame.to_json(orient="records")) for table in tables},
+    }
 
 
 def command_of(study: Study) -> Callable[..., None]:
-    """The command that runs a study: its options are those of the study's plan, and --out, --engine, --fresh.
+    """The command that runs a study: its options are those of the study's plan, and those of every run.
 
     Typer reads a command's signature, which is therefore put together here.
     """
 
-    @fail_clearly
-    def command(out: Path | None, engine: str, fresh: bool, **options: Any) -> None:
-        run_study(study, options, out, engine, fresh)
+    def command(out: Path | None, engine: str, fresh: bool, as_json: bool, **options: Any) -> None:
+        results = run_study(study, options, out, engine, fresh, as_json)
+        if as_json:
+            print_json(results)
 
-    hints = get_type_hints(study.plan, include_extras=True)
-    parameters = {
-        name: parameter.replace(annotation=hints[name], kind=Parameter.KEYWORD_ONLY)
-        for name, parameter in inspect.signature(study.plan).parameters.items()
-    }
+    parameters = parameters_of(study.plan)
     # Those of the run stand around --jobs and --seed.
     run = {
         "out": _option("out", OutOption, None),
@@ -93,23 +117,20 @@ def command_of(study: Study) -> Callable[..., None]:
         "engine": _option("engine", EngineOption, ""),
         **({"seed": parameters["seed"]} if "seed" in parameters else {}),
         "fresh": _option("fresh", FreshOption, False),
+        "as_json": _option("as_json", JsonOption, False),
     }
     ordered: dict[str, Parameter] = {}
     for name, parameter in parameters.items():
         ordered |= run if name == "jobs" else {name: parameter}
-    reads_signature: Any = command
-    reads_signature.__name__ = study.name
-    reads_signature.__doc__ = study.help
-    reads_signature.__annotations__ = {name: each.annotation for name, each in ordered.items()}
-    reads_signature.__signature__ = inspect.Signature(list(ordered.values()))
-    return command
+    command.__name__, command.__doc__ = study.name, study.help
+    return every_command(with_parameters(command, ordered))
 
 
 def _option(name: str, annotation: Any, default: Any) -> Parameter:
     return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-@fail_clearly
+@every_command
 def run_all(
     data: DataOption = None,
     out: Annotated[
@@ -119,13 +140,16 @@ def run_all(
     engine: EngineOption = "",
     seed: SeedOption = 0,
     fresh: FreshOption = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Run the studies of the paper; the help of the command is `ALL_HELP`."""
-    shared = {"data": data, "jobs": jobs, "seed": seed}
+    shared, results = {"data": data, "jobs": jobs, "seed": seed}, []
     for study in STUDIES.values():
         if study.in_the_paper:
             options = {name: value for name, value in shared.items() if name in study.options}
-            run_study(study, options, out / study.name, engine, fresh)
+            results.append(run_study(study, options, out / study.name, engine, fresh, as_json))
+    if as_json:
+        print_json(results)
 
 
 ALL_HELP = f"""All of the paper's studies, one after the other: {

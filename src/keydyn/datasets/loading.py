@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field
-from itertools import pairwise
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from keydyn.arrays import Integers
 from keydyn.datasets.catalogue import Category, Entry, File, entry_of
+from keydyn.datasets.password_layout import integers_of, numbers_of
 from keydyn.datasets.published_files import VARIABLE, checksum, data_folders, find_file
 from keydyn.datasets.recordings import load_recordings
 from keydyn.datasets.table_files import Table, read_table
@@ -55,7 +52,7 @@ def load_dataset(name: str, data: str | PathLike[str] | None = None) -> Dataset:
             f"`keydyn data fetch {name}` downloads it; data=, --data or {VARIABLE} names a folder that has it"
         )
     checksums = {path.name: _checked(entry.keystrokes, path)}
-    keystrokes = _read_password(path) if name == "password" else load_recordings(path)
+    keystrokes = load_recordings(path)
     absent = [sensor for sensor in entry.sensors if sensor not in keystrokes]
     if absent:
         raise ValueError(f"{path}: no column {', '.join(absent)}")
@@ -96,68 +93,21 @@ def _checked(file: File, path: Path) -> str:
     return sha256
 
 
-def _read_password(path: Path) -> pd.DataFrame:
-    """One row per sample, in seconds: H.k is the hold time of key k, DD.k.m the time from press to press.
-
-    UD follows from both.
-    """
-    try:
-        table = read_table(path)
-        _refuse_absent(table, ["subject", "sessionIndex", "rep", "H.period"])
-        keys = [name.removeprefix("H.") for name in table.columns if name.startswith("H.")]
-        steps = [f"DD.{key}.{after}" for key, after in pairwise(keys)]
-        _refuse_absent(table, steps)
-        hold = _columns(table, [f"H.{key}" for key in keys])
-        step = np.pad(_columns(table, steps), ((0, 0), (1, 0)))
-        # The file has tenths of a millisecond; rounding takes away what summing in binary added.
-        press = np.round(1000.0 * step.cumsum(axis=1), 6)
-        release = np.round(press + 1000.0 * hold, 6)
-        user = table.columns["subject"].to_pandas()
-        per_sample = {
-            "user": user,
-            "session": user.groupby(user).cumcount(),
-            "sitting": _integers(table, "sessionIndex"),
-            "repetition": _integers(table, "rep"),
-        }
-        rows = np.repeat(np.arange(len(table)), len(keys))
-        keystrokes = pd.DataFrame(per_sample).loc[rows]
-        keystrokes["keyname"] = np.tile(keys, len(table))
-        keystrokes["timepress"] = press.ravel()
-        keystrokes["timerelease"] = release.ravel()
-        return table.checked(keystrokes, rows)
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
-
-
 def _read_vectors(path: Path, keystrokes: pd.DataFrame) -> pd.DataFrame:
     """The authors' feature vectors; they must belong to the samples that were read."""
     try:
         table = read_table(path)
         _refuse_absent(table, SAMPLE)
-        user, session = (_integers(table, name) for name in SAMPLE)
+        user, session = (integers_of(table, name) for name in SAMPLE)
         features = [name for name in table.columns if name not in SAMPLE]
         index = pd.MultiIndex.from_arrays([user, session], names=SAMPLE)
-        vectors = pd.DataFrame(_columns(table, features), index=index, columns=features)
+        vectors = pd.DataFrame(numbers_of(table, features), index=index, columns=features)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
     samples = keystrokes.loc[sample_starts(keystrokes), SAMPLE]
     if not index.equals(pd.MultiIndex.from_frame(samples)):
         raise ValueError(f"{path}: its samples are not those of the keystrokes")
     return vectors
-
-
-def _columns(table: Table, names: list[str]) -> Any:
-    values = np.column_stack([table.numbers(name) for name in names])
-    missing = np.argwhere(np.isnan(values))
-    if len(missing):
-        row, column = missing[0]
-        raise ValueError(f"{table.place(int(row))}: {names[column]} is missing")
-    return values
-
-
-def _integers(table: Table, name: str) -> Integers:
-    values: Integers = _columns(table, [name])[:, 0].astype(np.int64)
-    return values
 
 
 def _refuse_absent(table: Table, names: list[str]) -> None:

@@ -3,40 +3,81 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from hashlib import sha256
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from keydyn.atomic import replacing
-from keydyn.datasets.table_files import NO_VALUE, NUMBER, Table, read_table
+from keydyn.datasets import password_layout
+from keydyn.datasets.column_names import refuse_absent, renamed
+from keydyn.datasets.event_files import is_event_table
+from keydyn.datasets.recording_columns import further, key_names, labels
+from keydyn.datasets.row_order import in_order
+from keydyn.datasets.table_files import LARGEST, PARQUET_MAGIC, Table, parse_table
+from keydyn.keystrokes.cleaning import CleaningReport, CleaningRules, clean
 from keydyn.keystrokes.schema import COLUMNS, SAMPLE, check_keystrokes
-from keydyn.keystrokes.units import milliseconds
+from keydyn.keystrokes.units import check_unit, milliseconds
+from keydyn.regular_files import read_open, read_unpacked
 
-INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"
-LIKELY = {
-    "user": ("user", "subject", "participant"),
-    "session": ("session", "sample"),
-    "keyname": ("key",),
-    "timepress": ("press", "down"),
-    "timerelease": ("release", "up"),
-}
 HINTS = {
     "are not contiguous": "`sort=True` puts them together",
     "is before the press above it": "`sort=True` sorts every sample by press",
 }
 FORMATS = (".csv", ".csv.gz", ".parquet")
+# The user of samples that nobody is said to have typed, and the session of a single sample.
+UNKNOWN, ONLY = "unknown", 0
+STANDARD_INPUT = "standard input"
+
+
+@dataclass(frozen=True)
+class FileForm:
+    """How a file is to be read; the attributes are the arguments of `load_recordings`."""
+
+    columns: Mapping[str, str] = field(default_factory=dict)
+    unit: str | None = None
+    user: str | int | None = None
+    session: str | int | None = None
+    others: Collection[str] | None = None
+    sort: bool = False
+    separator: str = ","
+    decimal: str = "."
+    encoding: str = "utf-8"
+    header: Sequence[str] | None = None
+    # Whether a further column of numbers and other things is text; otherwise it is an error.
+    lenient: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Recording:
+    """A file that was read.
+
+    Attributes
+    ----------
+    keystrokes : in the schema; name : what the file is called
+    sha256 : of its contents, unpacked; unit : of its times
+    names_users : whether it says who typed; otherwise `user` is "unknown" everywhere
+    cleaning : what was left out, if rules were given
+    """
+
+    keystrokes: pd.DataFrame
+    name: str
+    sha256: str
+    unit: str
+    names_users: bool
+    cleaning: CleaningReport | None
 
 
 def load_recordings(
-    path: str | PathLike[str],
+    path: str | PathLike[str] | BinaryIO,
     columns: Mapping[str, str] | None = None,
-    unit: str = "ms",
+    unit: str | None = None,
     *,
     user: str | int | None = None,
     session: str | int | None = None,
@@ -45,24 +86,117 @@ def load_recordings(
     separator: str = ",",
     decimal: str = ".",
     encoding: str = "utf-8",
+    header: Sequence[str] | None = None,
 ) -> pd.DataFrame:
-    """Keystrokes from a CSV file, plain or gzipped, or from a Parquet file, in the schema.
+    """Keystrokes in the schema from CSV, JSON lines or Parquet, plain or gzipped; `path` may be an open file.
 
     `columns` gives the names in the file, {"keyname": "key", ...}; `unit` is the unit of its times: "s",
-    "ms", "us" or "ns". `user` and `session` replace columns that are not there. Further columns are kept,
-    either all or those in `others`; a column that has numbers must have nothing else. Key names are text:
-    "1" and "NA" are keys. An empty release time is a release that was not seen.
+    "ms", "us" or "ns", by default "ms". `user` and `session` replace columns that are not there, and `header`
+    is a list of all columns' names for a file without a first line of them. Further columns are kept, either
+    all or those in `others`; a column that has numbers must have nothing else. Key names are text: "1" and
+    "NA" are keys. An empty release time is a release that was not seen. `sort` puts rows in order of user,
+    session and press, so that the order in the file does not matter.
+
+    The layout of the CMU password data, a row per sample with columns H.KEY, DD.KEY.KEY and UD.KEY.KEY, is
+    recognised; its times are in seconds unless `unit` says otherwise.
 
     A `ValueError` names the file, the column and the line; line 1 is the header.
     """
-    path = Path(path)
+    form = FileForm(columns or {}, unit, user, session, others, sort, separator, decimal, encoding, header)
+    return read_recording(path, form).keystrokes
+
+
+def read_recording(
+    source: str | PathLike[str] | BinaryIO,
+    form: FileForm,
+    rules: CleaningRules | None = None,
+    anonymous: bool = False,
+) -> Recording:
+    """The same with all that is known of the file; `rules` clean it.
+
+    With `anonymous` the file need not say who typed, and without a column `session` it is a single sample.
+    """
+    with contents_of(source) as (contents, name):
+        return _read(contents, name, form, rules, anonymous)
+
+
+@contextmanager
+def contents_of(source: str | PathLike[str] | BinaryIO) -> Iterator[tuple[bytes, str]]:
+    """The contents of a file, unpacked, and its name; a `ValueError` in the block names the file."""
+    name = str(source) if isinstance(source, (str, PathLike)) else STANDARD_INPUT
     try:
-        table = _renamed(read_table(path, separator, encoding), columns or {}, others)
-        return _keystrokes(table, unit, {"user": user, "session": session}, sort, decimal)
+        if isinstance(source, (str, PathLike)):
+            contents = read_unpacked(Path(source), LARGEST)
+        else:
+            contents = read_open(source, LARGEST)
+        if name.endswith(".parquet") and not contents.startswith(PARQUET_MAGIC):
+            raise ValueError("it is not a Parquet file, or it is truncated")
+        yield contents, name
     except FileNotFoundError:
-        raise FileNotFoundError(f"there is no file {path}") from None
+        raise FileNotFoundError(f"there is no file {name}") from None
     except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
+        raise ValueError(f"{name}: {error}") from None
+
+
+def _read(
+    contents: bytes, name: str, form: FileForm, rules: CleaningRules | None, anonymous: bool
+) -> Recording:
+    check_unit(form.unit or "ms")
+    table = parse_table(contents, form.separator, form.encoding, form.header)
+    constants: dict[str, Any] = {"user": form.user, "session": form.session}
+    if password_layout.is_layout(table):
+        unit = form.unit or "s"
+        frame, rows = password_layout.keystrokes_of(
+            table, unit, form.decimal, form.columns.get("user"), form.user
+        )
+        names_users = True
+    else:
+        unit = form.unit or "ms"
+        table = renamed(table, form.columns, form.others)
+        names_users = "user" in table.columns or form.user is not None or not anonymous
+        if anonymous:
+            defaults = {"user": UNKNOWN, "session": ONLY}
+            constants |= {
+                column: value
+                for column, value in defaults.items()
+                if column not in table.columns and constants[column] is None
+            }
+        frame, rows = _frame(table, unit, constants, form), np.arange(len(table))
+    if form.sort:
+        order = in_order(frame)
+        frame, rows = frame.iloc[order], rows[order]
+    try:
+        keystrokes = table.checked(frame, rows, negative_holds=rules is not None and rules.negative_holds)
+    except ValueError as error:
+        hint = next((f"; {hint}" for problem, hint in HINTS.items() if problem in str(error)), "")
+        if hint and "session" not in table.columns and constants["session"] is not None:
+            hint += "; a file without a column session is a single sample"
+        raise ValueError(f"{error}{hint}") from None
+    cleaned, report = (keystrokes, None) if rules is None else clean(keystrokes, rules)
+    return Recording(cleaned, name, sha256(contents).hexdigest(), unit, names_users, report)
+
+
+def _frame(table: Table, unit: str, constants: Mapping[str, Any], form: FileForm) -> pd.DataFrame:
+    """The schema's columns and the others, in the order of the file; not checked yet."""
+    for name, constant in constants.items():
+        if constant is not None and name in table.columns:
+            raise ValueError(f"there is a column {name}; `{name}` is for files without one")
+    if is_event_table(table):
+        raise ValueError(
+            "it holds presses and releases in rows of their own; `keydyn pair` and "
+            "keydyn.keystrokes.pair_events make keystrokes of them"
+        )
+    refuse_absent(table, constants, form.columns)
+    frame = pd.DataFrame(index=range(len(table)))
+    for name in SAMPLE:
+        frame[name] = labels(table, name) if name in table.columns else constants[name]
+    frame["keyname"] = key_names(table)
+    for name in ("timepress", "timerelease"):
+        frame[name] = milliseconds(table.numbers(name, form.decimal), unit)
+    for name in table.columns:
+        if name not in COLUMNS:
+            frame[name] = further(table, name, form.decimal, form.lenient)
+    return frame
 
 
 def save_recordings(frame: pd.DataFrame, path: str | PathLike[str]) -> None:
@@ -89,144 +223,6 @@ def save_recordings(frame: pd.DataFrame, path: str | PathLike[str]) -> None:
                 quoting=_quoting(checked),
             )
         _compare(checked, temporary, path)
-
-
-def _renamed(table: Table, columns: Mapping[str, str], others: Collection[str] | None) -> Table:
-    """The columns under the schema's names, and the other columns that are wanted."""
-    there = table.columns
-    for ours, theirs in columns.items():
-        if theirs not in there:
-            raise ValueError(f"no column {theirs!r} for {ours}; {_there_are(there)}")
-    renamed = {ours: there[theirs] for ours, theirs in columns.items()}
-    rest = [name for name in there if name not in columns.values()]
-    for name in others or ():
-        if name not in rest and name not in renamed:
-            raise ValueError(f"no column {name!r}, which is in `others`; {_there_are(there)}")
-    for name in rest:
-        if others is not None and name not in others and (name not in COLUMNS or name in renamed):
-            continue
-        if name in renamed:
-            raise ValueError(
-                f"the file has a column {name!r} as well as {columns[name]!r}, which is to become {name}; "
-                "name the columns to keep with `others=`"
-            )
-        renamed[name] = there[name]
-    return Table(renamed, table.records)
-
-
-def _keystrokes(
-    table: Table, unit: str, constants: dict[str, str | int | None], sort: bool, decimal: str
-) -> pd.DataFrame:
-    for name, constant in constants.items():
-        if constant is not None and name in table.columns:
-            raise ValueError(f"there is a column {name}; `{name}=` is for files without one")
-    _refuse_absent(table, constants)
-    frame = pd.DataFrame(index=range(len(table)))
-    for name in SAMPLE:
-        frame[name] = _labels(table, name) if name in table.columns else constants[name]
-    frame["keyname"] = _key_names(table)
-    for name in ("timepress", "timerelease"):
-        frame[name] = milliseconds(table.numbers(name, decimal), unit)
-    for name in table.columns:
-        if name not in COLUMNS:
-            frame[name] = _further(table, name, decimal)
-    order = np.arange(len(frame))
-    if sort:
-        sample = frame.groupby(SAMPLE, sort=False).ngroup().to_numpy()
-        order = np.lexsort((frame["timepress"].to_numpy(), sample))
-        frame = frame.iloc[order]
-    try:
-        return table.checked(frame, order)
-    except ValueError as error:
-        hint = next((f"; {hint}" for problem, hint in HINTS.items() if problem in str(error)), "")
-        raise ValueError(f"{error}{hint}") from None
-
-
-def _refuse_absent(table: Table, constants: dict[str, str | int | None]) -> None:
-    absent = [name for name in COLUMNS if name not in table.columns and constants.get(name) is None]
-    if not absent:
-        return
-    likely = {
-        name: other
-        for name in absent
-        for other in reversed(table.columns)
-        if other not in COLUMNS and any(word in other.lower() for word in LIKELY[name])
-    }
-    hints = [f"give `columns={likely}` if that is what they are called"] if likely else []
-    hints += [f"`{name}=` gives one {name} to all rows" for name in SAMPLE if name in absent]
-    hints += ["`columns=` maps other names"] if not likely else []
-    raise ValueError(
-        f"no column {', '.join(map(repr, absent))}; {_there_are(table.columns)}: {'; '.join(hints)}"
-    )
-
-
-def _there_are(columns: Collection[str]) -> str:
-    return f"there are {', '.join(map(repr, columns))}"
-
-
-def _labels(table: Table, name: str) -> Any:
-    """Users and sessions: in CSV, whole numbers if all of them are, otherwise text; Parquet has types."""
-    column = table.columns[name]
-    if not table.is_text(name):
-        return _typed_labels(column, name)
-    _refuse_empty(table, name)
-    untyped = table.records is not None
-    return _as_integers(column) if untyped and _all_match(column, INTEGER) else column.to_pandas()
-
-
-def _typed_labels(column: Any, name: str) -> Any:
-    """Numbers of a Parquet file. Whole numbers stored as floats, as in a column with gaps, stay whole."""
-    if pa.types.is_integer(column.type):
-        return column.to_pandas()
-    if pa.types.is_floating(column.type):
-        values = column.to_pandas()
-        return (
-            values.astype(np.int64)
-            if (values == values.round()).all() and np.isfinite(values).all()
-            else values
-        )
-    raise ValueError(f"{name} holds {column.type}, not text or numbers")
-
-
-def _key_names(table: Table) -> Any:
-    column = table.columns["keyname"]
-    if table.is_text("keyname"):
-        _refuse_empty(table, "keyname")
-        return column.to_pandas()
-    if pa.types.is_integer(column.type):
-        return column.cast(pa.string()).to_pandas()
-    raise ValueError(f"keyname holds {column.type}, not text")
-
-
-def _refuse_empty(table: Table, name: str) -> None:
-    empty = pc.equal(table.columns[name].cast(pa.string()), "").fill_null(True).to_numpy()
-    if empty.any():
-        raise ValueError(f"{table.place(int(np.argmax(empty)))}: {name} is empty")
-
-
-def _further(table: Table, name: str, decimal: str) -> Any:
-    """A column of numbers, or of text without any number; a mixture is an error in the file."""
-    column = table.columns[name]
-    if not table.is_text(name) or table.records is None:
-        return column.to_pandas()
-    if _all_match(column, INTEGER):
-        return _as_integers(column)
-    dotted = column if decimal == "." else pc.replace_substring(column, decimal, ".")
-    only_text = not pc.any(pc.match_substring_regex(dotted, NUMBER)).as_py()
-    if only_text and not pc.all(pc.is_in(column, value_set=NO_VALUE)).as_py():
-        return column.to_pandas()
-    try:
-        return table.numbers(name, decimal)
-    except ValueError as error:
-        raise ValueError(f"{error}; other lines have numbers. `others=` leaves a column out") from None
-
-
-def _as_integers(column: Any) -> Any:
-    return column.cast(pa.int64()).to_numpy()
-
-
-def _all_match(column: Any, pattern: str) -> bool:
-    return bool(pc.all(pc.match_substring_regex(column.cast(pa.string()), pattern)).as_py())
 
 
 def _quoting(frame: pd.DataFrame) -> Literal[0, 2]:

@@ -5,8 +5,10 @@ Messages about a file name the line. Deciding on types is left to the caller, wh
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,10 +18,11 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
+import pyarrow.json
 import pyarrow.parquet
 
 from keydyn.arrays import Floats, Integers
-from keydyn.keystrokes.schema import check_keystrokes
+from keydyn.keystrokes.schema import COLUMNS, check_keystrokes
 from keydyn.regular_files import read_unpacked
 
 # Bytes of the largest table that is read, packed or unpacked.
@@ -53,10 +56,10 @@ class Table:
         """Whether a column holds text, as all columns of a CSV file do."""
         return _is_text(self.columns[name].type)
 
-    def checked(self, keystrokes: pd.DataFrame, rows: Integers) -> pd.DataFrame:
+    def checked(self, keystrokes: pd.DataFrame, rows: Integers, negative_holds: bool = False) -> pd.DataFrame:
         """`check_keystrokes` of keystrokes made from the table; `rows` says which row each one comes from."""
         try:
-            return check_keystrokes(keystrokes)
+            return check_keystrokes(keystrokes, negative_holds=negative_holds)
         except ValueError as error:
             message = re.sub(r"^line (\d+)", lambda match: self.place(int(rows[int(match[1])])), str(error))
             raise ValueError(message) from None
@@ -91,14 +94,26 @@ class Table:
         return np.asarray(plain.cast(pa.float64()).to_numpy(), np.float64)
 
 
-def read_table(path: Path, separator: str = ",", encoding: str = "utf-8") -> Table:
-    """The columns of a CSV file, plain or gzipped, or of a Parquet file. Blank lines are skipped."""
-    contents = read_unpacked(path, LARGEST)
-    if contents.startswith(PARQUET_MAGIC) or path.suffix == ".parquet":
+def read_table(path: Path) -> Table:
+    """The columns of a file: CSV, JSON lines or Parquet, plain or gzipped."""
+    return parse_table(read_unpacked(path, LARGEST))
+
+
+def parse_table(
+    contents: bytes, separator: str = ",", encoding: str = "utf-8", header: Sequence[str] | None = None
+) -> Table:
+    """The columns of a file with these contents, unpacked; blank lines are skipped.
+
+    `header` names the columns of a CSV file whose first line holds values already.
+    """
+    if contents.startswith(PARQUET_MAGIC):
         return _read_parquet(contents)
     if contents.startswith(b"PK\x03\x04"):
         raise ValueError("it is a spreadsheet or a zip archive: save it as CSV, or unpack it")
-    return _read_csv(_decoded(contents, encoding), separator)
+    text = _decoded(contents, encoding)
+    if text.lstrip()[:1] in ("{", "["):
+        return _read_json(text)
+    return _read_csv(text, separator, header)
 
 
 def _read_parquet(contents: bytes) -> Table:
@@ -108,10 +123,29 @@ def _read_parquet(contents: bytes) -> Table:
         table = file.read()
     except (pa.ArrowException, OSError) as error:
         raise ValueError(f"it is not a Parquet file, or it is truncated: {error}") from None
+    return _typed(table)
+
+
+def _typed(table: Any) -> Table:
+    """A table whose columns have types."""
     _refuse_twice(table.column_names)
     if table.num_rows == 0:
         raise ValueError("there are no rows in it")
     return Table(dict(zip(table.column_names, table.columns, strict=True)), None)
+
+
+def _read_json(text: str) -> Table:
+    """JSON lines, one object per line, or a list of objects."""
+    try:
+        if text.lstrip().startswith("["):
+            rows = json.loads(text)
+            if not all(isinstance(row, dict) for row in rows):
+                raise ValueError("not every element of the list is an object")
+            names = dict.fromkeys(name for row in rows for name in row)
+            return _typed(pa.table({name: [row.get(name) for row in rows] for name in names}))
+        return _typed(pyarrow.json.read_json(pa.BufferReader(text.encode())))
+    except (ValueError, RecursionError, pa.ArrowException) as error:
+        raise ValueError(f"it begins like JSON, but cannot be read as JSON lines: {error}") from None
 
 
 def _refuse_large(described: Any) -> None:
@@ -133,11 +167,16 @@ def _decoded(contents: bytes, encoding: str) -> str:
         line = contents.count(b"\n", 0, error.start) + 1
         raise ValueError(
             f"line {line}: byte 0x{contents[error.start]:02x} is not {encoding}; "
-            "give the file's `encoding`, for instance 'latin-1' or 'cp1252'"
+            "if it holds Western European letters, give `encoding='latin-1'`"
         ) from None
 
 
-def _read_csv(text: str, separator: str) -> Table:
+def _utf_16(header: str) -> str:
+    """Which UTF-16 it is that was read as bytes: the zero comes first in big-endian text."""
+    return "utf-16-be" if header.startswith("\0") else "utf-16-le"
+
+
+def _read_csv(text: str, separator: str, names: Sequence[str] | None) -> Table:
     if len(separator) != 1:
         raise ValueError(f"`separator` is one character, not {separator!r}")
     if not text.strip():
@@ -146,10 +185,11 @@ def _read_csv(text: str, separator: str) -> Table:
     if not header.strip():
         raise ValueError("line 1 is empty: it must be the header")
     if "\0" in header:
-        raise ValueError(
-            "line 1 holds NUL characters, as UTF-16 does: give `encoding='utf-16-le'` or 'utf-16-be'"
-        )
+        raise ValueError(f"line 1 holds NUL characters, as UTF-16 does: give `encoding={_utf_16(header)!r}`")
     _refuse_other_separator(header, separator)
+    if names is not None:
+        header = separator.join(_quoted(name, separator) for name in names)
+        text = f"{header}\n{text}"
     wrong_rows = []
 
     def keep_wrong(row: Any) -> str:
@@ -175,9 +215,11 @@ def _read_csv(text: str, separator: str) -> Table:
             problem = "a quotation mark opens a value that is never closed; as a key, write it as " + '""""'
         raise ValueError(f"it cannot be read as CSV: {problem}") from None
     if wrong_rows:
-        _refuse_row(wrong_rows[0], read)
-    names = [column[0].as_py().strip() for column in read.columns]
-    _refuse_twice(names)
+        _refuse_row(wrong_rows[0], read, first_line=0 if names else 1)
+    first = [column[0].as_py().strip() for column in read.columns]
+    if names is None:
+        _refuse_values(first)
+    _refuse_twice(first)
     filled = np.zeros(read.num_rows, dtype=bool)
     for column in read.columns:
         filled |= pc.not_equal(column, "").to_numpy()
@@ -186,8 +228,23 @@ def _read_csv(text: str, separator: str) -> Table:
     if len(kept) == 0:
         raise ValueError("it has a header but no rows")
     return Table(
-        {name: column.take(kept) for name, column in zip(names, read.columns, strict=True)}, kept + 1
+        {name: column.take(kept) for name, column in zip(first, read.columns, strict=True)},
+        kept + (1 if names is None else 0),
     )
+
+
+def _quoted(name: str, separator: str) -> str:
+    return '"' + name.replace('"', '""') + '"' if separator in name or '"' in name else name
+
+
+def _refuse_values(first: list[str]) -> None:
+    """A first line with numbers in it is no header."""
+    if sum(re.match(NUMBER, value) is not None for value in first) >= min(2, len(first)):
+        suggestion = list(COLUMNS) if len(first) == len(COLUMNS) else [f"c{n + 1}" for n in range(len(first))]
+        raise ValueError(
+            f"line 1 holds values where the names of the columns should be ({', '.join(map(repr, first))}): "
+            f"name all {len(first)} columns, for instance `header={suggestion}`"
+        )
 
 
 def _refuse_other_separator(header: str, separator: str) -> None:
@@ -202,9 +259,11 @@ def _refuse_twice(names: list[str]) -> None:
         raise ValueError(f"more than one column is called {', '.join(twice)}")
 
 
-def _refuse_row(row: Any, read: Any) -> None:
+def _refuse_row(row: Any, read: Any, first_line: int) -> None:
     """Report the first row with too few or too many values; all rows before it were read."""
-    line = row.number + sum(_breaks(column.slice(0, row.number - 1)) for column in read.columns)
+    line = (
+        row.number - 1 + first_line + sum(_breaks(column.slice(0, row.number - 1)) for column in read.columns)
+    )
     raise ValueError(
         f"line {line}: there are {row.actual_columns} values for {row.expected_columns} columns; a value "
         'that holds a separator, a quotation mark or a line break must be in quotation marks ("," and """")'

@@ -47,10 +47,12 @@ class Enrolled:
 
     def claim_penalties(self, user: str, samples: Samples) -> Floats:
         """The rank penalty at each event, (N,), of a session in the name of a user."""
-        claimed, *cohort = (
-            self.models[name].score_samples(samples.sequences) for name in (user, *self._cohort(user))
-        )
+        claimed, *cohort = (model.score_samples(samples.sequences) for model in self.claim_models(user))
         return claim_penalty(claimed, np.column_stack(cohort), samples.sequences.offsets)
+
+    def claim_models(self, user: str) -> list[POHMM]:
+        """The models that a session in the name of a user is ranked by: the user's own first."""
+        return [self.models[name] for name in (user, *self._cohort(user))]
 
     def _scores(self, users: list[str], samples: Samples) -> Floats:
         models = [self.models[name] for name in users]

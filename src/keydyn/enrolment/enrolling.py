@@ -100,7 +100,8 @@ def _check_users(names: list[str], counts: np.ndarray, min_samples: int) -> None
     few = np.flatnonzero(counts < min_samples)
     if len(few):
         raise ValueError(
-            f"user {names[few[0]]} has {counts[few[0]]} samples, fewer than the {min_samples} that are needed"
+            f"user {names[few[0]]} has {counts[few[0]]} sample{'s' if counts[few[0]] != 1 else ''}; at least "
+            f"{min_samples} are required"
         )
 
 

@@ -110,6 +110,8 @@ def _reasons(samples: Samples, min_keys: int, vectors: bool) -> list[str]:
         holes = ~np.isfinite(samples.table.to_numpy(dtype=np.float64))
         for s in np.flatnonzero(holes.any(axis=1)):
             reasons[s] = f"{samples.table.columns[int(np.argmax(holes[s]))]} is missing or infinite"
+        if samples.kind == "fixed text":
+            reasons[holes.all(axis=1)] = "other keys than those of the fixed text"
     times = np.array(samples.emission) == "lognormal"
     zero = np.logical_or.reduceat((sequences.X[:, times] <= 0.0).any(axis=1), sequences.offsets[:-1])
     reasons[zero] = "a time of 0 ms or less, which has no logarithm"

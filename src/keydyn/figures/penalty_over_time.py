@@ -34,7 +34,7 @@ def penalty_figure(
         axes = figure.subplots()
         keys = np.arange(1, len(genuine) + 1)
         low, high = np.quantile(impostors, [0.025, 0.975], axis=1)
-        rejected = np.mean([first_above(column, threshold) for column in impostors.T])
+        rejected = mean_rejection(impostors, threshold)
         axes.fill_between(
             keys, low, high, color=COLOURS[1], alpha=0.18, linewidth=0, label="95 % of impostors"
         )
@@ -59,6 +59,11 @@ def penalty_figure(
         axes.margins(x=0.01)
         figure.legend(loc="outside lower center", ncols=3)
         return figure
+
+
+def mean_rejection(impostors: Floats, threshold: float) -> float:
+    """The mean over impostors (N, I) of the keys before the first penalty above the threshold."""
+    return float(np.mean([first_above(column, threshold) for column in impostors.T]))
 
 
 def draw_penalty(genuine: Floats, impostors: Floats, threshold: float, path: Path) -> None:

@@ -26,6 +26,7 @@ class CleaningRules:
     Attributes
     ----------
     duplicate_samples : drop samples that are copies of an earlier one
+    negative_holds : drop keystrokes whose release is before their press
     equal_presses : drop keystrokes pressed at the same time as the previous one in the sample
     zero_durations : mark the release as missing where it has the time of the press: the hold was shorter than
         the clock can resolve
@@ -37,6 +38,7 @@ class CleaningRules:
     """
 
     duplicate_samples: bool = False
+    negative_holds: bool = False
     equal_presses: bool = False
     zero_durations: bool = False
     long_holds: float | None = None
@@ -45,7 +47,7 @@ class CleaningRules:
     shortest: int | None = None
 
     def __post_init__(self) -> None:
-        for name in ("duplicate_samples", "equal_presses", "zero_durations"):
+        for name in ("duplicate_samples", "negative_holds", "equal_presses", "zero_durations"):
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"{name} must be True or False, not {getattr(self, name)!r}")
         for name in ("long_holds", "pauses"):
@@ -107,6 +109,7 @@ class CleaningReport:
 
 MEANINGS = {
     "duplicate_samples": "samples were copies: dropped",
+    "negative_holds": "keystrokes released before they were pressed: dropped",
     "equal_presses": "keystrokes pressed at the same time as the previous one: dropped",
     "zero_durations": "keystrokes released at the time of the press: release marked as missing",
     "long_holds": "keystrokes held for longer than {} ms: release marked as missing",
@@ -125,7 +128,7 @@ def clean(keystrokes: pd.DataFrame, rules: CleaningRules) -> tuple[pd.DataFrame,
     """
     if not isinstance(rules, CleaningRules):
         raise ValueError(f"rules must be CleaningRules, not {type(rules).__name__}")
-    cleaned = check_keystrokes(keystrokes)
+    cleaned = check_keystrokes(keystrokes, negative_holds=rules.negative_holds)
     before = len(cleaned), len(sample_starts(cleaned))
     steps = []
     for field in fields(rules):
@@ -148,6 +151,11 @@ def _drop_duplicate_samples(keystrokes: pd.DataFrame, _: bool) -> Step:
     copies = is_duplicate(keystrokes)
     sample = sample_of_row(sample_starts(keystrokes), len(keystrokes))
     return _keep(keystrokes, ~copies[sample]), int(copies.sum())
+
+
+def _drop_negative_holds(keystrokes: pd.DataFrame, _: bool) -> Step:
+    negative = (keystrokes["timerelease"] < keystrokes["timepress"]).to_numpy()
+    return _keep(keystrokes, ~negative), int(negative.sum())
 
 
 def _drop_equal_presses(keystrokes: pd.DataFrame, _: bool) -> Step:
@@ -211,6 +219,7 @@ def _forget_releases(keystrokes: pd.DataFrame, which: NDArray[np.bool_]) -> Step
 
 STEPS: dict[str, Callable[[pd.DataFrame, Any], Step]] = {
     "duplicate_samples": _drop_duplicate_samples,
+    "negative_holds": _drop_negative_holds,
     "equal_presses": _drop_equal_presses,
     "zero_durations": _forget_zero_durations,
     "long_holds": _forget_long_holds,

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from keydyn.keystrokes.schema import SAMPLE, sample_starts
+from keydyn.keystrokes.schema import SAMPLE, sample_lengths, sample_of_row, sample_starts
 from keydyn.keystrokes.timing import INTERVALS, timing_features
 
 
@@ -19,6 +20,29 @@ def is_fixed_text(keystrokes: pd.DataFrame) -> bool:
         return False
     keys = keystrokes["keyname"].to_numpy(dtype=object).reshape(len(starts), n_keys)
     return bool((keys == keys[0]).all())
+
+
+# A text is fixed if at least this share of all samples have the same keys: a few were mistyped.
+MOST = 0.8
+
+
+def same_keys(keystrokes: pd.DataFrame) -> NDArray[np.bool_]:
+    """For each sample, whether its keys are those that most samples have, in the same order.
+
+    All are False if the text is not fixed: fewer than four fifths of the samples have the same keys.
+    """
+    starts = sample_starts(keystrokes)
+    lengths = sample_lengths(starts, len(keystrokes))
+    sizes, counts = np.unique(lengths, return_counts=True)
+    usual = np.flatnonzero(lengths == sizes[np.argmax(counts)])
+    same = np.zeros(len(starts), dtype=bool)
+    if len(usual) < MOST * len(starts):
+        return same
+    codes = pd.factorize(keystrokes["keyname"])[0]
+    keys = codes[starts[usual][:, None] + np.arange(lengths[usual[0]])]
+    _, texts, counts = np.unique(keys, axis=0, return_inverse=True, return_counts=True)
+    same[usual[texts == np.argmax(counts)]] = True
+    return same if same.sum() >= MOST * len(starts) else np.zeros_like(same)
 
 
 def fixed_text_vectors(
@@ -47,6 +71,19 @@ def fixed_text_vectors(
             columns[f"{name}_{position}"] = values[:, position]
     index = pd.MultiIndex.from_frame(keystrokes.iloc[starts][SAMPLE])
     return pd.DataFrame(columns, index=index)
+
+
+def mostly_fixed_vectors(
+    keystrokes: pd.DataFrame, same: NDArray[np.bool_], sensors: Sequence[str] = ()
+) -> pd.DataFrame:
+    """The vectors of the samples with the same keys, by `same_keys`; those of the others are missing."""
+    starts = sample_starts(keystrokes)
+    index = pd.MultiIndex.from_frame(keystrokes.iloc[starts][SAMPLE])
+    rows = same[sample_of_row(starts, len(keystrokes))]
+    vectors = fixed_text_vectors(keystrokes[rows].reset_index(drop=True), sensors=sensors)
+    full = np.full((len(index), vectors.shape[1]), np.nan)
+    full[same] = vectors.to_numpy()
+    return pd.DataFrame(full, index=index, columns=vectors.columns)
 
 
 def _first_odd_sample(keystrokes: pd.DataFrame, starts: np.ndarray) -> tuple[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,19 +16,35 @@ from keydyn.keystrokes.schema import COLUMNS, SAMPLE, as_numbers, beyond, check_
 from keydyn.keystrokes.units import check_unit, milliseconds
 
 PRESS, RELEASE, PASTE, BLUR, FOCUS = range(5)
+# By their names in small letters, without anything between the words: "Key-Down" is keydown.
 TYPES = {
     "press": PRESS,
     "keydown": PRESS,
     "down": PRESS,
+    "pressed": PRESS,
+    "keypressed": PRESS,
+    "kd": PRESS,
+    "d": PRESS,
     "release": RELEASE,
     "keyup": RELEASE,
     "up": RELEASE,
+    "released": RELEASE,
+    "keyrelease": RELEASE,
+    "keyreleased": RELEASE,
+    "ku": RELEASE,
+    "u": RELEASE,
     "paste": PASTE,
     "blur": BLUR,
     "focusout": BLUR,
     "focus": FOCUS,
     "focusin": FOCUS,
 }
+
+
+def kind_of(name: Any) -> int:
+    """What a type of event is; −1 if that is not known."""
+    return TYPES.get(re.sub(r"[^a-z0-9]", "", str(name).lower()), -1)
+
 
 UNIDENTIFIED = -1
 NOT_REPEATED, REPEATED, NO_FLAG = 0, 1, 2
@@ -123,7 +140,7 @@ def _times(values: pd.Series[Any]) -> NDArray[Any]:
 
 def _kinds(values: pd.Series[Any]) -> Integers:
     codes, names = _factorized(values)
-    kinds = [TYPES.get(str(name).strip().lower(), -1) for name in names]
+    kinds = [kind_of(name) for name in names]
     # The last entry is for the code −1 of a missing type.
     kind: Integers = np.array([*kinds, -1], dtype=np.int64)[codes]
     if (kind == -1).any():

@@ -11,7 +11,7 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 from keydyn.arrays import Floats, Integers
-from keydyn.keystrokes.fixed_text import fixed_text_vectors, is_fixed_text
+from keydyn.keystrokes.fixed_text import fixed_text_vectors, mostly_fixed_vectors, same_keys
 from keydyn.keystrokes.long_text import long_text_vectors
 from keydyn.keystrokes.schema import COLUMNS, SAMPLE, check_keystrokes
 from keydyn.keystrokes.timing import TIMINGS, sequences_of
@@ -68,7 +68,8 @@ class Samples:
         `sensors` are columns used in addition to the timings. `vectors`, indexed by (user, session), are used
         instead of our own if given; otherwise a fixed text has all its times as its vector, other texts their
         descriptive statistics. `kind`, "fixed text" or "long text", says which it is, because a single sample
-        always looks fixed; by default it is determined from the keys.
+        always looks fixed; by default it is determined from the keys. Where four fifths of all samples have
+        the same keys, the text is fixed, and the vectors of the other samples are missing.
         """
         if kind not in (None, "fixed text", "long text"):
             raise ValueError(f"kind must be 'fixed text' or 'long text', not {kind!r}")
@@ -88,10 +89,12 @@ class Samples:
                 user, session = vectors.index[int(np.argmax(twice))]
                 raise ValueError(f"there are two vectors for user {user}, session {session}")
             return cls(index, sequences, emission, vectors.loc[index], "given")
-        if kind == "fixed text" or (kind is None and is_fixed_text(keystrokes)):
-            return cls(
-                index, sequences, emission, fixed_text_vectors(keystrokes, sensors=sensors), "fixed text"
-            )
+        if kind == "fixed text":
+            fixed = fixed_text_vectors(keystrokes, sensors=sensors)
+            return cls(index, sequences, emission, fixed, "fixed text")
+        if kind is None and (same := same_keys(keystrokes)).any():
+            fixed = mostly_fixed_vectors(keystrokes, same, sensors)
+            return cls(index, sequences, emission, fixed, "fixed text")
         return cls(index, sequences, emission, long_text_vectors(keystrokes), "long text")
 
     @property

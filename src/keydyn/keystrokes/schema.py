@@ -23,10 +23,13 @@ SAMPLE = ["user", "session"]
 LATEST = 2**62
 
 
-def check_keystrokes(frame: pd.DataFrame, first_line: int = 0) -> pd.DataFrame:
+def check_keystrokes(
+    frame: pd.DataFrame, first_line: int = 0, *, negative_holds: bool = False
+) -> pd.DataFrame:
     """A copy in the schema, its columns first; a `ValueError` names the column and the line that are wrong.
 
-    `first_line` is what the first row is called in messages: 2 for a file with a header.
+    `first_line` is what the first row is called in messages: 2 for a file with a header. With
+    `negative_holds`, releases before their press pass, for the cleaning rule of that name.
     """
     check_columns(frame, COLUMNS)
     if len(frame) == 0:
@@ -40,7 +43,7 @@ def check_keystrokes(frame: pd.DataFrame, first_line: int = 0) -> pd.DataFrame:
         checked[column] = _as_times(checked[column], column, first_line)
     _refuse(checked["timepress"].isna().to_numpy(), "timepress", "is missing", first_line)
     try:
-        _check_order(checked, first_line)
+        _check_order(checked, first_line, negative_holds)
     except TypeError:
         for column in SAMPLE:
             refuse_unhashable(checked[column], f"line {{}}: {column}", first_line)
@@ -132,7 +135,7 @@ def _number(value: Any) -> float:
         return np.nan
 
 
-def _check_order(frame: pd.DataFrame, first_line: int) -> None:
+def _check_order(frame: pd.DataFrame, first_line: int, negative_holds: bool) -> None:
     starts = sample_starts(frame)
     first = frame.loc[starts, SAMPLE]
     twice = first.duplicated().to_numpy()
@@ -146,7 +149,7 @@ def _check_order(frame: pd.DataFrame, first_line: int) -> None:
     back[starts] = False
     _refuse(back, "timepress", "is before the press above it", first_line)
     held = frame["timerelease"].to_numpy() - frame["timepress"].to_numpy()
-    _refuse(held < 0, "timerelease", "is before the press", first_line)
+    _refuse((held < 0) & (not negative_holds), "timerelease", "is before the press", first_line)
 
 
 def _refuse(bad: Any, column: str, problem: str, first_line: int) -> None:

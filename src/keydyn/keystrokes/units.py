@@ -26,3 +26,16 @@ def milliseconds(times: Floats, unit: str) -> Floats:
         return np.where(np.abs(scaled - snapped) <= 4 * np.spacing(np.abs(scaled)), snapped, scaled)
     check_unit(unit)
     return times / PER_MILLISECOND[unit]
+
+
+# The median time between two presses is between these, in milliseconds, for people who type.
+QUICKEST, SLOWEST = 20.0, 5000.0
+
+
+def likelier_unit(median: float, unit: str) -> str | None:
+    """The unit in which a median interval, in milliseconds by `unit`, would be a person's; None if it is."""
+    if not median > 0 or QUICKEST <= median <= SLOWEST:
+        return None
+    own = median / float(milliseconds(np.ones(1), unit)[0])
+    by_unit = {other: float(milliseconds(np.array([own]), other)[0]) for other in ("s", "ms", "us", "ns")}
+    return next((other for other, time in by_unit.items() if QUICKEST <= time <= SLOWEST), None)

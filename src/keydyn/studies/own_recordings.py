@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-from keydyn.datasets.published_files import checksum
+from keydyn.datasets.recordings import Recording
 from keydyn.evaluation.failures import Failures, find_failures
 from keydyn.evaluation.protocols import (
     Chronological,
@@ -51,8 +51,7 @@ def protocol_of(name: str, enrol: int = 5, share: float = 0.5, groups: int = 10)
 
 
 def own_rows(
-    path: Path,
-    keystrokes: pd.DataFrame,
+    recording: Recording,
     protocol: Protocol,
     sensors: Sequence[str] = (),
     groups: int = 10,
@@ -63,7 +62,7 @@ def own_rows(
     Users with too few samples and samples that cannot be used are left out, and named in `Failures`.
     `vectors` says whether a detector of feature vectors takes part, which needs every value of a sample.
     """
-    samples = Samples.of(keystrokes, sensors)
+    samples = Samples.of(recording.keystrokes, sensors)
     failures = find_failures(samples, protocol.least, vectors=vectors)
     kept = samples[failures.kept]
     users = len(user_counts(kept)[0])
@@ -72,7 +71,8 @@ def own_rows(
             f"{protocol.title} needs 2 users or more with {protocol.least} usable samples or more; "
             f"there {'is' if users == 1 else 'are'} {users} ({failures.text()})"
         )
-    sums = {path.name: checksum(path)}
+    path = Path(recording.name)
+    sums = {path.name: recording.sha256}
     # A file that has the name of one of the paper's datasets is not that dataset.
     name = path.name if path.stem in DATASETS else path.stem
     rows = [Row(name, kept, protocol, sums, "ours")]
@@ -92,7 +92,9 @@ def write_evaluation(
         sections.append(section)
         for_terminal = [*for_terminal, tables[0]]
     sections.append(_failures(outputs, facts))
-    outputs.report(f"Typing recognised: {facts.get('file', '')}", lead_of(facts), sections, facts)
+    outputs.report(
+        f"Typing recognised: {facts.get('file', '')}", [*_warnings(facts), *lead_of(facts)], sections, facts
+    )
     return for_terminal
 
 
@@ -119,3 +121,8 @@ def _failures(outputs: Outputs, facts: Mapping[str, Any]) -> Section:
     text = failures.get("text", "")
     paragraphs = [text[:1].upper() + text[1:] + ". All other figures are of the rest."] if text else []
     return Section("Who could not take part", paragraphs, tables)
+
+
+def _warnings(facts: Mapping[str, Any]) -> list[str]:
+    """What was noticed about the recordings, for the top of the report."""
+    return [text[:1].upper() + text[1:] + "." for text in facts.get("notes", {}).get("texts", [])]

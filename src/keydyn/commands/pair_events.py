@@ -1,0 +1,73 @@
+"""keydyn pair: raw press and release events into keystrokes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from keydyn.commands.every_command import every_command
+from keydyn.commands.recording_options import Reading, reads_recording
+from keydyn.commands.suggestions import as_options
+from keydyn.exit_codes import UsageError
+from keydyn.terminal import JsonOption, print_json, say, warn
+
+
+@every_command
+@reads_recording
+def pair(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="EVENTS",
+            help="CSV, JSON lines or Parquet with the time, type and key of each event; or - for standard "
+            "input.",
+        ),
+    ],
+    reading: Reading,
+    out: Annotated[Path, typer.Option("--out", help="File for the keystrokes: .csv, .csv.gz or .parquet.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Pair raw press and release events: keystrokes that all other commands read.
+
+    Columns of browsers (`timeStamp`, `type`, `code`, `repeat`) and of common loggers are recognised by their
+    names; --columns names others, time=when,type=what,key=which. Times may be numbers or dates with a time
+    of day. Without a column of sessions all events are one sample. What is left out is counted.
+
+    Examples:
+    `keydyn pair events.csv --out typing.csv --user anna`
+
+    `keydyn pair log.tsv --out typing.csv --separator '\\t' --columns time=when,key=scan --unit s`
+    """
+    from keydyn.datasets import save_recordings
+    from keydyn.datasets.event_files import events_in
+    from keydyn.datasets.recording_notes import unit_text
+    from keydyn.datasets.recordings import UNKNOWN, contents_of
+    from keydyn.datasets.table_files import parse_table
+    from keydyn.keystrokes.pairing import pair_events
+
+    if reading.sort or reading.clean:
+        raise UsageError("--sort and --clean are for keystrokes; use them when these are read")
+    form = reading.form()
+    try:
+        with contents_of(reading.source()) as (contents, _):
+            table = parse_table(contents, form.separator, form.encoding, form.header)
+            constants = {"user": form.user, "session": form.session}
+            log = events_in(table, form.columns, form.unit, form.decimal, constants)
+            if "user" not in log.events:
+                log.events["user"] = UNKNOWN
+                warn("the events do not say who typed: the user is called 'unknown'; --user gives a name")
+            keystrokes, report = pair_events(log.events, log.unit)
+    except ValueError as error:
+        raise ValueError(reading.explained(str(error))) from None
+    if unlikely := unit_text(keystrokes, log.unit):
+        warn(as_options(unlikely))
+    save_recordings(keystrokes, out)
+    if as_json:
+        print_json({"keystrokes": str(out), "left_out": log.left_out, **report.to_dict()})
+        return
+    say(str(report))
+    if log.left_out:
+        say("Left out: " + ", ".join(f"{n} {name} events" for name, n in log.left_out.items()))
+    say(f"Keystrokes are in {out}")

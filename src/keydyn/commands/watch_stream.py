@@ -1,0 +1,168 @@
+"""keydyn watch -: a session that is still being typed, answered line by line."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import sys
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import typer
+
+from keydyn.arrays import Integers
+from keydyn.datasets.recordings import Recording, read_recording
+from keydyn.enrolment.evidence import Evidence, evidence_by_key
+from keydyn.evaluation.online import OnlinePenalties
+from keydyn.exit_codes import ExitCode
+from keydyn.keystrokes.samples import Samples
+from keydyn.keystrokes.schema import SAMPLE, sample_starts
+from keydyn.model.watch.online_batch import OnlineBatch
+
+if TYPE_CHECKING:
+    from keydyn.commands.recording_options import Reading
+    from keydyn.enrolment import Enrolled
+
+CODES = {"accept": ExitCode.DONE, "reject": ExitCode.REJECTED, "unsure": ExitCode.UNSURE}
+CHUNK = 1 << 16
+
+
+def watch_stream(
+    reading: Reading,
+    enrolled: Enrolled,
+    user: str,
+    level: float,
+    min_keystrokes: int,
+    min_known: int,
+    as_json: bool,
+) -> ExitCode:
+    """Answer each line of standard input; the exit code at its end is as for a file.
+
+    A time of 0 ms, which no model of times can take, is taken as not seen.
+    """
+    session = WatchedSession(enrolled, user, level, min_keystrokes, min_known)
+    final: dict[tuple[Any, Any], str] = {}
+    for recording in _recordings(reading):
+        frame = recording.keystrokes
+        bounds = [*sample_starts(frame).tolist(), len(frame)]
+        for begin, end in pairwise(bounds):
+            for row in session.take(frame.iloc[begin:end].reset_index(drop=True)):
+                final[row["user"], row["session"]] = row["answer"]
+                if not recording.names_users:
+                    row["user"] = None
+                typer.echo(json.dumps(row, ensure_ascii=False) if as_json else _line(row))
+        sys.stdout.flush()
+    if not final:
+        raise ValueError("standard input ended before there was a keystroke")
+    return next(CODES[answer] for answer in ("reject", "unsure", "accept") if answer in final.values())
+
+
+class WatchedSession:
+    """One session after another in the name of a user, keystroke by keystroke."""
+
+    def __init__(
+        self, enrolled: Enrolled, user: str, level: float, min_keystrokes: int, min_known: int
+    ) -> None:
+        self.models = enrolled.claim_models(user)
+        self.sensors, self.user, self.level = enrolled.manifest.sensors, user, level
+        self.least = min_keystrokes, min_known
+        self.filters = OnlineBatch(self.models, 1)
+        self.penalties = OnlinePenalties(1, len(self.models))
+        self.last: pd.DataFrame | None = None
+        self.counts: Integers = np.zeros(4, dtype=np.int64)
+        self.rejected_at: int | None = None
+        self.keys = 0
+
+    def take(self, keystrokes: pd.DataFrame) -> list[dict[str, Any]]:
+        """The answers to the next keystrokes, all of one session."""
+        last = self.last
+        if last is None or any(last[name].iloc[0] != keystrokes[name].iloc[0] for name in SAMPLE):
+            self._restart()
+            last = keystrokes.head(0)
+        both = pd.concat([last, keystrokes], ignore_index=True) if len(last) else keystrokes
+        index = pd.MultiIndex.from_frame(both.iloc[:1][SAMPLE])
+        samples = Samples.of(both, self.sensors, pd.DataFrame(index=index), first="missing")
+        times = np.array(samples.emission) == "lognormal"
+        X = np.where(times & (samples.sequences.X <= 0), np.nan, samples.sequences.X)
+        counts = evidence_by_key(samples, self.models[0])
+        answers = []
+        for n in range(len(last), len(both)):
+            scores = self.filters.update(X[n : n + 1], [both["keyname"].iloc[n]])
+            penalty = float(self.penalties.update(scores)[0, 0])
+            self.counts = self.counts + counts[n]
+            answers.append(self._answer(both.iloc[n], penalty))
+        self.last = both.tail(1)
+        return answers
+
+    def _restart(self) -> None:
+        self.filters.restart()
+        self.penalties.restart()
+        self.counts = np.zeros(4, dtype=np.int64)
+        self.keys, self.rejected_at = 0, None
+
+    def _answer(self, keystroke: pd.Series[Any], penalty: float) -> dict[str, Any]:
+        self.keys += 1
+        if penalty > self.level and self.rejected_at is None:
+            self.rejected_at = self.keys
+        reasons = Evidence(*self.counts.tolist()).shortage(*self.least)
+        answer = "unsure" if reasons else "accept" if self.rejected_at is None else "reject"
+        return {
+            "user": str(keystroke["user"]),
+            "session": str(keystroke["session"]),
+            "claimed": self.user,
+            "key": self.keys,
+            "keyname": str(keystroke["keyname"]),
+            "penalty": penalty,
+            "threshold": self.level,
+            "rejected_at_key": self.rejected_at,
+            "answer": answer,
+            "reasons": reasons,
+        }
+
+
+def _line(row: dict[str, Any]) -> str:
+    verdict = {"accept": "accepted", "unsure": "unsure"}.get(
+        row["answer"], f"rejected at key {row['rejected_at_key']}"
+    )
+    penalty = f"penalty {row['penalty']:>5g} of {row['threshold']:g}"
+    return f"key {row['key']:>4}  {row['keyname']:<12} {penalty}  {verdict}"
+
+
+def _recordings(reading: Reading) -> Iterator[Recording]:
+    """What has come, each time that something has; a `ValueError` names the line of the whole stream."""
+    form = reading.form()
+    source: Any = sys.stdin.buffer
+    header, line, waiting, ended = b"", 1, b"", False
+    while not ended:
+        arrived: bytes = source.read1(CHUNK)
+        ended = not arrived
+        waiting += arrived
+        end = len(waiting) if ended else _end_of_rows(waiting)
+        rows, waiting = waiting[:end], waiting[end:]
+        if line == 1 and form.header is None and not rows.lstrip().startswith(b"{"):
+            header, newline, rows = rows.partition(b"\n")
+            header, line = header + newline, line + len(newline)
+        if rows.strip():
+            try:
+                yield read_recording(io.BytesIO(header + rows), form, anonymous=True)
+            except ValueError as error:
+                text = _moved(str(error), line - 1 - header.count(b"\n"))
+                raise ValueError(reading.explained(text)) from None
+        line += rows.count(b"\n")
+
+
+def _moved(message: str, lines: int) -> str:
+    """A message about a line of a part of the stream, so many lines later."""
+    return re.sub(r"\bline (\d+)", lambda found: f"line {int(found[1]) + lines}", message)
+
+
+def _end_of_rows(text: bytes) -> int:
+    """Where the last whole row ends: after a line break that is not between quotation marks."""
+    end = text.rfind(b"\n") + 1
+    while text.count(b'"', 0, end) % 2:
+        end = text.rfind(b"\n", 0, end - 1) + 1
+    return end

@@ -1,0 +1,80 @@
+"""The columns of a recording with their types: users, sessions, key names, and whatever else there is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from keydyn.datasets.table_files import NO_VALUE, NUMBER, Table
+
+INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"
+
+
+def labels(table: Table, name: str) -> Any:
+    """Users and sessions: in CSV, whole numbers if all of them are, otherwise text; Parquet has types."""
+    column = table.columns[name]
+    if not table.is_text(name):
+        return _typed_labels(column, name)
+    _refuse_empty(table, name)
+    untyped = table.records is not None
+    return _as_integers(column) if untyped and _all_match(column, INTEGER) else column.to_pandas()
+
+
+def _typed_labels(column: Any, name: str) -> Any:
+    """Numbers of a Parquet file. Whole numbers stored as floats, as in a column with gaps, stay whole."""
+    if pa.types.is_integer(column.type):
+        return column.to_pandas()
+    if pa.types.is_floating(column.type):
+        values = column.to_pandas()
+        return (
+            values.astype(np.int64)
+            if (values == values.round()).all() and np.isfinite(values).all()
+            else values
+        )
+    raise ValueError(f"{name} holds {column.type}, not text or numbers")
+
+
+def key_names(table: Table) -> Any:
+    column = table.columns["keyname"]
+    if table.is_text("keyname"):
+        _refuse_empty(table, "keyname")
+        return column.to_pandas()
+    if pa.types.is_integer(column.type):
+        return column.cast(pa.string()).to_pandas()
+    raise ValueError(f"keyname holds {column.type}, not text")
+
+
+def _refuse_empty(table: Table, name: str) -> None:
+    empty = pc.equal(table.columns[name].cast(pa.string()), "").fill_null(True).to_numpy()
+    if empty.any():
+        raise ValueError(f"{table.place(int(np.argmax(empty)))}: {name} is empty")
+
+
+def further(table: Table, name: str, decimal: str, lenient: bool = False) -> Any:
+    """A column of numbers, or of text without any number; a mixture is an error, or text if `lenient`."""
+    column = table.columns[name]
+    if not table.is_text(name) or table.records is None:
+        return column.to_pandas()
+    if _all_match(column, INTEGER):
+        return _as_integers(column)
+    dotted = column if decimal == "." else pc.replace_substring(column, decimal, ".")
+    only_text = not pc.any(pc.match_substring_regex(dotted, NUMBER)).as_py()
+    if only_text and not pc.all(pc.is_in(column, value_set=NO_VALUE)).as_py():
+        return column.to_pandas()
+    try:
+        return table.numbers(name, decimal)
+    except ValueError as error:
+        if lenient:
+            return column.to_pandas()
+        raise ValueError(f"{error}; other lines have numbers. `others=` leaves a column out") from None
+
+
+def _as_integers(column: Any) -> Any:
+    return column.cast(pa.int64()).to_numpy()
+
+
+def _all_match(column: Any, pattern: str) -> bool:
+    return bool(pc.all(pc.match_substring_regex(column.cast(pa.string()), pattern)).as_py())

@@ -1,0 +1,100 @@
+"""Long work shows what it is doing: a bar on a terminal, a line every few seconds elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from keydyn.terminal import is_quiet
+
+SECONDS_BETWEEN_LINES = 5.0
+
+
+@contextmanager
+def progress_bar(what: str, total: int, hidden: bool = False) -> Iterator[Callable[[int], object]]:
+    """For countable work; what it yields is called with the number done."""
+    with _display(what, hidden) as show:
+        yield lambda done: show(what, done / max(total, 1), f"{done} of {total}")
+
+
+@contextmanager
+def share_bar(hidden: bool = False) -> Iterator[Callable[[str, float], object]]:
+    """For work of many kinds; what it yields is called with the current work and the share done."""
+    with _display("starting", hidden) as show:
+        yield lambda what, share: show(what, share, f"{share:.0%}")
+
+
+@contextmanager
+def working(what: str, hidden: bool = False) -> Iterator[None]:
+    """For work that cannot be counted."""
+    with _display(what, hidden):
+        yield
+
+
+Show = Callable[[str, float | None, str], object]
+
+
+@contextmanager
+def _display(what: str, hidden: bool) -> Iterator[Show]:
+    """Something that shows the current work, the share done and that share in words."""
+    if hidden or is_quiet():
+        yield lambda *_: None
+    elif sys.stderr.isatty():
+        with _bar(what) as show:
+            yield show
+    else:
+        with _lines(what) as show:
+            yield show
+
+
+@contextmanager
+def _bar(what: str) -> Iterator[Show]:
+    """A bar with an estimate of the time left. Something always moves in it."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        SpinnerColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    texts = TextColumn("{task.description}"), TextColumn("{task.fields[words]}")
+    columns = (SpinnerColumn(), texts[0], BarColumn(), texts[1], TimeElapsedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=None, words="")
+
+        def show(what: str, share: float | None, words: str) -> None:
+            bar.update(task, description=what, total=1.0, completed=share, words=words)
+
+        yield show
+
+
+@contextmanager
+def _lines(what: str) -> Iterator[Show]:
+    """A line on standard error every few seconds, from a thread: the work itself may not call for long."""
+    began, ended = time.monotonic(), threading.Event()
+    now: dict[str, Any] = {"what": what, "words": ""}
+
+    def show(what: str, _: float | None, words: str) -> None:
+        now.update(what=what, words=words)
+
+    def report() -> None:
+        while not ended.wait(SECONDS_BETWEEN_LINES):
+            words = f", {now['words']}" if now["words"] else ""
+            print(f"keydyn: {now['what']}{words}, {time.monotonic() - began:.0f} s", file=stream, flush=True)
+
+    # Whoever exchanges sys.stderr meanwhile does not get the lines.
+    stream = sys.stderr
+    reporter = threading.Thread(target=report, daemon=True)
+    reporter.start()
+    try:
+        yield show
+    finally:
+        ended.set()
+        reporter.join()

@@ -1,0 +1,326 @@
+"""Files as people have them: what a message suggests works, and nothing is taken for what it is not."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from keydyn.cli import app
+from tests.enrolment.typed_samples import typed
+
+
+def run(*arguments, stdin=None):
+    return CliRunner().invoke(app, list(map(str, arguments)), env={"COLUMNS": "140"}, input=stdin)
+
+
+def one_line(text):
+    return " ".join(text.split())
+
+
+def suggested(done):
+    """The options that a message suggests."""
+    found = re.findall(r"`(--[^`]+)`", one_line(done.stderr))
+    assert found, done.stderr
+    return shlex.split(found[0])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Three people enrolled, and more of their typing."""
+    folder = tmp_path_factory.mktemp("reading")
+    typed(0).to_csv(folder / "train.csv", index=False)
+    typed(1, n_samples=2).to_csv(folder / "later.csv", index=False)
+    assert run("fit", folder / "train.csv", "--out", folder / "models").exit_code == 0
+    return folder
+
+
+FRAME = typed(0)
+ACCENTED = FRAME.assign(keyname=FRAME["keyname"].replace("a", "é"))
+OWN = {
+    "user": "Subject",
+    "session": "trial",
+    "keyname": "key",
+    "timepress": "press_time",
+    "timerelease": "up",
+}
+FORMS = {
+    "tabs": FRAME.to_csv(index=False, sep="\t").encode(),
+    "semicolons and decimal commas": FRAME.to_csv(index=False, sep=";", decimal=",").encode(),
+    "latin-1": ACCENTED.to_csv(index=False).encode("latin-1"),
+    "utf-16": ACCENTED.to_csv(index=False).encode("utf-16"),
+    "own names": FRAME.rename(columns=OWN).to_csv(index=False).encode(),
+    "names with commas": FRAME.rename(columns={"keyname": "key, typed"}).to_csv(index=False).encode(),
+    "no header": FRAME.to_csv(index=False, header=False).encode(),
+    "shuffled": FRAME.sample(frac=1, random_state=0).to_csv(index=False).encode(),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_a_message_suggests_works(form, tmp_path):
+    """One suggestion after another leads to people being enrolled."""
+    (tmp_path / "typing.csv").write_bytes(FORMS[form])
+    call = ["fit", tmp_path / "typing.csv", "--out", tmp_path / "models"]
+    messages = []
+    for _ in range(4):
+        done = run(*call)
+        if done.exit_code == 0:
+            break
+        messages.append(done.stderr)
+        call += suggested(done)
+    assert done.exit_code == 0, messages
+    assert messages
+    assert len(set(messages)) == len(messages)
+    assert "3 users enrolled" in done.output
+
+
+def test_a_suggestion_names_all_columns_at_once(tmp_path):
+    FRAME.rename(columns=OWN).drop(columns="trial").to_csv(tmp_path / "own.csv", index=False)
+    call = ["fit", tmp_path / "own.csv", "--out", tmp_path / "models"]
+    done = run(*call)
+    assert suggested(done) == [
+        "--columns",
+        "user=Subject,keyname=key,timepress=press_time,timerelease=up",
+        "--session",
+        "0",
+    ]
+
+
+@pytest.mark.parametrize("ending", [".jsonl", ".parquet", ".csv.gz"])
+def test_files_that_need_no_options(ending, folder, tmp_path):
+    path = tmp_path / f"typing{ending}"
+    if ending == ".jsonl":
+        FRAME.to_json(path, orient="records", lines=True)
+    elif ending == ".parquet":
+        FRAME.to_parquet(path)
+    else:
+        FRAME.to_csv(path, index=False)
+    done = run("fit", path, "--out", tmp_path / "models", "--json")
+    assert [user["user"] for user in json.loads(done.stdout)["users"]] == ["ann", "bob", "eve"]
+
+
+def test_raw_events_lead_to_pair(folder, tmp_path, monkeypatch):
+    from keydyn.keystrokes import events_of
+
+    monkeypatch.chdir(tmp_path)
+    ann = typed(0, users=("ann", "bob"))
+    events = events_of(ann).rename(columns={"time": "timeStamp", "key": "code"})
+    events.drop(columns=["keyname", "repeat"]).to_csv("events.csv", index=False)
+    done = run("fit", "events.csv", "--out", "models")
+    assert done.exit_code == 4
+    proposed = re.search(r"`keydyn (pair [^`]+)`", one_line(done.stderr))[1]
+    paired = run(*shlex.split(proposed))
+    assert paired.exit_code == 0, paired.output
+    pd.testing.assert_frame_equal(
+        pd.read_csv("keystrokes.csv")[["user", "session", "keyname"]], ann[["user", "session", "keyname"]]
+    )
+    assert run("fit", "keystrokes.csv", "--out", "models").exit_code == 0
+
+
+@pytest.mark.parametrize("command", ["identify", "score", "verify", "watch"])
+def test_what_is_asked_about_needs_no_user_and_no_session(command, folder, tmp_path):
+    """The answer is the same as with them; the user is not known."""
+    one = typed(2, users=("ann",), n_samples=1)
+    one.to_csv(tmp_path / "named.csv", index=False)
+    one.drop(columns=["user", "session"]).to_csv(tmp_path / "bare.csv", index=False)
+    claim = ["--user", "ann"] if command in ("verify", "watch") else []
+    call = ["--models", folder / "models", *claim, "--json"]
+    named, bare = (run(command, tmp_path / f"{name}.csv", *call) for name in ("named", "bare"))
+    assert bare.exit_code == named.exit_code == 0, bare.stderr
+    without = [{**row, "user": None} for row in json.loads(named.stdout)]
+    assert json.loads(bare.stdout) == without
+    shown = run(command, tmp_path / "bare.csv", *call[:-1])
+    assert "user" not in shown.output.splitlines()[2]
+    said = run(command, tmp_path / "bare.csv", *call, *([] if claim else ["--user", "eve"]))
+    assert claim or {row["user"] for row in json.loads(said.stdout)} == {"eve"}
+
+
+def test_a_file_without_sessions_must_be_one_sample(folder, tmp_path):
+    typed(2, users=("ann",), n_samples=2).drop(columns=["user", "session"]).to_csv(
+        tmp_path / "two.csv", index=False
+    )
+    done = run("identify", tmp_path / "two.csv", "--models", folder / "models")
+    assert done.exit_code == 4
+    assert "a file without a column session is a single sample" in one_line(done.stderr)
+
+
+@pytest.mark.parametrize(
+    "command", ["fit", "identify", "score", "verify", "evaluate", "population fit", "pair"]
+)
+def test_standard_input(command, folder, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    options = {
+        "fit": ["--out", "models"],
+        "identify": ["--models", folder / "models"],
+        "score": ["--models", folder / "models"],
+        "verify": ["--models", folder / "models", "--user", "ann", "--threshold", 0],
+        "evaluate": ["--out", "out", "--detector", "manhattan"],
+        "population fit": ["--out", "people.keydyn"],
+        "pair": ["--out", "keys.csv"],
+    }[command]
+    text = FRAME.to_csv(index=False)
+    if command == "pair":
+        text = "time,type,key\n0,press,a\n80,release,a\n"
+    done = run(*command.split(), "-", *options, stdin=text)
+    assert done.exit_code == 0, done.output
+    broken = run(*command.split(), "-", *options, stdin="")
+    assert broken.exit_code == 4
+    assert "standard input: it is empty" in broken.stderr
+
+
+def test_a_pipe_that_is_named_leads_to_standard_input(folder, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    done = run("identify", tmp_path / "pipe", "--models", folder / "models")
+    assert done.exit_code == 4
+    assert "give - to read standard input" in one_line(done.stderr)
+
+
+@pytest.mark.parametrize(("unit", "factor"), [("s", 1e-3), ("us", 1e3), ("ns", 1e6)])
+def test_times_in_another_unit_are_noticed(unit, factor, tmp_path):
+    scaled = FRAME.assign(timepress=FRAME["timepress"] * factor, timerelease=FRAME["timerelease"] * factor)
+    scaled.to_csv(tmp_path / "scaled.csv", index=False)
+    call = ["fit", tmp_path / "scaled.csv", "--out", tmp_path / "models"]
+    done = run(*call)
+    assert "the median time between two presses is" in one_line(done.stderr)
+    options = suggested(done)
+    assert options == ["--unit", unit]
+    again = run(*call, *options)
+    assert again.exit_code == 0
+    assert again.stderr == ""
+
+
+def test_copied_sessions_are_reported(tmp_path):
+    copy = FRAME[(FRAME["user"] == "bob") & (FRAME["session"] == 1)].assign(session=9)
+    copy[["timepress", "timerelease"]] += 1234.5
+    pd.concat([FRAME, copy]).sort_values(["user", "session"], kind="stable").to_csv(
+        tmp_path / "copied.csv", index=False
+    )
+    said = (
+        "1 session is a copy, which makes recognition look better than it is: user bob, session 9 is the same"
+    )
+    done = run("fit", tmp_path / "copied.csv", "--out", tmp_path / "models")
+    assert said in one_line(done.stderr)
+    out = tmp_path / "out"
+    done = run("evaluate", tmp_path / "copied.csv", "--out", out, "--detector", "manhattan")
+    assert said in one_line(done.stderr)
+    assert said in one_line((out / "report.html").read_text())
+    assert json.loads((out / "run.json").read_text())["notes"]["copies"] == [
+        {"user": "bob", "session": "9", "same_as_user": "bob", "same_as_session": "1"}
+    ]
+    clean = run("evaluate", tmp_path / "copied.csv", "--out", out, "--detector", "manhattan", "--clean")
+    assert "1 samples were copies: dropped" in one_line(clean.stderr)
+    assert json.loads((out / "run.json").read_text())["notes"]["copies"] == []
+
+
+def test_releases_before_their_press_can_be_left_out(tmp_path):
+    frame = FRAME.copy()
+    frame.loc[[3, 30], "timerelease"] = frame.loc[[3, 30], "timepress"] - 5
+    frame.to_csv(tmp_path / "negative.csv", index=False)
+    call = ["fit", tmp_path / "negative.csv", "--out", tmp_path / "models"]
+    done = run(*call)
+    assert done.exit_code == 4
+    assert "line 5: timerelease is before the press" in one_line(done.stderr)
+    done = run(*call, *suggested(done))
+    assert done.exit_code == 0, done.stderr
+    assert "2 keystrokes released before they were pressed: dropped" in one_line(done.stderr)
+
+
+def test_shuffled_rows_give_the_same_figures(tmp_path):
+    frame = typed(0, users=(2, 10, 1), n_samples=12)
+    tables = []
+    for seed in (None, 1, 2):
+        shuffled = frame if seed is None else frame.sample(frac=1, random_state=seed)
+        shuffled.to_csv(tmp_path / "typing.csv", index=False)
+        out = tmp_path / f"out{seed}"
+        options = ["--detector", "manhattan", "--protocol", "chronological", "--sort"]
+        done = run("evaluate", tmp_path / "typing.csv", "--out", out, *options)
+        assert done.exit_code == 0, done.stderr
+        tables.append((out / "tables" / "recognition.csv").read_text())
+    assert tables[0] == tables[1] == tables[2]
+
+
+def test_a_few_mistyped_samples_leave_a_fixed_text_fixed(tmp_path):
+    """They are left out and named; the others keep a vector of all their times."""
+    frame = typed(0, n_samples=10)
+    odd = (frame["user"] == "bob") & (frame["session"] == 3)
+    frame.loc[odd, "keyname"] = list("bacdefgh")
+    frame.to_csv(tmp_path / "typing.csv", index=False)
+    out = tmp_path / "out"
+    done = run("evaluate", tmp_path / "typing.csv", "--out", out, "--detector", "manhattan")
+    assert done.exit_code == 0, done.stderr
+    assert "failure to acquire: 1 of 30 samples" in one_line(done.stderr)
+    failed = pd.read_csv(out / "tables" / "failures_to_acquire.csv")
+    assert failed.iloc[0].tolist() == ["bob", 3, "other keys than those of the fixed text"]
+
+
+def test_another_text_is_neither_accepted_nor_rejected(folder, tmp_path):
+    """All keys are known, but no two of them were typed one after the other at enrolment."""
+    once = typed(2, users=("ann",), n_samples=2)
+    times = ["timepress", "timerelease"]
+    twice = pd.concat([once, once.assign(**{name: once[name] + 5000 for name in times})])
+    twice = twice.sort_values(["session", "timepress"]).assign(keyname=[*"hgfedcba"] * 4)
+    twice.to_csv(tmp_path / "other.csv", index=False)
+    for command in ("verify", "watch"):
+        call = [command, tmp_path / "other.csv", "--models", folder / "models", "--user", "ann"]
+        done = run(*call, "--json")
+        assert done.exit_code == 3
+        assert {row["answer"] for row in json.loads(done.stdout)} == {"unsure"}
+        assert "another text than at enrolment: 0 of its 15 pairs of keys were typed then" in done.stdout
+        assert run(*call, "--min-known", 0).exit_code in (0, 1)
+    done = run("identify", tmp_path / "other.csv", "--models", folder / "models")
+    assert done.exit_code == 3
+    assert "another text" in done.stderr
+    assert "another text" in run("score", tmp_path / "other.csv", "--models", folder / "models").stderr
+
+
+def test_why_a_fit_stopped_is_explained(folder, tmp_path):
+    done = run("fit", folder / "train.csv", "--out", tmp_path / "m")
+    printed = run("fit", folder / "train.csv", "--out", tmp_path / "n", "--json").stdout
+    reasons = {row["stopped_by"] for row in json.loads(printed)["users"]}
+    assert reasons <= {"tol", "max_iter", "decrease"}
+    for reason, words in (("tol", "convergence"), ("decrease", "It is a normal end of a fit")):
+        assert (words in one_line(done.output)) == (reason in reasons)
+    assert "decrease" not in done.output
+
+
+def test_columns_that_are_not_used_may_hold_anything(folder, tmp_path):
+    FRAME.assign(remark=["1", "fine"] * (len(FRAME) // 2)).to_csv(tmp_path / "typing.csv", index=False)
+    assert run("fit", tmp_path / "typing.csv", "--out", tmp_path / "models").exit_code == 0
+    done = run(
+        "fit", tmp_path / "typing.csv", "--out", tmp_path / "models", "--replace", "--sensors", "remark"
+    )
+    assert done.exit_code == 4
+    assert "'remark' is not a sensor: the column does not hold numbers" in one_line(done.stderr)
+
+
+def test_tables_do_not_break_words(folder, tmp_path):
+    frame = FRAME.assign(user=FRAME["user"] + "_with_a_rather_long_name@example.org")
+    frame.to_csv(tmp_path / "typing.csv", index=False)
+    call = ["fit", str(tmp_path / "typing.csv"), "--out", str(tmp_path / "m")]
+    for width in (40, 60, 100):
+        done = CliRunner().invoke(app, call, env={"COLUMNS": str(width)})
+        for word in ("ann_with_a_rather_long_name@example.org", "log-likelihood", "iterations", "threshold"):
+            assert word in done.output
+
+
+def test_missing_and_infinite_times(folder, tmp_path):
+    frame = FRAME.astype({"timepress": object})
+    for value, said in (("NaN", "is missing"), ("inf", "'inf' is infinite"), ("x", "'x' is not a number")):
+        frame.loc[4, "timepress"] = value
+        frame.to_csv(tmp_path / "bad.csv", index=False)
+        done = run("fit", tmp_path / "bad.csv", "--out", tmp_path / "m")
+        assert done.exit_code == 4
+        assert f"line 6: timepress {said}" in one_line(done.stderr)
+
+
+def test_numbers_of_a_user_on_the_command_line(tmp_path):
+    """--user 7 is the number that the column of another file holds."""
+    FRAME[FRAME["user"] == "ann"].drop(columns="user").to_csv(tmp_path / "seven.csv", index=False)
+    done = run("fit", tmp_path / "seven.csv", "--out", tmp_path / "m", "--user", 7, "--json")
+    assert [row["user"] for row in json.loads(done.stdout)["users"]] == ["7"]
+    assert done.stderr == ""
