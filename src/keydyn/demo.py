@@ -225,7 +225,7 @@ def _write(
 ) -> None:
     with replacing(out / "recognition.csv") as temporary:
         rates.to_csv(temporary)
-    enrolled.models[str(user)].save(out / "typist.keydyn")
+    enrolled.templates[str(user)].save_template(out / "typist.keydyn")
     save_recordings(recorded[recorded["session"] < TRAINING], out / "typing.csv")
     save_recordings(recorded[recorded["session"] >= TRAINING], out / "unknown.csv")
     # As a program has it that does not know who types: keys and times alone.

@@ -49,7 +49,8 @@ def make_change(folder, model, sign, user):
         number = manifest.next_number
         person = Person(user, 1, 0.5, 1.0, number, number + 1)
         own = copy(model)
-        own.log_likelihood_ = mark(user)
+        own.model_ = copy(model.model_)
+        own.model_.log_likelihood_ = mark(user)
         more = replace(manifest, people=(*manifest.people, person), next_number=number + 1)
         change.commit(Enrolled(more, {user: own}))
 
@@ -86,7 +87,7 @@ def noted(reading):
 def main(folder, rounds, seed):
     rng, counts = random.Random(seed), {"acknowledged": 0, "killed": 0, "half written": 0, "lost": 0}
     found = load_enrolled(folder)
-    model = found.models["first"]
+    model = found.templates["first"]
     for each in range(rounds):
         enrolled, writers = found.users.tolist(), []
         for letter in "ab":
@@ -113,7 +114,11 @@ def main(folder, rounds, seed):
         found = load_enrolled(folder)
         people = set(found.users.tolist())
         counts["lost"] += len(expected - people) + len(people - possible)
-        marks = {user: model.log_likelihood_ for user, model in found.models.items() if user != "first"}
+        marks = {
+            user: template.model_.log_likelihood_
+            for user, template in found.templates.items()
+            if user != "first"
+        }
         counts["lost"] += sum(value != mark(user) for user, value in marks.items())
         listed = {person.file for person in found.manifest.people}
         counts["half written"] += any(path.name not in listed for path in Path(folder).rglob("*.keydyn"))

@@ -143,7 +143,7 @@ def test_somebody_is_added_without_touching_the_others(enrolled):
     more = enrol(newcomer, progress=fitted.append, beside=enrolled)
     assert fitted == list(range(1, n_fits(newcomer, n_others=3) + 1)) == [1, 2, 3, 4, 5, 6]
     assert more.manifest.people[:3] == enrolled.manifest.people
-    assert all(more.models[user] is enrolled.models[user] for user in ("ann", "bob", "eve"))
+    assert all(more.templates[user] is enrolled.templates[user] for user in ("ann", "bob", "eve"))
     later = more.samples(typed(4, users=("ann", "bob", "eve", "zoe"), tempos=[0, 1, 2, 1.5]))
     accepted = more.claim_scores("zoe", later) >= more.manifest.person("zoe").threshold
     assert accepted[later.users == "zoe"].mean() > 0.8
@@ -162,7 +162,7 @@ def test_thresholds_of_a_newcomer_by_their_definition(enrolled):
     scaled, worst = [], 0.0
     for n in range(4):
         own = make_detector("pohmm").fit(samples[np.arange(4) != n]).model_
-        models = [own, *(enrolled.models[user] for user in ("ann", "bob", "eve"))]
+        models = [own, *(enrolled.templates[user].model_ for user in ("ann", "bob", "eve"))]
         sequence = samples[[n]].sequences
         scaled.append(min_max(np.array([[model.score(sequence) for model in models]]))[0])
         events = np.stack([model.score_samples(sequence) for model in models], axis=1)
@@ -191,7 +191,7 @@ def test_somebody_is_enrolled_again(enrolled):
     assert [person.user for person in again.manifest.people] == ["ann", "bob", "eve"]
     bob = again.manifest.person("bob")
     assert (bob.number, bob.cohort, bob.samples) == (1, 3, 4)
-    assert again.models["bob"] is not enrolled.models["bob"]
+    assert again.templates["bob"] is not enrolled.templates["bob"]
     assert again.manifest.people[0] == enrolled.manifest.people[0]
 
 

@@ -15,11 +15,11 @@ from tests.enrolment.typed_samples import typed
 @pytest.mark.parametrize(("detector", "known"), [("pohmm", [8, 5, 0]), ("hmm", [8, 8, 8])])
 def test_keystrokes_are_counted(detector, known):
     """A model without event types knows every key."""
-    model = make_detector(detector).fit(sequence_samples(typed(users=("ann",)), ())).model_
+    template = make_detector(detector).fit(sequence_samples(typed(users=("ann",)), ()))
     frame = typed(1, users=("ann",), n_samples=3)
     frame.loc[8:10, "keyname"] = "ß"
     frame.loc[16:, "keyname"] = "null"
-    found = evidence(sequence_samples(frame, ()), model)
+    found = evidence(sequence_samples(frame, ()), template)
     # Seven pairs each; of ß only the last five keys, four pairs, are as at enrolment, of null none is.
     pairs = [(7, 7), (7, 4), (7, 0)] if detector == "pohmm" else [(0, 0)] * 3
     assert found == [Evidence(8, n, *counts) for n, counts in zip(known, pairs, strict=True)]
@@ -27,10 +27,10 @@ def test_keystrokes_are_counted(detector, known):
 
 def test_a_keystroke_without_any_time_is_not_counted():
     """The first one's interval is not known; without a release nothing is."""
-    model = make_detector("pohmm").fit(sequence_samples(typed(users=("ann",)), ())).model_
+    template = make_detector("pohmm").fit(sequence_samples(typed(users=("ann",)), ()))
     frame = typed(1, users=("ann",), n_samples=1).iloc[:1]
     frame["timerelease"] = np.nan
-    assert evidence(sequence_samples(frame, ()), model) == [Evidence(0, 0)]
+    assert evidence(sequence_samples(frame, ()), template) == [Evidence(0, 0)]
 
 
 @pytest.mark.parametrize(

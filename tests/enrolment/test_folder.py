@@ -44,7 +44,7 @@ def add_zoe(place, four, key=None):
     with changing(place, key) as change:
         zoe = four.manifest.person("zoe")
         people = (*change.before.people, zoe)
-        change.commit(Enrolled(replace(change.before, people=people, next_number=4), four.models))
+        change.commit(Enrolled(replace(change.before, people=people, next_number=4), four.templates))
 
 
 def files(place):
@@ -146,7 +146,7 @@ def test_a_change_that_fails_changes_nothing(models, four):
 
     def interrupted():
         with changing(models) as change:
-            change._saved(four.manifest.person("zoe"), four.models["zoe"])
+            change._saved(four.manifest.person("zoe"), four.templates["zoe"])
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -165,14 +165,14 @@ def test_a_reader_who_meets_a_change_reads_again(models, three, monkeypatch):
     """Between the manifest and the models somebody is enrolled again, and somebody leaves."""
     again = enrol(typed(5, users=("bob",), tempos=[1]), beside=load_enrolled(models))
     changed = replace(again, manifest=again.manifest.without({"eve"}))
-    plain, changes = folder._with_models, [lambda: store(changed, models, anew=False)]
+    plain, changes = folder._with_templates, [lambda: store(changed, models, anew=False)]
 
     def meanwhile(*arguments):
         if changes:
             changes.pop()()
         return plain(*arguments)
 
-    monkeypatch.setattr(folder, "_with_models", meanwhile)
+    monkeypatch.setattr(folder, "_with_templates", meanwhile)
     found = load_enrolled(models)
     assert found.users.tolist() == ["ann", "bob"]
     assert found.manifest.person("bob").number == 1
@@ -183,7 +183,7 @@ def test_a_reader_who_meets_a_change_reads_again(models, three, monkeypatch):
 def test_a_claim_reads_only_what_it_needs(models, monkeypatch):
     monkeypatch.setattr("keydyn.enrolment.manifest.LARGEST_COHORT", 1)
     whole, part = load_enrolled(models), load_enrolled(models, whose=claim_of("eve"))
-    assert sorted(part.models) == ["ann", "eve"]
+    assert sorted(part.templates) == ["ann", "eve"]
     later = whole.samples(typed(1))
     np.testing.assert_array_equal(part.claim_scores("eve", later), whole.claim_scores("eve", later))
     np.testing.assert_array_equal(part.claim_penalties("eve", later), whole.claim_penalties("eve", later))

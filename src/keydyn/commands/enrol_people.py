@@ -9,6 +9,7 @@ import typer
 
 from keydyn.commands.every_command import every_command
 from keydyn.commands.models_options import KeyFileOption, ModelsOption, key_of
+from keydyn.commands.population_options import PopulationOption, population_of
 from keydyn.commands.recording_options import Reading, listed, reads_recording
 from keydyn.exit_codes import UsageError, checking_options
 from keydyn.progress import progress_bar
@@ -40,10 +41,11 @@ def fit(
     detector: Annotated[
         str | None,
         typer.Option(
-            help="hmm, pohmm or pohmm-recommended; by default that of the folder, or pohmm.",
+            help="hmm, pohmm, pohmm-recommended or population; by default that of the folder, or pohmm.",
             show_default=False,
         ),
     ] = None,
+    population: PopulationOption = None,
     sensors: Annotated[
         str | None,
         typer.Option(
@@ -65,21 +67,25 @@ def fit(
     `keydyn fit typing.csv --out models/`
 
     `keydyn fit phone.csv --out models/ --sensors pressure,x,y --unit s`
+
+    `keydyn fit typing.csv --out models/ --detector population`
     """
     from keydyn.enrolment import changing, enrol, n_fits
-    from keydyn.enrolment.enrolling import markov_detector
+    from keydyn.enrolment.enrolling import storing_detector
 
     key = key_of(key_file)
+    people = population_of(population)
+    detector = "population" if people is not None and detector is None else detector
     if detector is not None:
         with checking_options():
-            markov_detector(detector)
+            storing_detector(detector, people)
     keystrokes = reading.recording()[0].keystrokes
     with changing(out, key, anew=replace) as change:
         chosen = _settings(change.before, detector, sensors, out)
         beside = change.beside(keystrokes["user"].astype(str).unique())
-        n_others = 0 if beside is None else len(beside.models)
+        n_others = 0 if beside is None else len(beside.templates)
         with progress_bar("fitting", n_fits(keystrokes, n_others), hidden=as_json) as progress:
-            enrolled = enrol(keystrokes, *chosen, min_samples, jobs or -1, progress, beside)
+            enrolled = enrol(keystrokes, *chosen, min_samples, jobs or -1, progress, beside, people)
         manifest = change.commit(enrolled)
     _report(enrolled, manifest, change.before, keystrokes, out, as_json)
 
@@ -156,23 +162,21 @@ def _report(
     out: Path,
     as_json: bool,
 ) -> None:
+    from keydyn.detectors import Markov
+
     n_keys = keystrokes["user"].astype(str).value_counts()
     earlier = {person.user for person in before.people} if before else set()
     rows: list[dict[str, Any]] = []
     for person in manifest.people:
         if person.user not in n_keys:
             continue
-        model = enrolled.models[person.user]
-        rows.append(
-            {
-                "user": person.user,
-                "samples": person.samples,
-                "log_likelihood_per_key": model.log_likelihood_ / int(n_keys[person.user]),
-                "iterations": model.n_iter_,
-                "stopped_by": model.stop_reason_,
-                "threshold": person.threshold,
-            }
-        )
+        row: dict[str, Any] = {"user": person.user, "samples": person.samples}
+        template = enrolled.templates[person.user]
+        if isinstance(template, Markov):
+            model = template.model_
+            row["log_likelihood_per_key"] = model.log_likelihood_ / int(n_keys[person.user])
+            row |= {"iterations": model.n_iter_, "stopped_by": model.stop_reason_}
+        rows.append(row | {"threshold": person.threshold})
     again = [row["user"] for row in rows if row["user"] in earlier]
     if as_json:
         print_json(
@@ -185,9 +189,13 @@ def _report(
             }
         )
         return
-    shown = [row | {"stopped_by": STOPPED.get(row["stopped_by"], row["stopped_by"])} for row in rows]
+    reasons = {row["stopped_by"] for row in rows if "stopped_by" in row}
+    shown = [
+        {name: STOPPED.get(value, value) if name == "stopped_by" else value for name, value in row.items()}
+        for row in rows
+    ]
     show_table(f"{_counted(len(rows))} enrolled with {manifest.detector}", shown)
-    for reason in {row["stopped_by"] for row in rows} & {*EXPLAINED}:
+    for reason in reasons & {*EXPLAINED}:
         say(EXPLAINED[reason])
     say(
         f"Models are in {out}: {_counted(len(manifest.people))}, {len(rows) - len(again)} new, "

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from keydyn.commands.population_options import PopulationOption, population_of, with_population
 from keydyn.commands.recognition_studies import (
     CONTINUOUS_FIGURES,
     CONTINUOUS_TABLES,
@@ -61,6 +62,7 @@ def evaluate(
         ),
     ] = "leave-one-out",
     detector: DetectorOption = None,
+    population: PopulationOption = None,
     sensors: Annotated[str, typer.Option(help="Further columns to use, comma-separated.")] = "",
     enrol: Annotated[int, typer.Option(min=1, help="Samples that enrol (protocol enrolment).")] = 5,
     share: Annotated[float, typer.Option(help="Share of samples that train (protocol chronological).")] = 0.5,
@@ -73,7 +75,8 @@ def evaluate(
     """Evaluate detectors on your own recordings: tables, figures and a report.
 
     Users with too few samples and samples that cannot be used are left out and named. Unless the protocol is
-    an open set already, an open set stands beside it.
+    an open set already, an open set stands beside it. With --population the detector population enrols people
+    with what was learnt there; otherwise it learns from the samples that train.
 
     Examples:
     `keydyn evaluate typing.csv --out results/`
@@ -87,7 +90,7 @@ def evaluate(
     from keydyn.studies.saved_parts import Parts
     from keydyn.studies.score_datasets import rank_rows, score_rows
 
-    detectors = known_detectors(detector) or list(DETECTORS)
+    detectors = with_population(known_detectors(detector) or list(DETECTORS), population_of(population))
     with checking_options():
         chosen = protocol_of(protocol, enrol, share, groups)
     recording, notes = reading.recording()

@@ -59,7 +59,7 @@ def score(
     samples = enrolled.samples(recording.keystrokes)
     with working("scoring"):
         scores = enrolled.scores(samples)
-    if all(said.other_text for said in evidence(samples, enrolled.models[enrolled.users[0]])):
+    if all(said.other_text for said in evidence(samples, enrolled.templates[enrolled.users[0]])):
         warn("these samples are of another text than those enrolled; their scores say little")
     rows = [
         {
@@ -112,7 +112,7 @@ def identify(
     rows, unsure = [], False
     for n, (user, session) in enumerate(samples.index):
         order = np.argsort(-raw[n], kind="stable").tolist()
-        best = enrolled.models[enrolled.users[order[0]]]
+        best = enrolled.templates[enrolled.users[order[0]]]
         shortage = evidence(samples[[n]], best)[0].shortage(min_keystrokes, min_known)
         who = _typist(recording, user)
         if shortage:
@@ -177,7 +177,7 @@ def verify(
         for (who, session), value, said in zip(
             samples.index,
             enrolled.claim_scores(user, samples),
-            evidence(samples, enrolled.models[user]),
+            evidence(samples, enrolled.templates[user]),
             strict=True,
         )
     ]
@@ -230,7 +230,7 @@ def watch(
     recording, _ = reading.recording(anonymous=True)
     samples = enrolled.samples(recording.keystrokes)
     parts = np.split(enrolled.claim_penalties(user, samples), samples.sequences.offsets[1:-1])
-    said = evidence(samples, enrolled.models[user])
+    said = evidence(samples, enrolled.templates[user])
     rows = []
     for (who, session), penalty, here in zip(samples.index, parts, said, strict=True):
         shortage = here.shortage(min_keystrokes, min_known)

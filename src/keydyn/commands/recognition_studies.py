@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from keydyn.detectors import Detector
     from keydyn.evaluation.tables import Table
     from keydyn.studies.dataset_rows import Row
     from keydyn.studies.outputs import Outputs
@@ -38,11 +39,12 @@ def known_detectors(names: Sequence[str] | None) -> list[str]:
 def recognition_facts(
     study_name: str,
     rows: Sequence[Row],
-    detectors: Sequence[str],
+    detectors: Sequence[str | Detector],
     seed: int,
     table: pa.Table | None = None,
 ) -> Facts:
     """What run.json says of a study that enrols people; `table` has its scores or ranks."""
+    from keydyn.detectors import make_detector
     from keydyn.studies.outputs import environment
     from keydyn.studies.recommended_settings import detector_for
     from keydyn.studies.saved_parts import detector_settings
@@ -56,7 +58,9 @@ def recognition_facts(
         "vectors": {row.name: row.vectors for row in rows},
         "protocols": {row.name: row.protocol.describe() for row in rows},
         "detectors": {
-            row.name: {name: detector_settings(detector_for(row.name, name)) for name in detectors}
+            row.name: {
+                make_detector(one).name: detector_settings(detector_for(row.name, one)) for one in detectors
+            }
             for row in rows
         },
         "fits that reached the limit of iterations": {} if table is None else limited_fits(table),

@@ -16,6 +16,7 @@ import typer
 
 from keydyn.arrays import Integers
 from keydyn.datasets.recordings import Recording, read_recording
+from keydyn.detectors import Markov
 from keydyn.enrolment.evidence import Evidence, evidence_by_key
 from keydyn.evaluation.online import OnlinePenalties
 from keydyn.exit_codes import ExitCode
@@ -67,7 +68,12 @@ class WatchedSession:
     def __init__(
         self, enrolled: Enrolled, user: str, level: float, min_keystrokes: int, min_known: int
     ) -> None:
-        self.models = enrolled.claim_models(user)
+        self.templates = enrolled.claim_templates(user)
+        self.models = [template.model_ for template in self.templates if isinstance(template, Markov)]
+        if not self.models:
+            raise ValueError(
+                f"{enrolled.manifest.detector} cannot follow a stream: save the session, and watch its file"
+            )
         self.sensors, self.user, self.level = enrolled.manifest.sensors, user, level
         self.least = min_keystrokes, min_known
         self.filters = OnlineBatch(self.models, 1)
@@ -88,7 +94,7 @@ class WatchedSession:
         samples = Samples.of(both, self.sensors, pd.DataFrame(index=index), first="missing")
         times = np.array(samples.emission) == "lognormal"
         X = np.where(times & (samples.sequences.X <= 0), np.nan, samples.sequences.X)
-        counts = evidence_by_key(samples, self.models[0])
+        counts = evidence_by_key(samples, self.templates[0])
         answers = []
         for n in range(len(last), len(both)):
             scores = self.filters.update(X[n : n + 1], [both["keyname"].iloc[n]])

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from keydyn.arrays import Floats
+from keydyn.arrays import Floats, Integers
 from keydyn.keystrokes.samples import Samples
 from keydyn.model.data.vocabulary import Types
 
@@ -96,8 +96,13 @@ class Detector(BaseEstimator, ABC):  # type: ignore[misc]
 
     @property
     def known_keys(self) -> Types | None:
-        """The keys that the template tells apart; None if it tells none apart, or all."""
+        """The keys that the template tells apart; None if it tells none apart."""
         return None
+
+    @property
+    def known_pairs(self) -> Integers:
+        """(k, 2) keys that it knows to follow each other, by their places among the known keys."""
+        return np.zeros((0, 2), dtype=np.int64)
 
     def save_template(self, path: str | PathLike[str]) -> None:
         """Write the template; the file is there in full or not at all."""

@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import ClassVar, Self
 
-from keydyn.arrays import Floats
+from keydyn.arrays import Floats, Integers
 from keydyn.detectors.detector import Detector, register
 from keydyn.keystrokes.samples import Samples
 from keydyn.model import HMM, POHMM, fit_many
@@ -96,6 +96,10 @@ class Markov(Detector):
     def known_keys(self) -> Types | None:
         types: Types = self.model_.event_types_
         return None if is_single(types) else types
+
+    @property
+    def known_pairs(self) -> Integers:
+        return self.model_.event_pairs_
 
     def save_template(self, path: str | PathLike[str]) -> None:
         self.model_.save(path)

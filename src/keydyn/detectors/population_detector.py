@@ -7,7 +7,9 @@ from os import PathLike
 from pathlib import Path
 from typing import ClassVar, Self
 
-from keydyn.arrays import Floats
+import numpy as np
+
+from keydyn.arrays import Floats, Integers
 from keydyn.detectors.detector import Detector, register
 from keydyn.keystrokes.samples import Samples
 from keydyn.model.data.vocabulary import Types
@@ -70,6 +72,11 @@ class PopulationDetector(Detector):
     @property
     def known_keys(self) -> Types | None:
         return self.people.parameters.cells.vocabulary
+
+    @property
+    def known_pairs(self) -> Integers:
+        cells = self.people.parameters.cells
+        return np.stack([cells.before // cells.n_codes, cells.before % cells.n_codes], axis=1)
 
     def save_template(self, path: str | PathLike[str]) -> None:
         self.people.save_template(self.template_, path)

@@ -9,33 +9,36 @@ import numpy as np
 import pandas as pd
 
 from keydyn.arrays import Floats
+from keydyn.detectors import Detector
 from keydyn.enrolment.claims import claim_penalty, scaled_claims
 from keydyn.enrolment.manifest import Manifest
 from keydyn.keystrokes.samples import Samples
 from keydyn.keystrokes.schema import SAMPLE, sample_starts
-from keydyn.model import POHMM
 from keydyn.model.data.vocabulary import Types
-from keydyn.model.fit.many import score_many
 
 
 @dataclass(frozen=True)
 class Enrolled:
-    """A manifest, and the models of everybody in it, or of those who were asked for."""
+    """A manifest, and the templates of everybody in it, or of those who were asked for.
+
+    `pattern` is the detector that fits them, if anybody is to be fitted; that of a population has it.
+    """
 
     manifest: Manifest
-    models: Mapping[str, POHMM]
+    templates: Mapping[str, Detector]
+    pattern: Detector | None = None
 
     @property
     def users(self) -> Types:
-        """The names of those whose models are here, in the manifest's order, (U,)."""
-        return np.array([person.user for person in self.manifest.people if person.user in self.models])
+        """The names of those whose templates are here, in the manifest's order, (U,)."""
+        return np.array([person.user for person in self.manifest.people if person.user in self.templates])
 
     def samples(self, keystrokes: pd.DataFrame) -> Samples:
-        """The samples in the form that the models need, without vectors."""
+        """The samples in the form that the templates need, without vectors."""
         return sequence_samples(keystrokes, self.manifest.sensors)
 
     def scores(self, samples: Samples) -> Floats:
-        """Log-likelihood of every sample under every model, (n, U)."""
+        """Log-likelihood of every sample under every template, (n, U)."""
         return self._scores(self.users.tolist(), samples)
 
     def claim_scores(self, user: str, samples: Samples) -> Floats:
@@ -47,16 +50,17 @@ class Enrolled:
 
     def claim_penalties(self, user: str, samples: Samples) -> Floats:
         """The rank penalty at each event, (N,), of a session in the name of a user."""
-        claimed, *cohort = (model.score_samples(samples.sequences) for model in self.claim_models(user))
-        return claim_penalty(claimed, np.column_stack(cohort), samples.sequences.offsets)
+        templates = self.claim_templates(user)
+        scores = type(templates[0]).score_events_many(templates, samples)
+        return claim_penalty(scores[:, 0], scores[:, 1:], samples.sequences.offsets)
 
-    def claim_models(self, user: str) -> list[POHMM]:
-        """The models that a session in the name of a user is ranked by: the user's own first."""
-        return [self.models[name] for name in (user, *self._cohort(user))]
+    def claim_templates(self, user: str) -> list[Detector]:
+        """The templates that a session in the name of a user is ranked by: the user's own first."""
+        return [self.templates[name] for name in (user, *self._cohort(user))]
 
     def _scores(self, users: list[str], samples: Samples) -> Floats:
-        models = [self.models[name] for name in users]
-        return np.ascontiguousarray(score_many(models, samples.sequences).T)
+        templates = [self.templates[name] for name in users]
+        return np.ascontiguousarray(type(templates[0]).score_many(templates, samples))
 
     def _cohort(self, user: str) -> list[str]:
         cohort = self.manifest.cohort(self.manifest.person(user))
@@ -69,7 +73,7 @@ class Enrolled:
 
 
 def sequence_samples(keystrokes: pd.DataFrame, sensors: tuple[str, ...]) -> Samples:
-    """Samples without vectors, which the Markov models do not need."""
+    """Samples without vectors, which templates that can be stored do not need."""
     starts = sample_starts(keystrokes)
     index = pd.MultiIndex.from_frame(keystrokes.iloc[starts][SAMPLE])
     samples = Samples.of(keystrokes, sensors, vectors=pd.DataFrame(index=index))

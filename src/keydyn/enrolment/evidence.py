@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from keydyn.arrays import Integers, Truths
+from keydyn.detectors import Detector
 from keydyn.keystrokes.samples import Samples
-from keydyn.model import POHMM
 from keydyn.model.data.vocabulary import find
 
 LEAST_KEYSTROKES = 6
@@ -52,29 +52,33 @@ class Evidence:
         return reasons
 
 
-def evidence(samples: Samples, model: POHMM) -> list[Evidence]:
-    """The evidence in each sample, for or against the person whose model it is."""
+def evidence(samples: Samples, template: Detector) -> list[Evidence]:
+    """The evidence in each sample, for or against the person whose template it is."""
     starts = samples.sequences.offsets[:-1]
-    counts = np.add.reduceat(evidence_by_key(samples, model), starts, axis=0)
+    counts = np.add.reduceat(evidence_by_key(samples, template), starts, axis=0)
     return [Evidence(*each) for each in counts.tolist()]
 
 
-def evidence_by_key(samples: Samples, model: POHMM) -> Integers:
+def evidence_by_key(samples: Samples, template: Detector) -> Integers:
     """What each keystroke adds to the counts of `Evidence`, (N, 4)."""
     sequences = samples.sequences
     scored = np.isfinite(sequences.X).any(axis=1)
-    # A model without event types knows every key, and no pairs.
-    places, _ = find(sequences.codes, sequences.event_types, model.event_types_)
-    known = scored & (places < len(model.event_types_))
-    pairs = np.full(len(places), len(model.event_types_) > 1)
+    keys = template.known_keys
+    if keys is None:
+        # Without event types every key is as good as any other, and pairs mean nothing.
+        nothing = np.zeros_like(scored)
+        return np.column_stack([scored, scored, nothing, nothing]).astype(np.int64)
+    places, _ = find(sequences.codes, sequences.event_types, keys)
+    known = scored & (places < len(keys))
+    pairs = np.full(len(places), len(keys) > 1)
     pairs[sequences.offsets[:-1]] = False
-    return np.column_stack([scored, known, pairs, pairs & _familiar(places, model)]).astype(np.int64)
+    familiar = _familiar(places, len(keys), template.known_pairs)
+    return np.column_stack([scored, known, pairs, pairs & familiar]).astype(np.int64)
 
 
-def _familiar(places: Integers, model: POHMM) -> Truths:
-    """Whether each key came after the one before it at enrolment, too."""
-    m = len(model.event_types_)
-    seen = model.event_pairs_[:, 0] * (m + 1) + model.event_pairs_[:, 1]
+def _familiar(places: Integers, m: int, pairs: Integers) -> Truths:
+    """Whether each key is known to come after the one before it."""
+    seen = pairs[:, 0] * (m + 1) + pairs[:, 1]
     familiar = np.zeros(len(places), dtype=bool)
     familiar[1:] = np.isin(places[:-1] * (m + 1) + places[1:], seen)
     return familiar

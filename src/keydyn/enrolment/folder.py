@@ -16,12 +16,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from keydyn.atomic import sync_folder, write_bytes, write_text
+from keydyn.detectors import Detector, PopulationDetector
 from keydyn.enrolment.enrolled import Enrolled
-from keydyn.enrolment.enrolling import markov_detector
+from keydyn.enrolment.enrolling import storing_detector
 from keydyn.enrolment.lock import locked
 from keydyn.enrolment.manifest import Manifest, Person, model_file
-from keydyn.model import POHMM
-from keydyn.model.files.storage import parsed
+from keydyn.population import PopulationModel
 from keydyn.regular_files import UnusableFileError, read_regular
 
 MANIFEST = "models.json"
@@ -55,7 +55,7 @@ def load_enrolled(folder: str | Path, key: bytes | None = None, whose: WhoseMode
             users = [person.user for person in manifest.people] if whose is None else whose(manifest)
             if not users:
                 raise ValueError(f"nobody is enrolled in {folder} (see keydyn fit)")
-            return _with_models(Path(folder), manifest, users)
+            return _with_templates(Path(folder), manifest, users)
         except (OSError, ValueError):
             current = read_manifest(folder, key)
             if current == manifest:
@@ -98,20 +98,21 @@ class Change:
     before: Manifest | None
 
     def beside(self, newly: Iterable[str]) -> Enrolled | None:
-        """The people before, with the models of those beside whom newcomers will be judged."""
+        """The people before, with the templates of those beside whom newcomers will be judged."""
         if self.before is None:
             return None
-        return _with_models(self.folder, self.before, set(self.before.everybody()) - set(newly))
+        return _with_templates(self.folder, self.before, set(self.before.everybody()) - set(newly))
 
     def commit(self, enrolled: Enrolled) -> Manifest:
         """Write the models that are new, then make the new manifest current: the moment of the change."""
         kept = set(() if self.before is None else self.before.people)
         people = tuple(
-            self._kept(person) if person in kept else self._saved(person, enrolled.models[person.user])
+            self._kept(person) if person in kept else self._saved(person, enrolled.templates[person.user])
             for person in enrolled.manifest.people
         )
         _refuse_twins(people)
-        manifest = replace(enrolled.manifest, people=people)
+        population = enrolled.manifest.population or self._population(enrolled.pattern)
+        manifest = replace(enrolled.manifest, people=people, population=population)
         text = manifest.to_text(self.key)
         # What could not be read again must not become current.
         Manifest.from_text(text.encode(), self.key)
@@ -128,29 +129,60 @@ class Change:
         write_bytes(temporary, _contents(self.folder / person.file))
         return self._named(person, temporary)
 
-    def _saved(self, person: Person, model: POHMM) -> Person:
+    def _population(self, pattern: Detector | None) -> str:
+        """The name of the population's file, which is written if it is not there; empty if there is none."""
+        if not isinstance(pattern, PopulationDetector):
+            return ""
         temporary = self._temporary()
-        model.save(temporary)
+        pattern.people.save(temporary)
+        return self._renamed(temporary)
+
+    def _saved(self, person: Person, template: Detector) -> Person:
+        temporary = self._temporary()
+        template.save_template(temporary)
         return self._named(person, temporary)
 
     def _temporary(self) -> Path:
         return self.folder / f".{secrets.token_hex(8)}.keydyn"
 
     def _named(self, person: Person, temporary: Path) -> Person:
-        """Give the file the name that follows from its content."""
-        sha256 = hashlib.sha256(_contents(temporary)).hexdigest()
-        os.replace(temporary, self.folder / model_file(sha256))
+        sha256 = self._renamed(temporary)
         return replace(person, sha256=sha256, file=model_file(sha256))
 
+    def _renamed(self, temporary: Path) -> str:
+        """Give the file the name that follows from its content, and return its SHA-256."""
+        sha256 = hashlib.sha256(_contents(temporary)).hexdigest()
+        os.replace(temporary, self.folder / model_file(sha256))
+        return sha256
 
-def _with_models(folder: Path, manifest: Manifest, users: Iterable[str]) -> Enrolled:
+
+def _with_templates(folder: Path, manifest: Manifest, users: Iterable[str]) -> Enrolled:
     wanted = set(users)
     people = [person for person in manifest.people if person.user in wanted]
-    return Enrolled(manifest, {person.user: _model(folder, manifest, person) for person in people})
+    pattern = storing_detector(manifest.detector, _population(folder, manifest))
+    return Enrolled(
+        manifest, {person.user: _template(folder, manifest, pattern, person) for person in people}, pattern
+    )
 
 
-def _model(folder: Path, manifest: Manifest, person: Person) -> POHMM:
-    """The model of a person, if the file is the one that was enrolled and holds what the detector fits."""
+def _population(folder: Path, manifest: Manifest) -> PopulationModel | None:
+    """The population with which everybody was enrolled, if there is one."""
+    if not manifest.population:
+        return None
+    path = folder / model_file(manifest.population)
+    try:
+        contents = _contents(path)
+    except (FileNotFoundError, UnusableFileError) as error:
+        raise ValueError(
+            f"{path}, the population of everybody in the folder, cannot be read: {error}"
+        ) from None
+    if manifest.population != hashlib.sha256(contents).hexdigest():
+        raise ValueError(f"{path} is not the population with which people were enrolled")
+    return PopulationModel.parsed(contents, path)
+
+
+def _template(folder: Path, manifest: Manifest, pattern: Detector, person: Person) -> Detector:
+    """The template of a person, if the file is the one that was enrolled and holds what the detector fits."""
     path = folder / person.file
     advice = f"enrol {person.user} again, or remove {person.user} with keydyn users"
     try:
@@ -161,12 +193,7 @@ def _model(folder: Path, manifest: Manifest, person: Person) -> POHMM:
         raise ValueError(f"{path}, the model of {person.user}, cannot be read: {error}; {advice}") from None
     if person.sha256 not in ("", hashlib.sha256(contents).hexdigest()):
         raise ValueError(f"{path} is not the model with which {person.user} was enrolled: {advice}")
-    model = parsed(contents, path)
-    kind = type(markov_detector(manifest.detector).pattern())
-    features = sorted(["duration", "tau", *manifest.sensors])
-    if type(model) is not kind or list(getattr(model, "feature_names_in_", [])) != features:
-        raise ValueError(f"{path} is not a model as {manifest.detector} fits it to {', '.join(features)}")
-    return model
+    return pattern.with_template(contents, path, sorted(["duration", "tau", *manifest.sensors]))
 
 
 def _contents(path: Path) -> bytes:
@@ -188,7 +215,8 @@ def _clean(folder: Path, key: bytes | None) -> None:
     """Remove what changes have left that the manifest does not list."""
     listed = set()
     if os.path.lexists(folder / MANIFEST):
-        listed = {person.file for person in read_manifest(folder, key).people}
+        manifest = read_manifest(folder, key)
+        listed = {person.file for person in manifest.people} | {model_file(manifest.population)}
     for path in folder.iterdir():
         if OURS.fullmatch(path.name) and path.name not in listed:
             path.unlink()

@@ -49,12 +49,16 @@ class Person:
 
 @dataclass(frozen=True)
 class Manifest:
-    """Everybody who is enrolled, in the order of their numbers; `next_number` is for the next newcomer."""
+    """Everybody who is enrolled, in the order of their numbers; `next_number` is for the next newcomer.
+
+    `population` is the SHA-256 of the population's file, if the detector has one.
+    """
 
     detector: str
     sensors: tuple[str, ...]
     people: tuple[Person, ...]
     next_number: int
+    population: str = ""
 
     def person(self, user: str) -> Person:
         """The entry of a user; for a user who is not enrolled a `ValueError` that names some who are."""
@@ -101,6 +105,8 @@ class Manifest:
                 for person in self.people
             ],
         }
+        if self.population:
+            content["population"] = self.population
         if key is not None:
             content[CODE] = code_of(content, key)
         return json.dumps(content, indent=1, allow_nan=False)
@@ -149,14 +155,14 @@ def _authenticate(content: dict[str, Any], key: bytes | None) -> None:
 
 
 def _read_version_2(content: dict[str, Any]) -> Manifest:
-    _only(content, "format", "version", "keydyn", "detector", "sensors", "next_number", "users")
+    population = _sha256(content, "population") if "population" in content else ""
+    named = ("population",) if population else ()
+    _only(content, "format", "version", "keydyn", "detector", "sensors", "next_number", "users", *named)
     next_number = _count(content, "next_number")
 
     def read(_: int, entry: dict[str, Any]) -> Person:
         _only(entry, "user", "sha256", "samples", "threshold", "penalty", "number", "cohort")
-        sha256 = _text(entry, "sha256")
-        if not re.fullmatch("[0-9a-f]{64}", sha256):
-            raise ValueError(f"sha256 is {shown(sha256)}, not 64 hexadecimal digits")
+        sha256 = _sha256(entry, "sha256")
         number, cohort = _count(entry, "number"), _count(entry, "cohort")
         if not number < cohort <= next_number:
             raise ValueError(f"number {number}, cohort {cohort} and next_number {next_number} do not rise")
@@ -165,7 +171,7 @@ def _read_version_2(content: dict[str, Any]) -> Manifest:
     people = _people(content, read)
     if any(after.number <= before.number for before, after in pairwise(people)):
         raise ValueError("the numbers of the users do not rise")
-    return Manifest(_text(content, "detector"), _sensors(content), people, next_number)
+    return Manifest(_text(content, "detector"), _sensors(content), people, next_number, population)
 
 
 def _read_version_1(content: dict[str, Any]) -> Manifest:
@@ -228,6 +234,13 @@ def _text(content: dict[str, Any], name: str) -> str:
     value = content[name]
     if not isinstance(value, str) or not value or not _is_unicode(value):
         raise ValueError(f"{name} is {shown(value)}, not text")
+    return value
+
+
+def _sha256(content: dict[str, Any], name: str) -> str:
+    value = _text(content, name)
+    if not re.fullmatch("[0-9a-f]{64}", value):
+        raise ValueError(f"{name} is {shown(value)}, not 64 hexadecimal digits")
     return value
 
 

@@ -13,12 +13,11 @@ import numpy as np
 import pandas as pd
 
 from keydyn.arrays import Floats
-from keydyn.detectors import Markov, fit_population
+from keydyn.detectors import Detector, fit_population
 from keydyn.engine import Progress, counting_on
 from keydyn.enrolment.claims import claim_penalty, scaled_claims
 from keydyn.evaluation.rates import error_rates
 from keydyn.keystrokes.samples import Samples
-from keydyn.model import POHMM
 from keydyn.model.data.vocabulary import Types
 
 FOLDS = 5
@@ -32,19 +31,19 @@ def n_folds(users: Types, n_others: int) -> int:
 
 
 def find_thresholds(
-    pattern: Markov,
+    pattern: Detector,
     samples: Samples,
     users: Types,
     in_cohort: Sequence[bool],
-    others: Sequence[POHMM],
+    others: Sequence[Detector],
     n_jobs: int | None,
     progress: Progress | None,
 ) -> tuple[Floats, Floats]:
     """Each user's threshold and largest genuine penalty; NaN where there is nobody to compare with.
 
-    The cohort is the users with `in_cohort` and the people enrolled earlier, whose models are `others`.
+    The cohort is the users with `in_cohort` and the people enrolled earlier, whose templates are `others`.
     Impostors are the samples of the other users, and the user's own samples in the name of the others: of
-    people enrolled earlier there are models, but no samples.
+    people enrolled earlier there are templates, but no samples.
     """
     n_held_out = n_folds(samples.users, len(others))
     if n_held_out == 0:
@@ -59,8 +58,9 @@ def find_thresholds(
         held_out, known = samples[fold_of == fold], samples[fold_of != fold]
         n_before = fold * len(users)
         population = fit_population(pattern, known, n_jobs, counting_on(progress, n_before)).of(users)
-        own_events = population.score_events(held_out, n_jobs)
-        events = np.column_stack([own_events, *(model.score_samples(held_out.sequences) for model in others)])
+        events = population.score_events(held_out, n_jobs)
+        if others:
+            events = np.column_stack([events, type(pattern).score_events_many(others, held_out)])
         # The log-likelihood of a sample is the sum of its events'.
         scores = np.add.reduceat(events, held_out.sequences.offsets[:-1], axis=0)
         scaled[fold_of == fold] = scaled_claims(scores, scores[:, cohort], scores[:, cohort])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import fields
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,15 @@ def write(path: str | PathLike[str], known: Parameters) -> None:
 
 def read(path: str | PathLike[str]) -> Parameters:
     """What was learnt, from a file; a `ModelFileError` says what is wrong with it."""
-    parameters = storage.load(path)
+    return _population(storage.load(path), path)
+
+
+def parsed(contents: bytes, path: str | PathLike[str]) -> Parameters:
+    """The same of a file's contents; `path` is for messages."""
+    return _population(storage.parsed(contents, Path(path)), path)
+
+
+def _population(parameters: object, path: str | PathLike[str]) -> Parameters:
     if not isinstance(parameters, Parameters):
         raise storage.ModelFileError(f"{path} holds a {type(parameters).__name__}, not a population model")
     return parameters

@@ -18,7 +18,7 @@ from keydyn.model.files import storage
 from keydyn.population.drawing import drawn
 from keydyn.population.explaining import explained
 from keydyn.population.features import Observations, observations
-from keydyn.population.files import fingerprint, read, write, write_template
+from keydyn.population.files import fingerprint, parsed, read, write, write_template
 from keydyn.population.learning import check_parts, learn, learn_more
 from keydyn.population.parameters import Parameters
 from keydyn.population.passes import Progress
@@ -48,6 +48,12 @@ class PopulationModel:
     def __init__(self, hidden_states: bool = True, without: Sequence[str] = ()) -> None:
         self.hidden_states = hidden_states
         self.without = without
+
+    def __repr__(self) -> str:
+        """What it was learnt from, and its SHA-256."""
+        if not hasattr(self, "parameters_"):
+            return f"PopulationModel(hidden_states={self.hidden_states}, without={tuple(self.without)})"
+        return f"<PopulationModel of {self.parameters.n_people} people, {self.sha256}>"
 
     def fit(
         self,
@@ -198,7 +204,15 @@ class PopulationModel:
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
         """Read what `save` wrote; a `ModelFileError` says what is wrong with any other file."""
-        parameters = read(path)
+        return cls._of(read(path))
+
+    @classmethod
+    def parsed(cls, contents: bytes, path: str | PathLike[str]) -> Self:
+        """The same of a file's contents; `path` is for messages."""
+        return cls._of(parsed(contents, path))
+
+    @classmethod
+    def _of(cls, parameters: Parameters) -> Self:
         model = cls(hidden_states=parameters.chain.n_states > 1)
         model._take(parameters)
         return model
