@@ -119,6 +119,13 @@ def stream(n_users: str) -> Numbers:
     return population_stream(n_users)
 
 
+def people(n_people: str) -> Numbers:
+    """The population model."""
+    from population_model import population_model
+
+    return population_model(n_people)
+
+
 CASES: dict[str, Callable[..., Numbers]] = {
     **{name: partial(ours, name) for name in "abcdef"},
     **{f"peer {name}": partial(peer, name) for name in "abcd"},
@@ -130,4 +137,5 @@ CASES: dict[str, Callable[..., Numbers]] = {
     "encoding": encoding,
     "online": online,
     "stream": stream,
+    "people": people,
 }

@@ -34,11 +34,13 @@ Numbers = dict[str, float]
 Lines = list[tuple[str, str]]
 
 
-def show(rows: Rows, start_up: list[Line] | None, stream: Numbers | None, out: Path) -> None:
+def show(
+    rows: Rows, start_up: list[Line] | None, stream: Numbers | None, people: Numbers | None, out: Path
+) -> None:
     """Print everything, and write tables, texts and a figure into `out`."""
     for row in rows:
         row["target_ratio"] = row["target"] / row["ns"] if row.get("target") else None
-    lines = [*_machine(), *_stream_lines(stream)]
+    lines = [*_machine(), *_stream_lines(stream), *_people_lines(people)]
     # Wide enough for one line per row, whatever the terminal.
     console = Console(width=150)
     if rows:
@@ -57,6 +59,8 @@ def show(rows: Rows, start_up: list[Line] | None, stream: Numbers | None, out: P
     _write_csv(out / "summary.csv", ["what", "value"], [list(line) for line in lines])
     if stream:
         _write_csv(out / "stream.csv", list(stream), [list(stream.values())])
+    if people:
+        _write_csv(out / "people.csv", list(people), [list(people.values())])
     (out / "speed.md").write_text(_markdown(rows, lines), encoding="utf-8")
     if rows:
         _draw(rows, out / "speed.png")
@@ -109,6 +113,30 @@ def _stream_lines(stream: Numbers | None) -> Lines:
         ("population stream, fit and score", f"{rate:,.0f} models per second and core"),
         ("the same for 100 million users, on paper", f"{hours:,.1f} hours on one core"),
         ("population stream, memory", f"{first:,.0f} MB after the first chunk, {end:,.0f} MB at the end"),
+    ]
+
+
+def _people_lines(people: Numbers | None) -> Lines:
+    if not people:
+        return []
+    return [
+        ("population model, compiling", f"{people['compiling_s']:.1f} s (target 12)"),
+        ("population model, learning from 500 people", f"{people['fit_us']:,.0f} µs per person"),
+        (
+            "population model, enrolment",
+            f"{people['enrol_us']:,.0f} µs from 10 samples of 36 keys, {people['enrol_long_us']:,.0f} µs "
+            f"from 6 of 500 keys (target 2,000); a POHMM {people['pohmm_fit_us']:,.0f} µs from 10 of 36 keys",
+        ),
+        (
+            "population model, 36 keys against one template",
+            f"{people['compare_without_us']:.2f} µs without hidden states (target 2), "
+            f"{people['compare_with_us']:.2f} with (target 7); a POHMM {people['pohmm_compare_us']:.2f} µs",
+        ),
+        (
+            "population model, a large population",
+            f"{people['people']:,.0f} people in {people['large_s']:,.0f} s by the clock on all cores (target "
+            f"120 for 10,000), {people['large_mb']:,.0f} MB",
+        ),
     ]
 
 

@@ -15,8 +15,9 @@ from typing import Any
 
 HERE = Path(__file__).parent
 SOURCES = HERE.parent / "src"
-# Cases that compare two threads with one need both cores.
 THREADS = "threads"
+# Cases that compare two threads with one, or take all cores for a part of what they do.
+TWO_CORES = (THREADS, "people")
 BEGAN = time.monotonic()
 
 
@@ -33,7 +34,7 @@ class Bench:
     def case(self, name: str, *arguments: str) -> dict[str, Any]:
         """The numbers of one case of `cases.py`."""
         command = [sys.executable, str(HERE / "measuring.py"), name, *arguments]
-        numbers: dict[str, Any] = json.loads(self.output(command, name != THREADS).splitlines()[-1])
+        numbers: dict[str, Any] = json.loads(self.output(command, name not in TWO_CORES).splitlines()[-1])
         return numbers
 
     def output(self, command: list[str], pinned: bool = True, folder: Path | None = None) -> str:

@@ -46,14 +46,14 @@ TITLES = {
     "online objects": "online, 5,000 sessions, objects",
     "online population": "online, 200 × 200 models",
 }
-START_UP, STREAM = "start-up", "stream"
+START_UP, STREAM, PEOPLE = "start-up", "stream", "people"
 
 
 def main() -> None:
     """Measure everything, print the table, write CSV and figure."""
     options = _options()
     options.out.mkdir(parents=True, exist_ok=True)
-    wanted = options.cases or [START_UP, *TITLES, STREAM]
+    wanted = options.cases or [START_UP, *TITLES, STREAM, PEOPLE]
     rows_wanted = [name for name in TITLES if name in wanted]
     if options.against:
         # Rows that older revisions have as well.
@@ -77,7 +77,11 @@ def main() -> None:
     if STREAM in wanted:
         say(f"{STREAM} of {options.users:,} users")
         stream = bench.case(STREAM, str(options.users))
-    report.show(rows, parts, stream, options.out)
+    people = None
+    if PEOPLE in wanted:
+        say(f"{PEOPLE}: a population of {options.people:,}")
+        people = bench.case(PEOPLE, str(options.people))
+    report.show(rows, parts, stream, people, options.out)
 
 
 def rows_of(bench: Bench, name: str, libraries: list[str]) -> list[dict[str, Any]]:
@@ -112,8 +116,9 @@ def _installed(name: str) -> bool:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--users", type=int, default=20_000, help="users of the population stream")
+    parser.add_argument("--people", type=int, default=10_000, help="people of the large population")
     parser.add_argument(
-        "--cases", nargs="*", choices=[START_UP, *TITLES, STREAM], help="only these; all by default"
+        "--cases", nargs="*", choices=[START_UP, *TITLES, STREAM, PEOPLE], help="only these; all by default"
     )
     parser.add_argument("--against", metavar="REVISION", help="a git revision to compare keydyn's rows with")
     parser.add_argument("--turns", type=int, default=TURNS, help="measurements of each row with --against")

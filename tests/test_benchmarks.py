@@ -195,6 +195,14 @@ STREAM = {
     "memory_first_chunk_mb": 300.0,
     "memory_end_mb": 301.0,
 }
+PEOPLE = {
+    "compiling_s": 9.0,
+    **{f"{what}_us": 1_500.0 for what in ("fit", "enrol", "enrol_long", "pohmm_fit")},
+    **{f"{what}_us": 1.25 for what in ("compare_with", "compare_without", "pohmm_compare")},
+    "people": 10_000.0,
+    "large_s": 90.0,
+    "large_mb": 200.0,
+}
 
 
 def test_results_are_written_as_the_page_says_and_pasted(tmp_path, monkeypatch, capsys):
@@ -203,7 +211,7 @@ def test_results_are_written_as_the_page_says_and_pasted(tmp_path, monkeypatch, 
     from start_up import Line
 
     parts = [Line("first `fit`", 8.0, 9.0), Line("together", 9.25, 10.5, 15.0)]
-    report.show([dict(row) for row in ROWS], parts, STREAM, tmp_path)
+    report.show([dict(row) for row in ROWS], parts, STREAM, PEOPLE, tmp_path)
     with (tmp_path / "speed.csv").open(newline="") as file:
         ours, theirs = csv.DictReader(file)
     described = next(
@@ -218,6 +226,8 @@ def test_results_are_written_as_the_page_says_and_pasted(tmp_path, monkeypatch, 
         "together,9.25,10.5,15.0",
     ]
     assert "| A | keydyn | 30 | 4 | 60 | 2 | 1.2 | – | – |" in (tmp_path / "speed.md").read_text()
+    assert "10,000 people in 90 s" in (tmp_path / "speed.md").read_text()
+    assert "large_s" in (tmp_path / "people.csv").read_text()
     assert (tmp_path / "speed.png").stat().st_size > 0
 
     docs = tmp_path / "docs"
