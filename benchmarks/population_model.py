@@ -20,6 +20,7 @@ PEOPLE, SAMPLES, KEYS = 500, 10, 36
 LONG_SAMPLES, LONG_KEYS = 6, 500
 AT_A_TIME = 500
 FEW = 8
+STRANGERS = 100
 
 
 def population_model(n_people: str) -> dict[str, float]:
@@ -59,7 +60,31 @@ def population_model(n_people: str) -> dict[str, float]:
     models = workloads.quietly(lambda: fit_many(pattern, data))
     numbers["pohmm_fit_us"] = 1e6 * (time.process_time() - began) / PEOPLE
     numbers["pohmm_compare_us"] = _us(lambda: score_many(models, queries.sequences, n_jobs=1), comparisons)
-    return numbers | _large(int(n_people))
+    return numbers | _in_two_halves(everyone) | _large(int(n_people))
+
+
+def _in_two_halves(everyone: Samples) -> dict[str, float]:
+    """ln P per key of strangers' samples: half of the people known, the others added, all from the start.
+
+    A stranger is enrolled with one sample.
+    """
+    first, more = everyone[: len(everyone) // 2], everyone[len(everyone) // 2 :]
+    strangers = Samples.of(make_typists(STRANGERS, 3, "free", KEYS, first_user=10**6), first="missing")
+
+    def of_strangers(model: PopulationModel) -> float:
+        total = 0.0
+        for user in range(STRANGERS):
+            own = strangers[3 * user : 3 * user + 3]
+            total += float(model.log_likelihoods([model.enrol(own[:1])], own[1:], n_jobs=1).sum())
+        return total / (STRANGERS * 2 * KEYS)
+
+    half = PopulationModel().fit(first)
+    known = of_strangers(half)
+    return {
+        "half_nats": known,
+        "added_nats": of_strangers(half.partial_fit(more)),
+        "all_nats": of_strangers(PopulationModel().fit(everyone)),
+    }
 
 
 def _large(n_people: int) -> dict[str, float]:

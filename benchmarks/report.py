@@ -133,6 +133,11 @@ def _people_lines(people: Numbers | None) -> Lines:
             f"{people['compare_with_us']:.2f} with (target 7); a POHMM {people['pohmm_compare_us']:.2f} µs",
         ),
         (
+            "population model, ln P per key of strangers",
+            f"{people['half_nats']:.4f} with 250 people, {people['added_nats']:.4f} with 250 more by "
+            f"`partial_fit`, {people['all_nats']:.4f} with all 500 from the start",
+        ),
+        (
             "population model, a large population",
             f"{people['people']:,.0f} people in {people['large_s']:,.0f} s by the clock on all cores (target "
             f"120 for 10,000), {people['large_mb']:,.0f} MB",

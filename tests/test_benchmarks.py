@@ -199,6 +199,7 @@ PEOPLE = {
     "compiling_s": 9.0,
     **{f"{what}_us": 1_500.0 for what in ("fit", "enrol", "enrol_long", "pohmm_fit")},
     **{f"{what}_us": 1.25 for what in ("compare_with", "compare_without", "pohmm_compare")},
+    **{f"{what}_nats": -11.5 for what in ("half", "added", "all")},
     "people": 10_000.0,
     "large_s": 90.0,
     "large_mb": 200.0,
