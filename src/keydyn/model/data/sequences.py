@@ -187,7 +187,7 @@ class Sequences:
     @cached_property
     def lengths(self) -> Integers:
         """Events in each sequence."""
-        lengths: Integers = read_only(np.diff(self.offsets))
+        lengths: Integers = read_only(self.offsets[1:] - self.offsets[:-1])
         return lengths
 
     @cached_property
@@ -198,7 +198,7 @@ class Sequences:
     @cached_property
     def extremes(self) -> Floats:
         """The least and the largest value of each feature, (2, K); NaN where there is none."""
-        return np.stack([np.fmin.reduce(self.X, axis=0), np.fmax.reduce(self.X, axis=0)])
+        return np.array([np.fmin.reduce(self.X, axis=0), np.fmax.reduce(self.X, axis=0)])
 
     @property
     def n_events(self) -> int:

@@ -21,21 +21,12 @@ from keydyn.model.data.settings import Settings
 from keydyn.model.data.vocabulary import MISSING, SINGLE_TYPE, Types
 from keydyn.model.engine.densities import ON_LOG_SCALE
 from keydyn.model.engine.expectation import Events
-from keydyn.model.engine.maximisation import (
-    KEEP_EMISSION,
-    KEEP_START,
-    LEAVING,
-    PAIR_PROB,
-    PROB,
-    WEIGHT_AFTER,
-    WEIGHT_BEFORE,
-    Chain,
-)
+from keydyn.model.engine.maximisation import Chain
 from keydyn.model.families.compiled import features_of
 from keydyn.model.families.family import Family
 from keydyn.model.families.log_scale import LogScale
 from keydyn.model.theta.counts import Counts
-from keydyn.model.theta.smoothing_weights import kept_shares, transition_weights
+from keydyn.model.theta.parameters import EventChain
 from keydyn.model.theta.start_values import Moments, least_scale, moments_by, sums_by, together
 
 
@@ -210,27 +201,20 @@ class Batch:
 
     def chain(self, settings: Settings) -> Chain:
         """The event chains of all groups, and what estimates weigh in smoothing."""
-        smoothing, n_rows = settings.smoothing, int(self.rows_of[-1])
-        before, after = self.pairs.T
-        leaving, entering = sums_by(before, self.pair, n_rows), sums_by(after, self.pair, n_rows)
-        starts = self.starts if settings.start_estimate == "sequence_start" else self.types
-        of_pairs, of_types = np.zeros((len(self.pairs), 3)), np.empty((n_rows, 4))
-        np.divide(self.pair, leaving[before], out=of_pairs[:, PAIR_PROB], where=self.pair > 0.0)
-        of_pairs[:, WEIGHT_BEFORE], of_pairs[:, WEIGHT_AFTER] = transition_weights(
-            smoothing.transitions, smoothing.published, self.pair, leaving[before], entering[after]
-        )
-        of_types[:, PROB], of_types[:, LEAVING] = self._shares(self.types), leaving
-        of_types[:, KEEP_START] = kept_shares(smoothing.start, starts)
-        of_types[:, KEEP_EMISSION] = kept_shares(smoothing.emission, self.types)
-        return Chain(self.pairs, of_pairs, of_types)
+        of_all = Counts(np.array([]), self.pairs, 0.0, self.types, self.starts, self.pair)
+        return of_all.weighted(self.event_chain, settings)
 
-    def _shares(self, counts: Floats) -> Floats:
-        """Counts divided by their group's sum; equal shares if there is nothing to divide."""
-        n_rows = sizes(self.rows_of)
-        total = np.repeat(np.add.reduceat(counts, self.rows_of[:-1]), n_rows)
-        equal = 1.0 / np.repeat(self.n_types, n_rows)
-        shares: Floats = np.divide(counts, total, out=equal, where=total > 0.0)
-        return shares
+    @cached_property
+    def event_chain(self) -> EventChain:
+        """The event chains of all groups, one after the other."""
+        n_rows, first, (before, after) = sizes(self.rows_of), self.rows_of[:-1], self.pairs.T
+        leaving, entering = (sums_by(side, self.pair, int(self.rows_of[-1])) for side in (before, after))
+        counts, shares = np.array([self.types, self.starts]), np.empty((2, len(leaving)))
+        shares[:] = np.repeat(1.0 / self.n_types, n_rows)
+        total = np.repeat(np.add.reduceat(counts, first, axis=1), n_rows, axis=1)
+        np.divide(counts, total, out=shares, where=total > 0.0)
+        pair_prob = np.divide(self.pair, leaving[before], out=np.zeros(len(self.pair)), where=self.pair > 0.0)
+        return EventChain(shares[0], leaving, entering, shares[1], pair_prob)
 
     @cached_property
     def overall(self) -> tuple[Moments, Floats]:

@@ -99,8 +99,8 @@ def order_of_states(parameters: Parameters, settings: Settings) -> Integers | No
         return None
     leading = settings.leading_feature
     location = parameters.families[leading].location(parameters.marginal_params(leading))
-    order = np.argsort(location, kind="stable")
-    return None if (order[1:] > order[:-1]).all() else order
+    order = sorted(range(settings.n_states), key=location.tolist().__getitem__)
+    return None if order == sorted(order) else np.array(order)
 
 
 def n_parameters(parameters: Parameters, counts: Counts | None, fixed: tuple[str, ...]) -> tuple[int, int]:

@@ -20,7 +20,6 @@ from keydyn.model.fit.algorithm import maximise
 from keydyn.model.fit.statistics import Statistics, around_locations
 from keydyn.model.theta.marginals import normalised
 from keydyn.model.theta.parameters import Parameters
-from keydyn.model.theta.smoothing_weights import kept_shares, transition_weights
 from keydyn.model.theta.start_values import least_scale
 
 
@@ -49,22 +48,9 @@ def maximised(
     """The maximisation step and smoothing of a single model from sums; also where the scale floor acted."""
     m, n_pairs, families = current.n_types, len(current.pairs), current.families
     rules, features, variant = rules_of(settings), features_of(families), variant_of(current.n_states)
-    counts, smoothing = totals.counts, settings.smoothing
-    chain = counts.chain()
-    _, pair_prob = chain.known()
-    before, after = counts.pairs.T
-    weights = transition_weights(
-        smoothing.transitions, smoothing.published, counts.pair, chain.leaving[before], chain.entering[after]
-    )
-    starts = counts.behind_start(settings.start_estimate)
-    types = (
-        chain.prob,
-        chain.leaving,
-        kept_shares(smoothing.start, starts),
-        kept_shares(smoothing.emission, counts.types),
-    )
-    of_types = np.vstack([np.stack(types, axis=1), np.zeros((1, 4))])
-    basis = Chain(np.ascontiguousarray(counts.pairs), np.stack([pair_prob, *weights], axis=1), of_types)
+    chain = totals.counts.chain()
+    basis = totals.counts.weighted(chain, settings)
+    basis = basis._replace(of_types=np.vstack([basis.of_types, np.zeros((1, 4))]))
     least = [
         least_scale(family, *overall, settings.min_scale)
         for family, overall in zip(families, totals.overall, strict=True)
@@ -100,7 +86,7 @@ def maximised(
         transitions=tables.transitions[..., 0],
         emissions=tables.emission[..., 0],
         chain=chain,
-        smoothing=smoothing,
+        smoothing=settings.smoothing,
     )
     return parameters, [floored[:-1, k, :, 0] for k in range(len(families))]
 

@@ -10,13 +10,13 @@ import numpy as np
 
 from keydyn.arrays import Floats
 from keydyn.model.engine.densities import FIRST
-from keydyn.model.engine.expectation import ROW, STEP
+from keydyn.model.engine.expectation import PAIR, ROW, STEP
 from keydyn.model.families.compiled import features_of
 from keydyn.model.fit.algorithm import REASONS
 from keydyn.model.fit.result import Estimates, FitResult, n_parameters, order_of_states
 from keydyn.model.fit.statistics import Statistics, around_means
 from keydyn.model.theta.counts import Counts
-from keydyn.model.theta.parameters import Parameters
+from keydyn.model.theta.parameters import EventChain, Parameters
 from keydyn.model.theta.start_values import Moments
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ class Unpacking:
         self.settings, self.families = fits.settings, batch.families
         self.tables, self.sums, self.floored = fits.tables, fits.sums, fits.floored
         self.stationary, self.custom_stats, self.outcome = fits.stationary, fits.custom_stats, fits.outcome
-        self.spans, self.group = fits.model_spans(), batch.group
-        self.overall, self.in_order = batch.overall, batch.in_order
+        self.spans, self.spans_of_groups, self.group = fits.model_spans(), batch.spans, batch.group
+        self.overall, self.chain, self.in_order = batch.overall, batch.event_chain, batch.in_order
         self.counts = cache(batch.without_data().counts)
 
     def result(self, b: int) -> FitResult:
@@ -76,7 +76,7 @@ class Unpacking:
             self.tables.start[rows, :, 0],
             self.tables.transitions[steps, :, :, 0][order],
             self.tables.emission[rows, :, :, 0],
-            counts.chain(),
+            self._chain(int(self.group[b]), order),
             self.settings.smoothing,
         )
 
@@ -104,6 +104,14 @@ class Unpacking:
                 for k in range(len(self.families))
             ],
         )
+
+    def _chain(self, g: int, order: Any) -> EventChain:
+        """The event chain of a group, its pairs in order."""
+        span, (start, pair_prob) = self.spans_of_groups[g], self.chain.known()
+        types, pairs = slice(span[ROW], span[ROW + 1] - 1), slice(span[PAIR], span[PAIR + 1])
+        prob, leaving, entering = self.chain.prob, self.chain.leaving, self.chain.entering
+        own = pair_prob[pairs] if self.in_order else pair_prob[pairs][order[: span[PAIR + 1] - span[PAIR]]]
+        return EventChain(prob[types], leaving[types], entering[types], start[types], own)
 
     def _locations(self, rows: slice) -> list[Floats]:
         """The first parameter of each feature."""

@@ -7,8 +7,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from keydyn.arrays import Floats, Integers
+from keydyn.model.data.settings import Settings
 from keydyn.model.data.vocabulary import Types
+from keydyn.model.engine.maximisation import (
+    KEEP_EMISSION,
+    KEEP_START,
+    LEAVING,
+    PAIR_PROB,
+    PROB,
+    WEIGHT_AFTER,
+    WEIGHT_BEFORE,
+    Chain,
+)
 from keydyn.model.theta.parameters import EventChain
+from keydyn.model.theta.smoothing_weights import kept_shares, transition_weights
 
 
 @dataclass(frozen=True)
@@ -39,16 +51,30 @@ class Counts:
         """f(·,ω)."""
         return np.bincount(self.pairs[:, 1], self.pair, minlength=len(self.types)).astype(np.float64)
 
-    def behind_start(self, start_estimate: str) -> Floats:
-        """What the start probabilities of each type rest on, (m,)."""
-        return self.starts if start_estimate == "sequence_start" else self.types
-
     def chain(self) -> EventChain:
         """π[ω], a[ψ, ω] and Π[ω] (Eq. 30) as observed."""
         leaving = self.leaving
         of_pairs = leaving[self.pairs[:, 0]]
         pair_prob = np.divide(self.pair, of_pairs, out=np.zeros(len(self.pair)), where=self.pair > 0.0)
         return EventChain(shares(self.types), leaving, self.entering, shares(self.starts), pair_prob)
+
+    def weighted(self, chain: EventChain, settings: Settings) -> Chain:
+        """Their event chain, and what estimates weigh in smoothing, as the engine takes both."""
+        smoothing, (before, after) = settings.smoothing, self.pairs.T
+        starts = self.starts if settings.start_estimate == "sequence_start" else self.types
+        of_pairs, of_types = np.empty((len(self.pairs), 3)), np.empty((len(self.types), 4))
+        of_pairs[:, PAIR_PROB] = chain.pair_prob
+        of_pairs[:, WEIGHT_BEFORE], of_pairs[:, WEIGHT_AFTER] = transition_weights(
+            smoothing.transitions,
+            smoothing.published,
+            self.pair,
+            chain.leaving[before],
+            chain.entering[after],
+        )
+        of_types[:, PROB], of_types[:, LEAVING] = chain.prob, chain.leaving
+        of_types[:, KEEP_START] = kept_shares(smoothing.start, starts)
+        of_types[:, KEEP_EMISSION] = kept_shares(smoothing.emission, self.types)
+        return Chain(np.ascontiguousarray(self.pairs), of_pairs, of_types)
 
     def aligned(self, event_types: Types, pairs: Integers) -> tuple[Counts, Integers]:
         """The same counts in a larger vocabulary, and where the old pairs stand in the new list."""

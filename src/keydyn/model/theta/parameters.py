@@ -240,27 +240,23 @@ class Parameters:
 
     def unseen_pairs(self, before: Integers, after: Integers) -> Floats:
         """a[i, j | ψ, ω] of pairs that were never observed: a uniform estimate, smoothed."""
-        uniform = np.full((len(before), self.n_states, self.n_states), 1.0 / self.n_states)
-        if self.smoothing.transitions is None or self.marginal is None or len(before) == 0:
-            return uniform
-        of_earlier, of_later = (
-            weights[:, None, None]
-            for weights in transition_weights(
-                self.smoothing.transitions,
-                self.smoothing.published,
-                np.zeros(len(before)),
-                self.chain.leaving[before],
-                self.chain.entering[after],
-            )
+        n_pairs, uniform = len(self.pairs), 1.0 / self.n_states
+        if self.smoothing.transitions is None or not self.has_marginal or len(before) == 0:
+            return np.full((len(before), self.n_states, self.n_states), uniform)
+        leaving, entering = self.chain.leaving.take(before), self.chain.entering.take(after)
+        of_earlier, of_later = transition_weights(
+            self.smoothing.transitions, self.smoothing.published, np.zeros(len(before)), leaving, entering
         )
-        mixed = (1.0 - of_earlier - of_later) * uniform
-        mixed += (
-            of_earlier * self.marginal.transmat_from[before] + of_later * self.marginal.transmat_to[after]
-        )
-        mixed = np.maximum(mixed, 0.0)
-        total = mixed.sum(axis=2, keepdims=True)
-        smoothed: Floats = np.divide(mixed, total, out=uniform, where=total > 0.0)
-        return smoothed
+        own = (1.0 - of_earlier - of_later) * uniform
+        mixed: Floats = self.transitions.take(n_pairs + before, axis=0) * of_earlier[:, None, None]
+        mixed += self.transitions.take(n_pairs + self.n_types + after, axis=0) * of_later[:, None, None]
+        mixed += own[:, None, None]
+        np.maximum(mixed, 0.0, out=mixed)
+        if self.smoothing.published:
+            # Weights above one may have left less than nothing; otherwise the sums are one.
+            total = mixed.sum(axis=2, keepdims=True)
+            mixed = np.divide(mixed, total, out=np.full(mixed.shape, uniform), where=total > 0.0)
+        return mixed
 
     def step_rows(self, before: Integers, after: Integers) -> Integers:
         """The row of `transitions` for any pairs, −1 if never observed; m stands for an unknown type."""
