@@ -26,6 +26,7 @@ C2, C3, C4, C5, C6, C7, C8, C9, C10, C11, C12, C13 = (1.0 / math.factorial(k) fo
 # The bits of √½: taken off those of x they leave the exponent k of x = 2^k m with m in [√½, √2).
 ROOT_HALF = np.int64(np.float64(0.5**0.5).view(np.int64))
 FULL_PRECISION, FURTHER = 2.0**-1022, 54
+ENLARGED = 2.0**FURTHER
 # ln m = 2 artanh s = 2s (1 + s²/3 + s⁴/5 + …) with s = (m − 1) / (m + 1), so that s² < 0.0295 and the first
 # term left out is below 1e-18.
 T1, T2, T3, T4, T5, T6, T7, T8, T9, T10 = (2.0 / (2 * k + 1) for k in range(1, 11))
@@ -60,7 +61,7 @@ def _exponential(y: float) -> float:
 def _logarithm(x: float) -> float:
     """ln x of a positive number, to the last bit or the one before."""
     # A number that is not held to full precision has no exponent of its own.
-    value = x * 2.0**FURTHER if x < FULL_PRECISION else x
+    value = x * ENLARGED if x < FULL_PRECISION else x
     bits = np.float64(value).view(np.int64)
     exponent = (bits - ROOT_HALF) >> MANTISSA_BITS
     above = np.int64(bits - (exponent << MANTISSA_BITS)).view(np.float64) - 1.0

@@ -15,7 +15,6 @@ from keydyn.model.engine.densities import log_densities
 from keydyn.model.engine.expectation import (
     ROW,
     SEQUENCE,
-    STEP,
     Events,
     Scratch,
     Sums,
@@ -206,8 +205,8 @@ def smooth_emissions(
 
 @compiled
 def share_states(
-    shared: bool,
     spans: Integers,
+    shifts: Integers,
     codes: Integers,
     steps: Integers,
     offsets: Integers,
@@ -215,33 +214,24 @@ def share_states(
     start: Floats,
     transitions: Floats,
     chances: Floats,
-    stationary: Floats,
+    shares: Floats,
 ) -> None:
-    """Π[j | ω]: the share of each state among events of a type, propagated along the event sequences.
+    """Π[j | ω] times the weight of ω: the chances of each state, propagated along the event sequences.
 
-    The rows of `shared` events are those of the first model. `chances` (2, M) is scratch.
+    `shifts` (B, 2) is what is added to codes and steps, if models share their events. `chances` (2, M) is
+    scratch.
     """
-    n_states = stationary.shape[1]
     for b in range(len(spans)):
-        span = spans[b]
-        first_row, first_step = (span[ROW], span[STEP]) if shared else (0, 0)
-        for s in range(span[SEQUENCE], span[SEQUENCE + 1]):
-            for n in range(offsets[s], offsets[s + 1]):
-                row, step = first_row + codes[n], first_step + steps[n]
-                for j in range(n_states):
-                    chance = start[row, j, 0]
-                    if n > offsets[s]:
-                        chance = 0.0
-                        for i in range(n_states):
-                            chance += chances[(n - 1) % 2, i] * transitions[step, i, j, 0]
+        for s in range(spans[b, SEQUENCE], spans[b, SEQUENCE + 1]):
+            for n in range(offsets[s + 1] - offsets[s]):
+                event = offsets[s] + n
+                row, step = shifts[b, 0] + codes[event], shifts[b, 1] + steps[event]
+                for j in range(shares.shape[1]):
+                    chance = start[row, j, 0] if n == 0 else 0.0
+                    for i in range(shares.shape[1] if n > 0 else 0):
+                        chance += chances[1 - n % 2, i] * transitions[step, i, j, 0]
                     chances[n % 2, j] = chance
-                    stationary[row, j] += weights[s] * chance
-        for row in range(span[ROW], span[ROW + 1]):
-            total = 0.0
-            for j in range(n_states):
-                total += stationary[row, j]
-            for j in range(n_states):
-                stationary[row, j] = stationary[row, j] / total if total > 0.0 else 1.0 / n_states
+                    shares[row, j] += weights[s] * chance
 
 
 @compiled

@@ -109,9 +109,10 @@ class Fits:
         if (self.outcome.reason == IMPOSSIBLE).any():
             self._check_possible()
         alone = np.flatnonzero(self.outcome.reason == ALONE).tolist()
+        spans = self.model_spans()
         share_states(
-            batch.is_shared,
-            self.model_spans(),
+            spans,
+            spans[:, [ROW, STEP]] * batch.is_shared,
             batch.codes,
             batch.steps,
             batch.offsets,

@@ -16,6 +16,7 @@ from keydyn.model.fit.algorithm import REASONS
 from keydyn.model.fit.result import Estimates, FitResult, n_parameters, order_of_states
 from keydyn.model.fit.statistics import Statistics, around_means
 from keydyn.model.theta.counts import Counts
+from keydyn.model.theta.marginals import normalised
 from keydyn.model.theta.parameters import EventChain, Parameters
 from keydyn.model.theta.start_values import Moments
 
@@ -62,7 +63,7 @@ class Unpacking:
             parameters,
             self.statistics(b, log_likelihood).reordered(order),
             [self.floored[types, k, :, 0][:, order] for k in range(len(self.families))],
-            self.stationary[types][:, order],
+            normalised(self.stationary[types][:, order]),
             n_parameters(parameters, self.counts(int(self.group[b])), self.settings.fixed),
         )
 
