@@ -13,14 +13,17 @@ if TYPE_CHECKING:
     from keydyn.studies.long_texts import Text
 
 
-def chosen_rows(names: Sequence[str] | None, data: Path | None) -> tuple[list[Row], list[str]]:
-    """The rows to study, and messages about those that are not here."""
+def chosen_rows(
+    names: Sequence[str] | None, data: Path | None, default_names: Sequence[str] | None = None
+) -> tuple[list[Row], list[str]]:
+    """The rows to study, and messages about those that are not here; by default all of the paper's rows."""
     from keydyn.studies.dataset_rows import available_rows, check_row_name
+    from keydyn.studies.published import DATASETS
 
     with checking_options():
         for name in names or ():
             check_row_name(name)
-    return available_rows(names or (), data)
+    return available_rows(names or (), data, default_names or DATASETS)
 
 
 def chosen_texts(names: Sequence[str] | None, data: Path | None) -> tuple[list[Text], list[str]]:

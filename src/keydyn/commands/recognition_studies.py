@@ -287,10 +287,10 @@ def population(
 
     `keydyn study population --dataset fable --dataset essay`
     """
-    from keydyn.studies.population_measurements import DETECTORS, run_population
+    from keydyn.studies.population_measurements import DATASETS, DETECTORS, run_population
     from keydyn.studies.population_report import write_population
 
-    rows, warnings = chosen_rows(dataset, data)
+    rows, warnings = chosen_rows(dataset, data, DATASETS)
     return Plan(
         lambda parts, show_progress: run_population(rows, seed, parts, jobs or -1, show_progress),
         lambda measured: recognition_facts("population", rows, DETECTORS, seed, measured.scores),

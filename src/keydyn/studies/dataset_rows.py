@@ -71,12 +71,14 @@ def load_row(name: str, data: str | PathLike[str] | None = None) -> Row:
 
 
 def available_rows(
-    names: Sequence[str] = (), data: str | PathLike[str] | None = None
+    names: Sequence[str] = (),
+    data: str | PathLike[str] | None = None,
+    default_names: Sequence[str] = DATASETS,
 ) -> tuple[list[Row], list[str]]:
     """The rows to study, and messages about those that are not here.
 
-    Without names these are all that are here, or simulated typists if none is. A row that was named must be
-    here.
+    Without names these are all of `default_names` that are here, or simulated typists if none is. A row that
+    was named must be here.
     """
     message = "No dataset is here: simulated typists take their place, whose figures say nothing of people."
-    return available_or_simulated(names, DATASETS, load_row, data, SIMULATED, message)
+    return available_or_simulated(names, default_names, load_row, data, SIMULATED, message)

@@ -47,13 +47,15 @@ from keydyn.studies.user_intervals import stream
 POPULATION = PopulationDetector.name
 DETECTORS = ("pohmm", "pohmm-recommended", POPULATION)
 KEYSTROKES, ENROLMENT, PEOPLE, PARTS, ACROSS = "keystrokes", "enrolment", "people", "parts", "across"
+# Studied unless others are named: mobile with its sensors takes long, and leaves little to gain.
+DATASETS = ("password", "keypad", "mobile", "fable", "essay")
 # Groups of users, each in turn unknown to the system.
 GROUPS = 5
 N_KEYS = (5, 7, 10, 20, 50, 100, 200)
 N_SAMPLES = (1, 2, 3, 5, 10, 20)
 N_PEOPLE = (2, 5, 10, 20)
 # Draws of so many people to learn from.
-DRAWS = 3
+DRAWS = 2
 # What can be taken out of the population model, and how.
 WITHOUT: dict[str, dict[str, Any]] = {
     **{part: {"without": (part,)} for part in ("low rank", "scales", "slopes", "contexts", "tempo", "tails")},
