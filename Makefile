@@ -23,6 +23,7 @@ help:
 	@echo "make results   all studies, half an hour or more; writes docs/results.md"
 	@echo "make population     learn the population that comes with the package again, from fable and essay"
 	@echo "make docs      build the documentation in docs/_build/html"
+	@echo "make dist      wheel and source distribution in dist/, each tried in an empty environment"
 	@echo "make clean     remove everything that was made, the environment too"
 
 # The stamp is newer than pyproject.toml when the environment is up to date: a second run is quick.
@@ -30,7 +31,8 @@ $(VENV)/.run: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "keydyn needs Python 3.11 or newer; set PYTHON=")'
 	@echo "Setting up $(VENV): a minute or two the first time"
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@echo "Installing keydyn and what it needs"
+	$(BIN)/python -m pip install --progress-bar off --disable-pip-version-check --editable .
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.run
@@ -105,6 +107,22 @@ results: $(VENV)/.run
 .PHONY: docs
 docs: $(VENV)/.docs
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+
+# What is built is installed where nothing else is, and does the main job there.
+SMOKE := $(VENV)/smoke
+
+.PHONY: dist
+dist: $(VENV)/.dev
+	rm -rf dist build
+	$(BIN)/python -m build --outdir dist
+	for file in dist/*.whl dist/*.tar.gz; do \
+	  echo "Trying $$file in an empty environment"; \
+	  rm -rf $(SMOKE) && $(PYTHON) -m venv $(SMOKE) \
+	  && $(SMOKE)/bin/python -m pip install --quiet --disable-pip-version-check $$file \
+	  && $(SMOKE)/bin/python tests/smoke.py $(SMOKE) || exit 1; \
+	done
+	rm -rf $(SMOKE)
+	@echo "In dist/:" && ls dist
 
 .PHONY: clean
 clean:

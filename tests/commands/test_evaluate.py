@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,11 +13,13 @@ import pytest
 from typer.testing import CliRunner
 
 from keydyn.cli import app
+from keydyn.commands import study_options
 from keydyn.datasets import make_typists, save_recordings
-from keydyn.detectors import make_detector
+from keydyn.detectors import detector_names, make_detector
 from keydyn.evaluation.protocols import LeaveOneOut
 from keydyn.keystrokes import Samples
 from keydyn.studies.dataset_rows import Row
+from keydyn.studies.own_recordings import PROTOCOLS
 from keydyn.studies.score_datasets import inputs_of
 
 runner = CliRunner()
@@ -243,3 +246,36 @@ def test_an_unknown_protocol_is_refused(recorded, tmp_path):
     result = runner.invoke(app, ["evaluate", str(recorded / "typing.csv"), *options])
     assert result.exit_code == 2
     assert "there is no protocol 'mine'; there are leave-one-out" in result.stderr
+
+
+def test_help_lists_detectors_and_protocols():
+    """All of them, by the names that work."""
+    shown = runner.invoke(app, ["evaluate", "--help"], env={"COLUMNS": "200"}).output
+    words = " ".join(re.sub("[│╭╮╰╯─]", " ", shown).split())
+    assert set(study_options.DETECTORS) == set(detector_names())
+    for name in (*detector_names(), *PROTOCOLS):
+        assert name in words
+
+
+def test_evaluate_for_machines(typing, tmp_path):
+    result = evaluate(typing, tmp_path / "out", "--detector", "manhattan", "--json")
+    printed = json.loads(result.stdout)
+    assert printed["folder"] == str(tmp_path / "out")
+    rows = printed["tables"]["recognition"]
+    assert [row["detector"] for row in rows] == ["manhattan"] * 2
+    frame = table(tmp_path / "out", "recognition")
+    assert [row["acc_mean"] for row in rows] == pytest.approx(frame["acc_mean"].tolist())
+    quiet = evaluate(typing, tmp_path / "out", "--detector", "manhattan", "--quiet")
+    assert quiet.output == ""
+    again = runner.invoke(app, ["report", str(tmp_path / "out"), "--json"])
+    assert json.loads(again.stdout)["tables"] == printed["tables"]
+
+
+def test_an_interrupted_evaluation_says_how_to_resume(typing, tmp_path, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("keydyn.studies.score_datasets.score_rows", interrupted)
+    result = runner.invoke(app, ["evaluate", str(typing), "--out", str(tmp_path / "out")])
+    assert result.exit_code == 130
+    assert "run the same command to resume" in result.stderr

@@ -57,6 +57,13 @@ FORMS = {
     "own names": FRAME.rename(columns=OWN).to_csv(index=False).encode(),
     "names with commas": FRAME.rename(columns={"keyname": "key, typed"}).to_csv(index=False).encode(),
     "no header": FRAME.to_csv(index=False, header=False).encode(),
+    "capitals": FRAME.rename(columns=str.upper).to_csv(index=False).encode(),
+    "press and release swapped": FRAME.rename(
+        columns={"timepress": "timerelease", "timerelease": "timepress"}
+    )
+    .to_csv(index=False)
+    .encode(),
+    "bars": FRAME.to_csv(index=False, sep="|").encode(),
     "shuffled": FRAME.sample(frac=1, random_state=0).to_csv(index=False).encode(),
 }
 
@@ -324,3 +331,75 @@ def test_numbers_of_a_user_on_the_command_line(tmp_path):
     done = run("fit", tmp_path / "seven.csv", "--out", tmp_path / "m", "--user", 7, "--json")
     assert [row["user"] for row in json.loads(done.stdout)["users"]] == ["7"]
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize("form", ["dates", "spaces after commas", "epoch", "list of objects"])
+def test_other_files_that_need_no_options(form, tmp_path):
+    """The same fit as that of the plain file, to rounding."""
+    frame, path = FRAME.copy(), tmp_path / "typing.csv"
+    times = ["timepress", "timerelease"]
+    if form == "dates":
+        frame[times] = frame[times].apply(pd.to_datetime, unit="ms")
+    if form == "epoch":
+        frame[times] += 1.7e12
+    text = frame.to_csv(index=False)
+    if form == "spaces after commas":
+        text = text.replace(",", ", ")
+    if form == "list of objects":
+        text = frame.to_json(orient="records")
+    path.write_text(text)
+    done = run("fit", path, "--out", tmp_path / "m", "--json")
+    assert done.exit_code == 0, done.stderr
+    FRAME.to_csv(path, index=False)
+    plain = json.loads(run("fit", path, "--out", tmp_path / "n", "--json").stdout)["users"]
+    for row, expected in zip(json.loads(done.stdout)["users"], plain, strict=True):
+        assert row["user"] == expected["user"]
+        assert row["log_likelihood_per_key"] == pytest.approx(expected["log_likelihood_per_key"], rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("contents", "message"),
+    [
+        (b"# recorded on Monday\n" + FRAME.to_csv(index=False).encode(), "line 1 is a comment"),
+        (b"<!DOCTYPE html><html>404</html>\n", "line 1 is a web page or XML"),
+        (
+            FRAME.to_csv(index=False).encode() * 2,
+            "is not a number; the header is repeated",
+        ),
+        (b"PK\x03\x04...", "it is a spreadsheet or a zip archive"),
+        (b"\x7fELF\x02\x01\x01\0\0" + b"abc" * 99, "it is not text"),
+        (
+            FRAME.drop(columns="timerelease").to_csv(index=False).encode(),
+            "without releases there are no hold times to learn from",
+        ),
+        (FRAME.to_json(orient="records", lines=True).encode() + b"{oops", "cannot be read as JSON lines"),
+    ],
+)
+def test_what_is_no_recording_is_called_by_its_name(contents, message, tmp_path):
+    (tmp_path / "typing.csv").write_bytes(contents)
+    done = run("fit", tmp_path / "typing.csv", "--out", tmp_path / "m")
+    assert done.exit_code == 4
+    assert message in one_line(done.stderr)
+    assert not (tmp_path / "m").exists()
+
+
+def test_samples_do_not_run_together(folder, tmp_path):
+    """A column that is likely to be the session is not passed over where sessions are not required."""
+    later = typed(1, n_samples=2).rename(columns={"user": "subject", "session": "trial"})
+    later.to_csv(tmp_path / "later.csv", index=False)
+    call = ["identify", tmp_path / "later.csv", "--models", folder / "models", "--json"]
+    done = run(*call)
+    assert done.exit_code == 4
+    named = run(*call, *suggested(done))
+    assert named.exit_code == 0, named.stderr
+    assert {(row["user"], row["session"]) for row in json.loads(named.stdout)} == {
+        (user, session) for user in ("ann", "bob", "eve") for session in ("0", "1")
+    }
+
+
+def test_many_samples_with_too_little_are_not_listed_one_by_one(folder, tmp_path):
+    typed(1, n_samples=4, n_keys=3).to_csv(tmp_path / "short.csv", index=False)
+    done = run("identify", tmp_path / "short.csv", "--models", folder / "models")
+    assert done.exit_code == 3
+    assert len(done.stderr.splitlines()) == 6
+    assert "and 7 more" in done.stderr

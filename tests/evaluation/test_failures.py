@@ -32,7 +32,7 @@ def test_too_few_samples_are_a_failure_to_enrol():
     assert failures.to_enrol.to_dict("list") == {
         "user": [1],
         "samples": [1],
-        "reason": ["1 of the 2 usable samples that are needed"],
+        "reason": ["1 usable sample; at least 2 are required"],
     }
     assert failures.fte.value == pytest.approx(1 / 3)
     np.testing.assert_array_equal(failures.kept, samples.users != 1)
@@ -66,7 +66,7 @@ def test_short_samples_and_times_of_zero():
     samples = Samples.of(frame, vectors=pd.DataFrame(index=index))
     failures = find_failures(samples, needed=3, min_keys=5)
     assert failures.to_acquire["reason"].tolist() == [
-        "1 of the 5 keys that are needed",
+        "1 key; at least 5 are required",
         "a time of 0 ms or less, which has no logarithm",
     ]
     assert failures.to_enrol["user"].tolist() == [0, 1]

@@ -36,7 +36,7 @@ def fit(
     reading: Reading,
     out: Annotated[Path, typer.Option("--out", help="Folder for the models.")],
     replace: Annotated[
-        bool, typer.Option("--replace", help="Start anew: people enrolled in the folder before are removed.")
+        bool, typer.Option("--replace", help="Start over: remove everybody who is enrolled in the folder.")
     ] = False,
     detector: Annotated[
         str | None,
@@ -60,7 +60,7 @@ def fit(
 ) -> None:
     """Enrol: fit a model to each user's samples, and find the thresholds for verify and watch.
 
-    People are added to those in the folder; somebody who is there already is enrolled anew. The folder
+    People are added to those in the folder; anybody who is there already is enrolled again. The folder
     changes in one step at the very end, or not at all.
 
     Examples:
@@ -144,12 +144,12 @@ def _settings(
     if detector not in (None, before.detector):
         raise UsageError(
             f"people in {out} are enrolled with {before.detector}, and {detector} cannot be compared with "
-            "it: leave out --detector, give another folder, or start anew with --replace"
+            "it: leave out --detector, give another folder, or start over with --replace"
         )
     if used not in (None, before.sensors):
         raise UsageError(
             f"people in {out} are enrolled with the sensors {', '.join(before.sensors) or 'none'}: leave out "
-            "--sensors, give another folder, or start anew with --replace"
+            "--sensors, give another folder, or start over with --replace"
         )
     return before.detector, before.sensors
 

@@ -58,7 +58,10 @@ def evaluate(
     protocol: Annotated[
         str,
         typer.Option(
-            help="leave-one-out, chronological, enrolment, open-set, published or killourhy-maxion."
+            help="leave-one-out: each sample in turn is asked about, all others train. chronological: the "
+            "first --share of a user's samples train. enrolment: the first --enrol train. open-set: "
+            "leave-one-out with impostors who are not enrolled. published: the paper's. killourhy-maxion: "
+            "theirs, for fixed texts with many repetitions."
         ),
     ] = "leave-one-out",
     detector: DetectorOption = None,

@@ -55,7 +55,7 @@ def fit(
 ) -> None:
     """Learn what people share and how they differ; the more people the better.
 
-    The file that is written holds nobody's samples.
+    The file that is written contains no samples.
 
     Examples:
     `keydyn population fit typing.csv --out people.keydyn`

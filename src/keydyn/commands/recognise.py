@@ -34,6 +34,7 @@ MinKnownOption = Annotated[
         "text are judged too.",
     ),
 ]
+MOST_WARNINGS = 5
 # Columns of CSV files whose headings in tables have changed since.
 IN_CSV = {"log_likelihood_per_key": "log-likelihood a key"}
 
@@ -87,7 +88,7 @@ def identify(
     out: OutOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Identify: who of the enrolled users typed each sample?
+    """Identify: which of the enrolled users typed each sample?
 
     The file need not say who typed. Without a column `session` it is a single sample.
 
@@ -109,16 +110,16 @@ def identify(
     posterior = np.exp(raw - np.logaddexp.reduce(raw, axis=1, keepdims=True))
     if len(enrolled.users) > 1 and np.ptp(raw, axis=1).max() < TIE:
         warn("all models score alike; is --unit the unit of this file?")
-    rows, unsure = [], False
+    rows: list[dict[str, Any]] = []
+    unsure: list[str] = []
     for n, (user, session) in enumerate(samples.index):
         order = np.argsort(-raw[n], kind="stable").tolist()
         best = enrolled.templates[enrolled.users[order[0]]]
         shortage = evidence(samples[[n]], best)[0].shortage(min_keystrokes, min_known)
         who = _typist(recording, user)
         if shortage:
-            unsure = True
             sample = f"session {session}" if who is None else f"user {user}, session {session}"
-            warn(f"{sample}: not enough evidence: {'; '.join(shortage)}")
+            unsure.append(f"{sample}: not enough evidence: {'; '.join(shortage)}")
         for place, u in enumerate(order[:top]):
             rows.append(
                 {
@@ -131,6 +132,10 @@ def identify(
                     "enough_evidence": not shortage,
                 }
             )
+    for text in unsure[:MOST_WARNINGS]:
+        warn(text)
+    if len(unsure) > MOST_WARNINGS:
+        warn(f"and {len(unsure) - MOST_WARNINGS} more; `enough_evidence` in the JSON says which")
     _deliver("Who typed it?", rows, out, as_json, hidden=("enough_evidence",))
     if unsure:
         raise typer.Exit(ExitCode.UNSURE)

@@ -137,7 +137,7 @@ class Reading:
         text = as_options(problem)
         if "it is a pipe" in text:
             text += "; give - to read standard input"
-        if "timerelease is before the press" in text:
+        if text.endswith("timerelease is before the press"):
             text += "; `--clean` leaves such rows out"
         if "`keydyn pair`" in text:
             text = text.replace("`keydyn pair`", f"`keydyn pair {self.file} --out keystrokes.csv`")

@@ -14,8 +14,15 @@ DatasetOption = Annotated[
 TextOption = Annotated[
     list[str] | None, typer.Option("--dataset", help="fable, essay or simulated; repeatable.")
 ]
+# As in keydyn.detectors, which needs the numerical stack.
+DETECTORS = (
+    *("manhattan", "manhattan-scaled", "manhattan-filtered", "euclidean", "euclidean-normed"),
+    *("mahalanobis", "mahalanobis-normed", "nearest-neighbour", "outlier-count", "k-means", "svm"),
+    *("hmm", "pohmm", "pohmm-recommended", "population", "context-hmm", "partly-hmm", "partially-hmm"),
+)
 DetectorOption = Annotated[
-    list[str] | None, typer.Option("--detector", help="A detector by its name; repeatable.")
+    list[str] | None,
+    typer.Option("--detector", help=f"Repeatable: {', '.join(DETECTORS)}, or a plug-in's name."),
 ]
 DataOption = Annotated[
     Path | None, typer.Option("--data", help="Folder that has the recordings; or set KEYDYN_DATA.")
@@ -26,7 +33,9 @@ EngineOption = Annotated[
     str, typer.Option("--engine", help="dask://HOST:PORT: fit on a Dask cluster (extra: distributed).")
 ]
 SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of everything random.")]
-FreshOption = Annotated[bool, typer.Option("--fresh", help="Compute again what is there already.")]
+FreshOption = Annotated[
+    bool, typer.Option("--fresh", help="Recompute everything; by default finished parts are kept.")
+]
 SurrogatesOption = Annotated[int, typer.Option("--surrogates", min=19, help="Surrogates of each test.")]
 SecondOption = Annotated[
     int,

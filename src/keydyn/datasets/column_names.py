@@ -20,6 +20,9 @@ LIKELY = {
 }
 
 
+RELEASE = "timerelease"
+
+
 def renamed(table: Table, columns: Mapping[str, str], others: Collection[str] | None) -> Table:
     """The columns under the schema's names, and the other columns that are wanted."""
     there = table.columns
@@ -51,7 +54,8 @@ def refuse_absent(table: Table, constants: Mapping[str, Any], columns: Mapping[s
     likely = likely_names(table.columns, absent)
     problem = f"no column {', '.join(map(repr, absent))}; {_there_are(table.columns)}"
     if any(name not in likely and name not in SAMPLE for name in absent):
-        raise ValueError(f"{problem}; `columns` gives the file's own names")
+        needed = "; without releases there are no hold times to learn from" if absent == [RELEASE] else ""
+        raise ValueError(f"{problem}; `columns` gives the file's own names{needed}")
     arguments = [f"columns={dict(columns) | likely}"] if likely else []
     # One value for all rows: the file of a single person, or a single sample of each.
     constant = {"user": "'NAME'", "session": "0"}

@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from keydyn.arrays import Floats
 from keydyn.datasets.table_files import NO_VALUE, NUMBER, Table
+from keydyn.keystrokes.units import milliseconds
 
 INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"
 
@@ -45,6 +48,28 @@ def key_names(table: Table) -> Any:
     if pa.types.is_integer(column.type):
         return column.cast(pa.string()).to_pandas()
     raise ValueError(f"keyname holds {column.type}, not text")
+
+
+def times(table: Table, name: str, unit: str, decimal: str) -> Floats:
+    """A column of times in milliseconds: numbers in `unit`, or dates with a time of day; NaN where empty."""
+    values, own_unit = times_and_unit(table, name, unit, decimal)
+    return milliseconds(np.asarray(values, dtype=np.float64), own_unit)
+
+
+def times_and_unit(table: Table, name: str, unit: str, decimal: str) -> tuple[Any, str]:
+    """The same in the column's own unit; dates are whole nanoseconds, or floats where one is empty."""
+    try:
+        return table.numbers(name, decimal), unit
+    except ValueError as error:
+        # Python's logging writes 12:30:01,250.
+        texts = table.columns[name].to_pandas().astype(object)
+        texts = texts.map(lambda text: str(text).replace(",", "."), na_action="ignore").replace("", None)
+        try:
+            dates = pd.to_datetime(texts, format="ISO8601", utc=True)
+        except (ValueError, TypeError, OverflowError):
+            raise error from None
+        stamps = dates.dt.as_unit("ns").astype("int64").to_numpy()
+        return (np.where(dates.isna(), np.nan, stamps) if dates.isna().any() else stamps), "ns"
 
 
 def _refuse_empty(table: Table, name: str) -> None:

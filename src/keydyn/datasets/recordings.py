@@ -16,14 +16,14 @@ import pandas as pd
 
 from keydyn.atomic import replacing
 from keydyn.datasets import password_layout
-from keydyn.datasets.column_names import refuse_absent, renamed
+from keydyn.datasets.column_names import likely_names, refuse_absent, renamed
 from keydyn.datasets.event_files import is_event_table
-from keydyn.datasets.recording_columns import further, key_names, labels
+from keydyn.datasets.recording_columns import further, key_names, labels, times
 from keydyn.datasets.row_order import in_order
 from keydyn.datasets.table_files import LARGEST, PARQUET_MAGIC, Table, parse_table
 from keydyn.keystrokes.cleaning import CleaningReport, CleaningRules, clean
 from keydyn.keystrokes.schema import COLUMNS, SAMPLE, check_keystrokes
-from keydyn.keystrokes.units import check_unit, milliseconds
+from keydyn.keystrokes.units import check_unit
 from keydyn.regular_files import read_open, read_unpacked
 
 HINTS = {
@@ -33,6 +33,8 @@ HINTS = {
 FORMATS = (".csv", ".csv.gz", ".parquet")
 # The user of samples that nobody is said to have typed, and the session of a single sample.
 UNKNOWN, ONLY = "unknown", 0
+# From this share on, releases before their press are no accident.
+MOST_SWAPPED = 0.9
 STANDARD_INPUT = "standard input"
 
 
@@ -155,11 +157,12 @@ def _read(
         table = renamed(table, form.columns, form.others)
         names_users = "user" in table.columns or form.user is not None or not anonymous
         if anonymous:
-            defaults = {"user": UNKNOWN, "session": ONLY}
+            # A column that is likely to be the user or the session must be named: samples would run together.
+            likely = likely_names(table.columns, SAMPLE)
             constants |= {
                 column: value
-                for column, value in defaults.items()
-                if column not in table.columns and constants[column] is None
+                for column, value in {"user": UNKNOWN, "session": ONLY}.items()
+                if column not in table.columns and constants[column] is None and column not in likely
             }
         frame, rows = _frame(table, unit, constants, form), np.arange(len(table))
     if form.sort:
@@ -169,11 +172,23 @@ def _read(
         keystrokes = table.checked(frame, rows, negative_holds=rules is not None and rules.negative_holds)
     except ValueError as error:
         hint = next((f"; {hint}" for problem, hint in HINTS.items() if problem in str(error)), "")
+        if "timerelease is before the press" in str(error):
+            hint = _swapped(frame)
         if hint and "session" not in table.columns and constants["session"] is not None:
             hint += "; a file without a column session is a single sample"
         raise ValueError(f"{error}{hint}") from None
     cleaned, report = (keystrokes, None) if rules is None else clean(keystrokes, rules)
     return Recording(cleaned, name, sha256(contents).hexdigest(), unit, names_users, report)
+
+
+def _swapped(frame: pd.DataFrame) -> str:
+    """What to do where most releases are before their press: the columns have each other's names."""
+    if (frame["timerelease"] < frame["timepress"]).mean() < MOST_SWAPPED:
+        return ""
+    return (
+        "; so it is nearly everywhere: if the two columns have each other's names, give "
+        "`columns={'timepress': 'timerelease', 'timerelease': 'timepress'}`"
+    )
 
 
 def _frame(table: Table, unit: str, constants: Mapping[str, Any], form: FileForm) -> pd.DataFrame:
@@ -192,7 +207,7 @@ def _frame(table: Table, unit: str, constants: Mapping[str, Any], form: FileForm
         frame[name] = labels(table, name) if name in table.columns else constants[name]
     frame["keyname"] = key_names(table)
     for name in ("timepress", "timerelease"):
-        frame[name] = milliseconds(table.numbers(name, form.decimal), unit)
+        frame[name] = times(table, name, unit, form.decimal)
     for name in table.columns:
         if name not in COLUMNS:
             frame[name] = further(table, name, form.decimal, form.lenient)

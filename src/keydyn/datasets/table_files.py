@@ -89,6 +89,7 @@ class Table:
                 "is infinite" if pc.match_substring_regex(text[row], INFINITE).as_py() else "is not a number"
             )
             hint = "; `decimal=','` reads decimal commas" if "," in value and decimal == "." else ""
+            hint = "; the header is repeated there" if value.strip() == name else hint
             raise ValueError(f"{self.place(row)}: {name} {value!r} {problem}{hint}")
         plain = pc.replace_substring_regex(pc.utf8_trim_whitespace(text), r"^\+", "")
         return np.asarray(plain.cast(pa.float64()).to_numpy(), np.float64)
@@ -111,6 +112,8 @@ def parse_table(
     if contents.startswith(b"PK\x03\x04"):
         raise ValueError("it is a spreadsheet or a zip archive: save it as CSV, or unpack it")
     text = _decoded(contents, encoding)
+    if "\0" in text[:200] and not _like_utf_16(text):
+        raise ValueError("it is not text: CSV, JSON lines and Parquet are read")
     if text.lstrip()[:1] in ("{", "["):
         return _read_json(text)
     return _read_csv(text, separator, header)
@@ -171,6 +174,11 @@ def _decoded(contents: bytes, encoding: str) -> str:
         ) from None
 
 
+def _like_utf_16(text: str) -> bool:
+    """Whether about every second character is a zero, as where UTF-16 is read as single bytes."""
+    return text[:200].count("\0") > 0.3 * len(text[:200])
+
+
 def _utf_16(header: str) -> str:
     """Which UTF-16 it is that was read as bytes: the zero comes first in big-endian text."""
     return "utf-16-be" if header.startswith("\0") else "utf-16-le"
@@ -186,7 +194,10 @@ def _read_csv(text: str, separator: str, names: Sequence[str] | None) -> Table:
         raise ValueError("line 1 is empty: it must be the header")
     if "\0" in header:
         raise ValueError(f"line 1 holds NUL characters, as UTF-16 does: give `encoding={_utf_16(header)!r}`")
-    _refuse_other_separator(header, separator)
+    if header.startswith(("#", "<")):
+        what = "a comment" if header.startswith("#") else "a web page or XML"
+        raise ValueError(f"line 1 is {what}, not the names of columns: {header[:60]!r}")
+    _refuse_other_separator(text, header, separator)
     if names is not None:
         header = separator.join(_quoted(name, separator) for name in names)
         text = f"{header}\n{text}"
@@ -216,21 +227,29 @@ def _read_csv(text: str, separator: str, names: Sequence[str] | None) -> Table:
         raise ValueError(f"it cannot be read as CSV: {problem}") from None
     if wrong_rows:
         _refuse_row(wrong_rows[0], read, first_line=0 if names else 1)
+    columns = [_unpadded(column) if column[0].as_py().startswith(" ") else column for column in read.columns]
     first = [column[0].as_py().strip() for column in read.columns]
     if names is None:
         _refuse_values(first)
     _refuse_twice(first)
     filled = np.zeros(read.num_rows, dtype=bool)
-    for column in read.columns:
+    for column in columns:
         filled |= pc.not_equal(column, "").to_numpy()
     filled[0] = False  # the header
     kept = np.flatnonzero(filled)
     if len(kept) == 0:
         raise ValueError("it has a header but no rows")
     return Table(
-        {name: column.take(kept) for name, column in zip(first, read.columns, strict=True)},
+        {name: column.take(kept) for name, column in zip(first, columns, strict=True)},
         kept + (1 if names is None else 0),
     )
+
+
+def _unpadded(column: Any) -> Any:
+    """A column whose values all follow a space, as its heading does: the space belongs to the separator."""
+    if not pc.all(pc.or_(pc.starts_with(column, " "), pc.equal(column, ""))).as_py():
+        return column
+    return pc.utf8_slice_codeunits(column, 1)
 
 
 def _quoted(name: str, separator: str) -> str:
@@ -247,9 +266,12 @@ def _refuse_values(first: list[str]) -> None:
         )
 
 
-def _refuse_other_separator(header: str, separator: str) -> None:
-    likely = max(SEPARATORS, key=header.count)
-    if separator not in header and likely in header:
+def _refuse_other_separator(text: str, header: str, separator: str) -> None:
+    """A separator is likely if the first two lines have as many of it."""
+    following = text[len(header) :].lstrip("\r\n")
+    second = re.match(r"[^\r\n]*", following)[0]  # type: ignore[index]
+    likely = max(SEPARATORS, key=lambda sign: header.count(sign) * (header.count(sign) == second.count(sign)))
+    if separator not in header and 0 < header.count(likely) == second.count(likely):
         raise ValueError(f"its columns are separated by {SEPARATORS[likely]}: give `separator={likely!r}`")
 
 

@@ -31,7 +31,7 @@ def enrol(
     `detector` is hmm, pohmm, pohmm-recommended or population: their templates can be stored, and need only
     keys and times to score samples and to watch sessions. `progress` is called with the number of templates
     fitted so far, of U·(folds + 1). People of `beside` stay as they are, except those who are among the
-    keystrokes: they are enrolled anew. What is returned has everybody in its manifest.
+    keystrokes: they are enrolled again. What is returned has everybody in its manifest.
 
     The detector `population` enrols with the `population` that is given, or else with that of `beside`, or
     else with the one that comes with keydyn.

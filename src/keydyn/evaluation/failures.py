@@ -85,7 +85,10 @@ def find_failures(
         {
             "user": users[few],
             "samples": n_usable[few],
-            "reason": [f"{n} of the {needed} usable samples that are needed" for n in n_usable[few]],
+            "reason": [
+                f"{n} usable sample{'' if n == 1 else 's'}; at least {needed} are required"
+                for n in n_usable[few]
+            ],
         }
     )
     to_acquire = pd.DataFrame(
@@ -116,5 +119,6 @@ def _reasons(samples: Samples, min_keys: int, vectors: bool) -> list[str]:
     zero = np.logical_or.reduceat((sequences.X[:, times] <= 0.0).any(axis=1), sequences.offsets[:-1])
     reasons[zero] = "a time of 0 ms or less, which has no logarithm"
     for s in np.flatnonzero(sequences.lengths < min_keys):
-        reasons[s] = f"{sequences.lengths[s]} of the {min_keys} keys that are needed"
+        n = sequences.lengths[s]
+        reasons[s] = f"{n} key{'' if n == 1 else 's'}; at least {min_keys} are required"
     return [str(reason) for reason in reasons]

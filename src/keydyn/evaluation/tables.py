@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,8 @@ from keydyn.evaluation.names import dataset_name, detector_name
 
 DECIMALS = 6
 NONE = "–"
+# How the text of a rate begins that there are too few trials for.
+NOT_SUPPORTED = "not supported"
 MEASURED, PUBLISHED = "measured", "published"
 # A file name on every system; it is also the label in LaTeX and the address in a report.
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
@@ -56,6 +58,24 @@ class Table:
                 raise ValueError(
                     f"table {self.name}: {name} has the shape {marked.shape}, shown {self.shown.shape}"
                 )
+
+
+def without_empty_columns(table: Table) -> Table:
+    """The table as it is shown without columns of which nothing can be estimated; the note names them."""
+    empty = [
+        place
+        for place in range(table.labels, table.shown.shape[1])
+        if all(text == NONE or text.startswith(NOT_SUPPORTED) for text in table.shown.iloc[:, place])
+    ]
+    if not empty or len(table.shown) == 0:
+        return table
+    kept = [place for place in range(table.shown.shape[1]) if place not in empty]
+    names = ", ".join(str(table.shown.columns[place]) for place in empty)
+    bold, published = (
+        None if marked is None else marked.iloc[:, kept] for marked in (table.bold, table.published)
+    )
+    note = f"{table.note} Columns that these samples cannot support are not shown ({names}).".strip()
+    return replace(table, note=note, shown=table.shown.iloc[:, kept], bold=bold, published=published)
 
 
 def write_table(table: Table, folder: str | Path) -> list[Path]:

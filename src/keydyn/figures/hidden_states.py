@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 
 from keydyn.arrays import Floats, Integers
 from keydyn.figures.marginal_density import state_densities, state_name
-from keydyn.figures.style import COLOURS, GREY, drawing, label_log_axis
+from keydyn.figures.style import COLOURS, GREY, drawing, label_log_axis, text_of
 from keydyn.model import POHMM
 
 
@@ -33,7 +33,9 @@ def _draw_along(axes: Axes, intervals: Floats, states: Integers, keys: Sequence[
     axes.set_yscale("log")
     label_log_axis(axes.yaxis)
     axes.margins(x=0.01)
-    axes.set_xticks(position, [_short(key) for key in keys], fontsize=6.5)
+    names = [_short(key) for key in keys]
+    # Names that are not a letter or a sign stand upright, in full.
+    axes.set_xticks(position, names, fontsize=6.5, rotation=90 if max(map(len, names)) > 2 else 0)
     axes.set(
         title="Each key's interval, coloured by the most probable state", ylabel="press-press interval (ms)"
     )
@@ -67,5 +69,5 @@ def _draw_densities(axes: Axes, model: POHMM, intervals: Floats, states: Integer
 def _short(key: str) -> str:
     """A name that fits under its tick."""
     return {"space": "␣", "shift": "⇧", "period": ".", "comma": ",", "backspace": "⌫", "enter": "⏎"}.get(
-        key, key[:2]
+        key, text_of(key)
     )

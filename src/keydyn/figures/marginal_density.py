@@ -35,13 +35,19 @@ class Typist:
 
 
 def marginal_density_figure(
-    typists: Sequence[Typist], features: Sequence[str] = ("tau", "duration")
+    typists: Sequence[Typist],
+    features: Sequence[str] = ("tau", "duration"),
+    share_of: str = "keys",
+    states: str = "",
+    by_place: bool = False,
 ) -> Figure:
     """A row per person, a column per feature; the first feature orders the states, shortest first.
 
     Lines are each state's marginal density, the mixture over event types weighted by how often they occur;
     bars count every event in each state by its posterior probability. Both add up to all events. The
-    longest and the shortest half per cent are not shown.
+    longest and the shortest half per cent are not shown. `states` has room for the number of a state; by
+    default the first is active and the second passive. With `by_place` the features are all columns in order,
+    and their names are labels only.
     """
     if not typists or not features:
         raise ValueError("there is nothing to draw: no person or no feature")
@@ -49,13 +55,15 @@ def marginal_density_figure(
         figure = blank(3.4 * max(len(features), 1.5), 1.65 * len(typists) + 0.8)
         grid = figure.subplots(len(typists), len(features), squeeze=False, sharex="col")
         for row, typist in zip(grid, typists, strict=True):
-            columns = [_column(typist.sequences, name) for name in features]
+            columns = [
+                place if by_place else _column(typist.sequences, name) for place, name in enumerate(features)
+            ]
             order = state_order(typist.model, columns[0])
             posterior = typist.model.predict_proba(typist.sequences)
             for axes, column in zip(row, columns, strict=True):
-                _draw(axes, typist, posterior, column, order)
+                _draw(axes, typist, posterior, column, order, states)
             row[0].set_title(text_of(typist.title))
-            row[0].set_ylabel("share of keys")
+            row[0].set_ylabel(f"share of {share_of}")
         for axes, name in zip(grid[-1], features, strict=True):
             axes.set_xlabel(LABELS.get(name, text_of(name)))
             if axes.get_xscale() == "log":
@@ -88,7 +96,7 @@ def state_name(place: int) -> str:
     return STATE_NAMES[place] if place < len(STATE_NAMES) else f"state {place}"
 
 
-def _draw(axes: Axes, typist: Typist, posterior: Floats, column: int, order: Integers) -> None:
+def _draw(axes: Axes, typist: Typist, posterior: Floats, column: int, order: Integers, states: str) -> None:
     values = typist.sequences.X[:, column]
     known = ~np.isnan(values)
     values, posterior = values[known], posterior[known]
@@ -110,7 +118,7 @@ def _draw(axes: Axes, typist: Typist, posterior: Floats, column: int, order: Int
             color=colour,
             linestyle=LINES[place % len(LINES)],
             linewidth=1.5,
-            label=f"{state_name(place)} state",
+            label=states.format(state) if states else f"{state_name(place)} state",
         )
     if on_log_scale:
         axes.set_xscale("log")

@@ -1,4 +1,4 @@
-"""Continuous verification: how soon impostors are found out."""
+"""Continuous verification: how soon impostors are detected."""
 
 from __future__ import annotations
 

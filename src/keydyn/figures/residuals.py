@@ -34,10 +34,10 @@ def draw_residual_rows(
     with drawing(8.2, 0.4 + 3.2 * len(rows), path) as figure:
         grid = figure.subplots(len(rows), 2, width_ratios=[1.0, 1.2], squeeze=False)
         for (quantiles, lags), (title, (residuals, lengths)) in zip(grid, rows.items(), strict=True):
-            _draw_row(quantiles, lags, title, residuals, lengths, n_lags)
+            draw_residuals(quantiles, lags, title, residuals, lengths, n_lags)
 
 
-def _draw_row(
+def draw_residuals(
     quantiles: Axes,
     lags: Axes,
     title: str,
@@ -45,6 +45,7 @@ def _draw_row(
     lengths: ArrayLike | None,
     n_lags: int,
 ) -> None:
+    """One row of the figure."""
     tests = {name: check_residuals(z, lengths, n_lags) for name, z in residuals.items()}
     for column, (name, z) in enumerate(residuals.items()):
         values = np.asarray(z, dtype=np.float64).ravel()

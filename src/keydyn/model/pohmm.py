@@ -22,6 +22,7 @@ from keydyn.model.files import storage
 from keydyn.model.files.restoring import restorable
 from keydyn.model.fit.estimation import Estimation
 from keydyn.model.fit.incremental import Incremental
+from keydyn.model.summary import MOST_ROWS, Summary, summary_of
 from keydyn.model.theta import given
 from keydyn.model.watch.online_filters import OnlineFilter, OnlineFilters
 
@@ -194,6 +195,15 @@ class POHMM(Diagnostics, Incremental, Estimation, Generative, Scoring, DensityMi
         n_values = int(np.count_nonzero(~np.isnan(sequences.X).all(axis=1)))
         penalty = self.n_parameters_ * np.log(max(n_values, 1))
         return Criterion(penalty - 2.0 * self.score(sequences), self._approximate())
+
+    def summary(self, most: int = MOST_ROWS) -> Summary:
+        """A readable table: a row for each of the most frequent event types and one for all together.
+
+        It has the share of each type, the share of each state among its events, and the median of each
+        feature in each state. `print` shows it, and notebooks show it as a table.
+        """
+        check_is_fitted(self)
+        return summary_of(self, most)
 
     def to_hmm(self) -> HMM:
         """The marginal model: an HMM with event types integrated out."""

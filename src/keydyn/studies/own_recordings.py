@@ -85,7 +85,7 @@ def write_evaluation(
     outputs: Outputs, scores: pa.Table, ranks: pa.Table | None, facts: Mapping[str, Any], seed: int = 0
 ) -> list[Table]:
     """All tables, figures and the report from scores and ranks; what the terminal shows."""
-    sections, for_terminal = recognition_sections(outputs, scores, facts, seed)
+    verdict, sections, for_terminal = recognition_sections(outputs, scores, facts, seed)
     if ranks is not None:
         outputs.ranks(ranks)
         section, tables = continuous_section(outputs, ranked_of(ranks), facts, seed)
@@ -93,7 +93,10 @@ def write_evaluation(
         for_terminal = [*for_terminal, tables[0]]
     sections.append(_failures(outputs, facts))
     outputs.report(
-        f"Typing recognised: {facts.get('file', '')}", [*_warnings(facts), *lead_of(facts)], sections, facts
+        f"Typing recognised: {facts.get('file', '')}",
+        [verdict, *_warnings(facts), *lead_of(facts)],
+        sections,
+        facts,
     )
     return for_terminal
 

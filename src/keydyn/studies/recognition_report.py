@@ -11,7 +11,7 @@ import pyarrow as pa
 from keydyn.evaluation.confidence import bootstrap_mean
 from keydyn.evaluation.names import dataset_name
 from keydyn.evaluation.protocols import OpenSet
-from keydyn.evaluation.tables import Table
+from keydyn.evaluation.tables import Table, without_empty_columns
 from keydyn.evaluation.verification import mean_curve
 from keydyn.figures.cmc import cmc_figure
 from keydyn.figures.confidence_intervals import Estimate, intervals_figure
@@ -32,6 +32,7 @@ from keydyn.studies.recognition_tables import (
     recognition_tables,
     recommended_table,
 )
+from keydyn.studies.recognition_verdict import too_few, verdict_of
 from keydyn.studies.report import Picture, Section
 from keydyn.studies.score_files import protocol_names, scored_of
 
@@ -53,20 +54,28 @@ def write_recognition(
     outputs: Outputs, table: pa.Table, facts: Mapping[str, Any], seed: int = 0
 ) -> list[Table]:
     """All tables, figures and the report from the scores; returns what the terminal shows."""
-    sections, for_terminal = recognition_sections(outputs, table, facts, seed)
-    outputs.report("Identification and verification", lead_of(facts), sections, facts)
+    verdict, sections, for_terminal = recognition_sections(outputs, table, facts, seed)
+    outputs.report("Identification and verification", [verdict, *lead_of(facts)], sections, facts)
     return for_terminal
 
 
 def recognition_sections(
     outputs: Outputs, table: pa.Table, facts: Mapping[str, Any], seed: int
-) -> tuple[list[Section], list[Table]]:
-    """The sections of a report, with their tables and figures written; and what the terminal shows."""
+) -> tuple[str, list[Section], list[Table]]:
+    """The verdict; the sections of a report, their tables and figures written; what the terminal shows."""
     measured = recognition_figures(scored_of(table), seed)
     outputs.scores(table)
     opened = {name for name, protocol in protocol_names(table).items() if protocol == OpenSet.name}
-    tables = recognition_tables(measured, _marks(measured, facts), notes_of(facts))
-    beyond = [ranks_table(measured, opened), open_set_table(measured, opened), error_rates_table(measured)]
+    few = too_few(measured, list(dict.fromkeys(key[0] for key in measured)))
+    tables = recognition_tables(measured, _marks(measured, facts), f"{few} {notes_of(facts)}".strip())
+    beyond = [
+        without_empty_columns(one)
+        for one in (
+            ranks_table(measured, opened),
+            open_set_table(measured, opened),
+            error_rates_table(measured),
+        )
+    ]
     for one in (*tables, *beyond):
         outputs.table(one)
     roc, det, cmc = _curve_figures(outputs, measured)
@@ -87,7 +96,7 @@ def recognition_sections(
     if densities:
         sections.append(Section("Hidden states", (), (), densities))
     sections.append(Section("All error rates", (), [beyond[2]]))
-    return sections, tables[2:]
+    return verdict_of(measured, opened), sections, tables[2:]
 
 
 def draw_densities(outputs: Outputs, rows: Sequence[Row]) -> None:

@@ -17,6 +17,7 @@ from keydyn.atomic import write_text
 from keydyn.evaluation.tables import Table
 from keydyn.studies.json_and_parquet import plain
 from keydyn.studies.report_parts import facts_list, paragraphs_of, table_html
+from keydyn.studies.report_script import HASH, SCRIPT
 from keydyn.studies.report_style import STYLE
 
 HOW = "How this was made"
@@ -25,7 +26,7 @@ PNG = b"\x89PNG\r\n\x1a\n"
 # Pixels on the screen for each pixel of a figure: at most, and at least.
 SHOWN, LEAST = 0.62, 0.36
 
-# Nothing is loaded from anywhere, and no script runs, whatever a name may hold.
+# Nothing is loaded from anywhere, and no other script than our own runs, whatever a name may hold.
 PAGE = Template("""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -33,7 +34,7 @@ PAGE = Template("""<!DOCTYPE html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta http-equiv="Content-Security-Policy"
- content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">
+ content="default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src '$hash'">
 <meta name="generator" content="keydyn">
 <title>$title</title>
 <link rel="icon" href="data:,">
@@ -54,6 +55,7 @@ $contents
 $sections
 </main>
 <footer><p>$footer</p></footer>
+<script>$script</script>
 </body>
 </html>
 """)
@@ -112,6 +114,8 @@ def write_report(
     page = PAGE.substitute(
         title=escape(title),
         style=STYLE,
+        script=SCRIPT,
+        hash=HASH,
         lead=paragraphs_of([lead] if isinstance(lead, str) else lead, "lead"),
         contents="\n".join(entries),
         sections="\n".join(parts),

@@ -37,7 +37,7 @@ def table_html(table: Table, number: int) -> str:
     bodies: list[list[str]] = []
     for span, cells in zip(_spans(table), lines(table), strict=True):
         row = [
-            _cell(cell, column, span, table.labels, right[column], words[column])
+            _cell(cell, column, span, table, right[column], words[column])
             for column, cell in enumerate(cells)
         ]
         # Lines that share their first label are a group of rows.
@@ -107,18 +107,22 @@ def _spans(table: Table) -> list[int]:
     return spans
 
 
-def _cell(cell: tuple[str, bool, bool], column: int, span: int, labels: int, right: bool, words: bool) -> str:
+def _cell(
+    cell: tuple[str, bool, bool], column: int, span: int, table: Table, right: bool, words: bool
+) -> str:
     text, bold, published = cell
-    if column < labels:
+    # Where a table is shown row by row, the heading stands before the value.
+    label = f' data-label="{escape(str(table.shown.columns[column]))}"' if column else ""
+    if column < table.labels:
         if column == 0 and span == 0:
             return ""
         classes = _classes(pinned=column == 0, published=published)
         reach = f' rowspan="{span}"' if column == 0 and span > 1 else ""
         scope = "rowgroup" if reach else "row"
-        return f'<th scope="{scope}"{reach}{classes}>{escape(text)}</th>'
+        return f'<th scope="{scope}"{reach}{classes}{label}>{escape(text)}</th>'
     classes = _classes(right=right, published=published, words=words)
     inside = f"<strong>{escape(text)}</strong>" if bold else escape(text)
-    return f"<td{classes}>{inside}</td>"
+    return f"<td{classes}{label}>{inside}</td>"
 
 
 def _classes(**given: bool) -> str:

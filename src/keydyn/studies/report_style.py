@@ -18,7 +18,7 @@ STYLE = """
 * { box-sizing: border-box; }
 html { -webkit-text-size-adjust: 100%; text-size-adjust: 100%; }
 body { margin: 0; background: var(--paper); color: var(--ink); font: 1.0625rem/1.6 var(--serif); }
-main, header, footer { max-width: 64rem; margin: 0 auto; padding: 0 1.25rem; }
+main, header, footer { max-width: 76rem; margin: 0 auto; padding: 0 1.25rem; }
 header { padding-top: 3rem; }
 p, ol, ul, dl, figcaption, .note { max-width: 44rem; }
 h1, h2, h3 { font-family: var(--sans); line-height: 1.2; text-wrap: balance; overflow-wrap: anywhere; }
@@ -53,6 +53,11 @@ table { border-collapse: collapse; font-family: var(--sans); font-size: 0.9rem; 
   border-bottom: 2px solid var(--strong); }
 th, td { padding: 0.34rem 0.8rem; text-align: left; vertical-align: baseline; unicode-bidi: isolate; }
 thead th { font-weight: 600; vertical-align: bottom; border-bottom: 1px solid var(--strong); }
+thead button { all: unset; cursor: pointer; font: inherit; }
+thead button:hover { text-decoration: underline; }
+thead button:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; }
+th[aria-sort="ascending"] button::after { content: " ▲"; font-size: 0.7em; }
+th[aria-sort="descending"] button::after { content: " ▼"; font-size: 0.7em; }
 tbody th { font-weight: 500; max-width: 16rem; overflow-wrap: break-word; }
 tbody + tbody > tr:first-child > *, tbody:only-of-type > tr + tr > * { border-top: 1px solid var(--line); }
 td { white-space: nowrap; }
@@ -79,9 +84,22 @@ footer { margin-top: 3rem; padding-bottom: 2.5rem; color: var(--quiet); font: 0.
   th, td { padding: 0.36rem 0.55rem; }
   td.words { max-width: 15rem; }
   .facts { grid-template-columns: minmax(0, 1fr); }
+  img { min-width: 0 !important; }
   .facts > dt { padding-bottom: 0; }
   .facts > dd { padding: 0 0 0.35rem; }
   .links a { padding: 0.45rem 1rem 0.45rem 0; }
+}
+@media screen and (max-width: 40rem) {
+  /* A table too wide for a phone is shown row by row, with the heading before each value. */
+  table, tbody, tr { display: block; }
+  .scroll { width: 100%; }
+  thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+  tbody th, tbody td { display: flex; justify-content: space-between; gap: 1rem; padding: 0.16rem 0;
+    white-space: normal; max-width: none !important; text-align: right; border: 0 !important; }
+  tbody [data-label]::before { content: attr(data-label); color: var(--quiet); font-weight: 400;
+    text-align: left; flex: none; max-width: 55%; }
+  tbody th.pinned { display: block; position: static; text-align: left; font-weight: 650; }
+  tbody tr { padding: 0.5rem 0; border-top: 1px solid var(--line); }
 }
 @media print {
   :root {
