@@ -120,6 +120,16 @@ def test_from_the_command_line(people, typing, tmp_path):
     verified = json.loads(run("verify", *asked, "--user", "0").stdout)
     right = [(row["answer"] == "accept") == (row["user"] == "0") for row in verified]
     assert np.mean(right) > 0.8
+    one = later(typing)[lambda frame: (frame["user"] == "0") & (frame["session"] == 5)]
+    csv = one.drop(columns=["user", "session"]).to_csv(index=False)
+    options = ["watch", "-", "--models", tmp_path / "models", "--user", "0", "--json"]
+    watched = CliRunner().invoke(app, [*map(str, options)], input=csv)
+    lines = [json.loads(line) for line in watched.stdout.splitlines()]
+    assert len(lines) == len(one)
+    one.to_csv(tmp_path / "one.csv", index=False)
+    whole = json.loads(run("watch", tmp_path / "one.csv", *options[2:]).stdout)
+    # A key's scores are known at the next key, so that the last one is not in the stream yet.
+    assert max(line["penalty"] for line in lines) <= whole[0]["penalty"] + 1e-9
     wrong = run("fit", tmp_path / "typing.csv", "--out", tmp_path / "m2", "--detector", "pohmm", *population)
     assert wrong.exit_code == 2
     assert "for the detector population" in wrong.output

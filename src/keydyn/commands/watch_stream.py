@@ -6,17 +6,17 @@ import io
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pandas as pd
 import typer
 
-from keydyn.arrays import Integers
+from keydyn.arrays import Floats, Integers
 from keydyn.datasets.recordings import Recording, read_recording
-from keydyn.detectors import Markov
+from keydyn.detectors import Detector, Markov, PopulationDetector
 from keydyn.enrolment.evidence import Evidence, evidence_by_key
 from keydyn.evaluation.online import OnlinePenalties
 from keydyn.exit_codes import ExitCode
@@ -62,6 +62,55 @@ def watch_stream(
     return next(CODES[answer] for answer in ("reject", "unsure", "accept") if answer in final.values())
 
 
+class Filters(Protocol):
+    """What follows a session under several templates."""
+
+    def update(self, values: Floats, key: Any) -> Floats | None:
+        """(U,) the newest scores of an event; None if there are none yet."""
+
+    def restart(self) -> None:
+        """The next event is the first of another session."""
+
+
+class MarkovFilters:
+    """One model per template; an event's scores are known at once."""
+
+    def __init__(self, templates: Sequence[Markov]) -> None:
+        self.filters = OnlineBatch([template.model_ for template in templates], 1)
+
+    def update(self, values: Floats, key: Any) -> Floats:
+        scores: Floats = self.filters.update(values[None, :], [key])[0]
+        return scores
+
+    def restart(self) -> None:
+        self.filters.restart()
+
+
+class PopulationFilters:
+    """Templates of one population; an event's scores are known when the next key is."""
+
+    def __init__(self, templates: Sequence[PopulationDetector]) -> None:
+        people = templates[0].people
+        self.stream = people.online([template.template_ for template in templates])
+        # Values come in alphabetical order of their names.
+        names = people.parameters.features
+        self.places = [sorted(names).index(name) for name in names]
+
+    def update(self, values: Floats, key: Any) -> Floats | None:
+        return self.stream.update(values[self.places], key)
+
+    def restart(self) -> None:
+        self.stream.restart()
+
+
+def _filters(templates: Sequence[Detector]) -> Filters:
+    """For templates that can be stored, all of one kind."""
+    of_population = [one for one in templates if isinstance(one, PopulationDetector)]
+    if of_population:
+        return PopulationFilters(of_population)
+    return MarkovFilters([one for one in templates if isinstance(one, Markov)])
+
+
 class WatchedSession:
     """One session after another in the name of a user, keystroke by keystroke."""
 
@@ -69,15 +118,11 @@ class WatchedSession:
         self, enrolled: Enrolled, user: str, level: float, min_keystrokes: int, min_known: int
     ) -> None:
         self.templates = enrolled.claim_templates(user)
-        self.models = [template.model_ for template in self.templates if isinstance(template, Markov)]
-        if not self.models:
-            raise ValueError(
-                f"{enrolled.manifest.detector} cannot follow a stream: save the session, and watch its file"
-            )
         self.sensors, self.user, self.level = enrolled.manifest.sensors, user, level
         self.least = min_keystrokes, min_known
-        self.filters = OnlineBatch(self.models, 1)
-        self.penalties = OnlinePenalties(1, len(self.models))
+        self.filters = _filters(self.templates)
+        self.penalties = OnlinePenalties(1, len(self.templates))
+        self.penalty = 0.0
         self.last: pd.DataFrame | None = None
         self.counts: Integers = np.zeros(4, dtype=np.int64)
         self.rejected_at: int | None = None
@@ -97,16 +142,18 @@ class WatchedSession:
         counts = evidence_by_key(samples, self.templates[0])
         answers = []
         for n in range(len(last), len(both)):
-            scores = self.filters.update(X[n : n + 1], [both["keyname"].iloc[n]])
-            penalty = float(self.penalties.update(scores)[0, 0])
+            scores = self.filters.update(X[n], both["keyname"].iloc[n])
+            if scores is not None:
+                self.penalty = float(self.penalties.update(scores[None, :])[0, 0])
             self.counts = self.counts + counts[n]
-            answers.append(self._answer(both.iloc[n], penalty))
+            answers.append(self._answer(both.iloc[n], self.penalty))
         self.last = both.tail(1)
         return answers
 
     def _restart(self) -> None:
         self.filters.restart()
         self.penalties.restart()
+        self.penalty = 0.0
         self.counts = np.zeros(4, dtype=np.int64)
         self.keys, self.rejected_at = 0, None
 

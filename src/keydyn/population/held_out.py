@@ -13,7 +13,7 @@ from keydyn.population.features import parents
 from keydyn.population.parameters import Strengths
 from keydyn.population.passes import Passes
 from keydyn.population.person import People, fit_people
-from keydyn.population.scoring import RESIDUALS, score
+from keydyn.population.scoring import NOTHING, RESIDUALS, score
 from keydyn.population.states import Chain
 from keydyn.population.stored_arrays import Stored
 from keydyn.population.strengths import tempos
@@ -91,7 +91,7 @@ def held_out_residuals(
             RESIDUALS, y[part], cell[part], own - own[0], classes[part], people.mean[u][:, None],
             1.0 / scale[u][:, None], people.slopes[u][..., None], people.gain[u][:, None] ** -0.5,
             strengths.tempo, parents(cells.n_features), chain.start, chain.transitions, chain.location,
-            chain.scale, chain.degrees, chain.constant, e[part],
+            chain.scale, chain.degrees, chain.constant, e[part], 0, NOTHING,
         )  # fmt: skip
     return e, classes, new_offsets
 

@@ -23,9 +23,10 @@ from keydyn.population.learning import check_parts, learn, learn_more
 from keydyn.population.parameters import Parameters
 from keydyn.population.passes import Progress
 from keydyn.population.person import fit_people
-from keydyn.population.scoring import PER_EVENT, PER_FEATURE, PER_SAMPLE, RESIDUALS, score
+from keydyn.population.scoring import NOTHING, PER_EVENT, PER_FEATURE, PER_SAMPLE, RESIDUALS, score
 from keydyn.population.states import classes_of, posteriors
-from keydyn.population.template import Template
+from keydyn.population.stream import PopulationStream
+from keydyn.population.template import Template, side_by_side
 
 # Events times templates of one compiled call, well under a second of work: between calls signals are heard.
 AT_A_TIME = 2_000_000
@@ -163,6 +164,11 @@ class PopulationModel:
         self._score(PER_EVENT, templates, samples, out, n_jobs)
         return out
 
+    def online(self, templates: Sequence[Template]) -> PopulationStream:
+        """Follows a sample that is still being typed, under these templates."""
+        self._check(templates)
+        return PopulationStream(self.parameters, templates)
+
     def predict_proba(self, template: Template, samples: Samples) -> Floats:
         """(N, S) probability of the states active and pause at each event, given the whole sample."""
         e = np.empty((samples.sequences.n_events, len(self.parameters.features)))
@@ -263,16 +269,11 @@ class PopulationModel:
             return
         known, seen = self.parameters, self._seen(samples)
         y, cell = known.standardised(seen)
-        names = ("mean", "scale", "slopes", "gain")
-        # Templates last: the machine computes several at a time.
-        mean, scale, slopes, gain = (
-            np.stack([getattr(one, name) for one in templates], axis=-1) for name in names
-        )
-        per_scale, per_gain = 1.0 / scale, 1.0 / gain
+        mean, per_scale, slopes, per_gain = side_by_side(templates)
         chain = known.chain
         classes = classes_of(known.cells.vocabulary)[seen.codes]
         # Densities of what was measured, not of y.
-        shift = np.where(np.isfinite(y), seen.jacobian - np.log(known.scale[cell]), 0.0)
+        shift = known.shift(seen, y, cell)
 
         def one(first: int, end: int, users: slice) -> None:
             begin, stop = seen.offsets[first], seen.offsets[end]
@@ -284,7 +285,7 @@ class PopulationModel:
                 np.ascontiguousarray(per_scale[:, users]), np.ascontiguousarray(slopes[..., users]),
                 np.ascontiguousarray(per_gain[:, users]),
                 known.strengths.tempo, known.parents, chain.start, chain.transitions, chain.location,
-                chain.scale, chain.degrees, chain.constant, some,
+                chain.scale, chain.degrees, chain.constant, some, 0, NOTHING,
             )  # fmt: skip
             out[place.get(what, (slice(begin, stop), slice(None)))] = some
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from keydyn.arrays import Floats, Integers
 from keydyn.population.cells import Cells
 from keydyn.population.features import Observations, parents
@@ -73,3 +75,7 @@ class Parameters:
         cell = self.cells.of(seen)
         y = (seen.values - self.location[cell]) / self.scale[cell]
         return y - self.wide.of(seen, self.cells.vocabulary), cell
+
+    def shift(self, seen: Observations, y: Floats, cell: Integers) -> Floats:
+        """(N, F) what to add to the logarithm of a density of y, to have that of what was measured."""
+        return np.where(np.isfinite(y), seen.jacobian - np.log(self.scale[cell]), 0.0)

@@ -21,6 +21,9 @@ LEAST_DENSITY = 1e-300
 # What is known of so many templates fits into the fastest memory.
 TEMPLATES = 64
 
+# Nothing came before, and what comes after does not matter.
+NOTHING = (np.empty((0, 0, 0)), np.empty((0, 0)), np.empty((0, 0)), np.empty((0, 0)))
+
 PER_SAMPLE, PER_EVENT = 0, 1
 # Of one template: the terms of each feature, which add up to those of the events; or the residuals e.
 PER_FEATURE, RESIDUALS = 2, 3
@@ -46,11 +49,15 @@ def score(
     degrees: Integers,
     constant: Floats,
     out: Floats,
+    begun: int,
+    state: tuple[Floats, Floats, Floats, Floats],
 ) -> None:
     """Fill out with what is asked: (n, U) of samples, (N, U) of events, or (N, F) of one template's features.
 
     `mean`, (C, U), and `slopes`, (F, 3, U), are the templates'; `per_scale` and `per_gain`, (F, U), are one
-    divided by their scales and gains, because dividing takes long.
+    divided by their scales and gains, because dividing takes long. If `begun` events of the one sample came
+    before, `state` is what they left: the last residuals, (3, F, U), the tempo and its variance, (F, U) each,
+    and the hidden states, (S, U). It is brought up to date unless it is empty.
     """
     U, F, S = mean.shape[1], y.shape[1], len(start)
     kept = (1.0 - FORGET) ** 2
@@ -68,9 +75,14 @@ def score(
             for f in range(F):
                 d[f] = 0.0
                 unsure[f] = tempo[f]
+            if begun > 0:
+                r[:, :, :m] = state[0][:, :, begin : begin + m]
+                d[:, :m] = state[1][:, begin : begin + m]
+                unsure[:, :m] = state[2][:, begin : begin + m]
+                alpha[:, :m] = state[3][:, begin : begin + m]
             for n in range(offsets[q], offsets[q + 1]):
                 for s in range(S):
-                    if n == offsets[q]:
+                    if n == offsets[q] and begun == 0:
                         likely[s] = start[s]
                         continue
                     likely[s] = 0.0
@@ -78,7 +90,7 @@ def score(
                         step = transitions[classes[n - 1], classes[n], i, s]
                         for u in range(m):
                             likely[s, u] += alpha[i, u] * step
-                now = n % 3
+                now = (begun + n) % 3
                 factor[:] = 1.0
                 so_far = 0.0
                 for f in range(F):
@@ -94,7 +106,7 @@ def score(
                         r[now, f, u] = (y[n, f] - mean[c, begin + u]) * per_scale[c, begin + u]
                         e[f, u] = r[now, f, u]
                     for j in range(3):
-                        of, then = parents[f, j, 0], (n + 3 - parents[f, j, 1]) % 3
+                        of, then = parents[f, j, 0], (begun + n + 3 - parents[f, j, 1]) % 3
                         if of >= 0:
                             for u in range(m):
                                 e[f, u] -= slopes[f, j, begin + u] * min(max(r[then, of, u], -CLIP), CLIP)
@@ -153,3 +165,8 @@ def score(
             if what == PER_SAMPLE:
                 for u in range(m):
                     out[q, begin + u] = total[u]
+            if state[0].size > 0:
+                state[0][:, :, begin : begin + m] = r[:, :, :m]
+                state[1][:, begin : begin + m] = d[:, :m]
+                state[2][:, begin : begin + m] = unsure[:, :m]
+                state[3][:, begin : begin + m] = alpha[:, :m]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from keydyn.arrays import Floats
 
@@ -31,3 +34,15 @@ class Template:
         """Nobody can change the arrays."""
         for array in (self.mean, self.scale, self.slopes, self.gain):
             array.flags.writeable = False
+
+
+def side_by_side(templates: Sequence[Template]) -> tuple[Floats, Floats, Floats, Floats]:
+    """Means, (C, U), one divided by scales, slopes, (F, 3, U), and one divided by gains: as `score` has them.
+
+    Templates come last, because the machine computes several at a time.
+    """
+    names = ("mean", "scale", "slopes", "gain")
+    mean, scale, slopes, gain = (
+        np.stack([getattr(one, name) for one in templates], axis=-1) for name in names
+    )
+    return mean, 1.0 / scale, slopes, 1.0 / gain
