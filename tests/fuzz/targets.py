@@ -29,7 +29,13 @@ class Target:
 @cache
 def targets() -> tuple[Target, ...]:
     """All kinds of input, made when they are first asked for."""
-    from tests.fuzz import fuzzed_logs, fuzzed_manifests, fuzzed_models, fuzzed_recordings
+    from tests.fuzz import (
+        fuzzed_logs,
+        fuzzed_manifests,
+        fuzzed_models,
+        fuzzed_populations,
+        fuzzed_recordings,
+    )
 
     return (
         fuzzed_models.raw_bytes(),
@@ -37,4 +43,5 @@ def targets() -> tuple[Target, ...]:
         fuzzed_recordings.files(),
         fuzzed_logs.frames(),
         fuzzed_manifests.manifests(),
+        fuzzed_populations.values(),
     )

@@ -1,0 +1,91 @@
+"""Files of populations and templates with any values under a right digest."""
+
+from __future__ import annotations
+
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from keydyn.keystrokes.samples import Samples
+from keydyn.model import ModelFileError
+from keydyn.model.files.storage import packed, parsed
+from keydyn.population import PopulationModel
+from tests.fuzz.changes import changed_json, changed_numbers, pick
+from tests.fuzz.fuzzed_models import unpacked
+from tests.fuzz.questions import refuse_nan
+from tests.fuzz.targets import Generator, Target
+from tests.population.simulated import people
+
+
+@cache
+def everybody() -> Samples:
+    """What the population is learnt from, and asked about."""
+    return Samples.of(people(n_people=3, n_samples=2, n_keys=8), first="missing")
+
+
+@cache
+def model() -> PopulationModel:
+    return PopulationModel().fit(everybody())
+
+
+@cache
+def files() -> list[bytes]:
+    """A population with hidden states, one without, and a template."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "file.keydyn"
+        contents = []
+        for one in (model(), PopulationModel(hidden_states=False).fit(everybody())):
+            one.save(path)
+            contents.append(path.read_bytes())
+        model().save_template(model().enrol(everybody()[:2]), path)
+        return [*contents, path.read_bytes()]
+
+
+def values() -> Target:
+    """What is read answers every question without NaN."""
+    parts = [unpacked(contents) for contents in files()]
+
+    def case(generator: Generator) -> bytes:
+        header, tensors = pick(generator, parts)
+        tensors = dict(tensors)
+        for _ in range(int(generator.integers(1, 4))):
+            if generator.random() < 0.2:
+                header = changed_json(generator, header)
+            else:
+                # Where probabilities are changed, they hardly ever still add up to one.
+                free = [name for name in sorted(tensors) if not name.startswith(("chain.", "pairs."))]
+                name = pick(generator, free if generator.random() < 0.8 else sorted(tensors))
+                tensors[name] = changed_numbers(generator, tensors[name])
+        try:
+            return packed(header, tensors)
+        except (TypeError, ValueError, AttributeError):
+            # A header that is no header, or numbers that JSON cannot hold.
+            return packed(parts[0][0], tensors)
+
+    return Target("populations and templates, values", case, _judged)
+
+
+def _judged(contents: bytes, folder: Path) -> str:
+    try:
+        if b"PopulationTemplate" in contents:
+            _ask(model(), model().checked(parsed(contents, "case.keydyn"), "case.keydyn"))
+        else:
+            people = PopulationModel.parsed(contents, "case.keydyn")
+            _ask(people, people.enrol(everybody()[:2]))
+    except ModelFileError:
+        return "refused"
+    except ValueError:
+        return "read, a question refused"
+    return "read, every question answered"
+
+
+def _ask(people: PopulationModel, template: Any) -> None:
+    with np.errstate(all="ignore"):
+        refuse_nan("log_likelihoods", people.log_likelihoods([template, people.anyone()], everybody()))
+        refuse_nan("event_log_likelihoods", people.event_log_likelihoods([template], everybody()))
+        refuse_nan("predict_proba", people.predict_proba(template, everybody()))
+        refuse_nan("explain", people.explain(template, everybody()[:1])["evidence"])
+        refuse_nan("sample", people.sample(template, list("abc"), random_state=0)["duration"])
