@@ -14,7 +14,7 @@ from matplotlib.patches import FancyBboxPatch
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-WIDTH, HEIGHT, GAP = 1.62, 0.62, 0.42
+WIDTH, HEIGHT, BESIDE, BETWEEN = 1.5, 0.34, 0.16, 0.26
 
 
 def layers_of(name: str) -> list[list[str]]:
@@ -26,38 +26,44 @@ def layers_of(name: str) -> list[list[str]]:
 
 
 def draw(ax: Axes, layers: list[list[str]], title: str) -> None:
-    """Boxes in columns, an arrow from each column to the one before it."""
-    tallest = max(len(layer) for layer in layers)
-    for column, layer in enumerate(layers):
-        left = column * (WIDTH + GAP)
-        for row, name in enumerate(layer):
-            bottom = (tallest - len(layer)) * 0.5 * (HEIGHT + 0.2) + row * (HEIGHT + 0.2)
+    """Boxes in rows, an arrow from each row down to the next."""
+    widest = max(len(layer) for layer in layers) * (WIDTH + BESIDE) - BESIDE
+    for row, layer in enumerate(layers):
+        bottom, free = row * (HEIGHT + BETWEEN), widest - len(layer) * (WIDTH + BESIDE) + BESIDE
+        for column, name in enumerate(layer):
+            left = free / 2 + column * (WIDTH + BESIDE)
             box = FancyBboxPatch(
                 (left, bottom), WIDTH, HEIGHT, boxstyle="round,pad=0.02", fc="#eef3f8", ec="#30506e"
             )
             ax.add_patch(box)
             label = name.removeprefix("keydyn.model.").removeprefix("keydyn.")
             ax.text(left + WIDTH / 2, bottom + HEIGHT / 2, label, ha="center", va="center", fontsize=9)
-        if column:
-            middle = (tallest * (HEIGHT + 0.2) - 0.2) / 2
+        if row:
             ax.annotate(
                 "",
-                (left - GAP + 0.06, middle),
-                (left - 0.06, middle),
+                (widest / 2, bottom - BETWEEN + 0.02),
+                (widest / 2, bottom - 0.02),
                 arrowprops={"arrowstyle": "->", "color": "#30506e"},
             )
-    ax.set_xlim(-0.1, len(layers) * (WIDTH + GAP) - GAP + 0.1)
-    ax.set_ylim(-0.1, tallest * (HEIGHT + 0.2))
-    ax.set_title(title, loc="left", fontsize=10)
-    ax.set_aspect("equal")
+    ax.set_xlim(-0.1, widest + 0.1)
+    ax.set_ylim(-0.1, len(layers) * (HEIGHT + BETWEEN))
+    ax.set_title(title, fontsize=10)
+    ax.set_aspect("equal", anchor="S")
     ax.axis("off")
 
 
 def main() -> None:
-    """Draw both contracts."""
-    figure, axes = plt.subplots(2, 1, figsize=(11.0, 2.9), layout="constrained")
-    draw(axes[0], layers_of("Packages"), "keydyn: each imports only from its left")
-    draw(axes[1], layers_of("Inside the model"), "keydyn.model: likewise")
+    """Draw both contracts, side by side and on one scale."""
+    pictures = [
+        (layers_of("Packages"), "keydyn: each imports only from below"),
+        (layers_of("Inside the model"), "keydyn.model: likewise"),
+    ]
+    widths = [max(len(layer) for layer in layers) for layers, _ in pictures]
+    figure, axes = plt.subplots(
+        1, 2, figsize=(8.6, 8.6), layout="constrained", gridspec_kw={"width_ratios": widths}
+    )
+    for ax, (layers, title) in zip(axes, pictures, strict=True):
+        draw(ax, layers, title)
     figure.savefig(HERE / "architecture.png", dpi=110)
 
 
