@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -124,15 +125,28 @@ def scaled_values(begin: int, n_values: int, values: Floats, features: Integers,
                 scaled[n] = values[begin + n]
 
 
+class Lattice(NamedTuple):
+    """All that the functions below see of sequences and a model, in one lane.
+
+    Attributes
+    ----------
+    log_density : (N, M, 1); offsets : (S + 1,) sequences
+    start_rows : (S,) the row of `start` for each sequence; steps : (N,) that of `transitions` for each event
+    start : (R, M, 1); transitions : (T, M, M, 1)
+    """
+
+    log_density: Floats
+    offsets: Integers
+    start_rows: Integers
+    steps: Integers
+    start: Floats
+    transitions: Floats
+
+
 @compiled
 def filter_states(
     variant: Variant,
-    log_density: Floats,
-    offsets: Integers,
-    start_rows: Integers,
-    steps: Integers,
-    start: Floats,
-    transitions: Floats,
+    lattice: Lattice,
     states: Floats,
     increments: Floats,
 ) -> None:
@@ -140,41 +154,18 @@ def filter_states(
 
     Where underflow threatens, the increments of a sequence are NaN.
     """
-    n_sequences, n_events, none = len(offsets) - 1, len(log_density), len(offsets) * 0
-    density, largest = log_density.copy(), np.empty((n_events, 1))
-    scores, worst = np.empty((n_sequences, 1)), np.empty(1)
-    scale_densities(variant, n_events, density, largest)
-    forward(
-        variant,
-        none,
-        n_sequences,
-        offsets,
-        start_rows,
-        steps,
-        start,
-        transitions,
-        density,
-        largest,
-        states,
-        scores,
-        worst,
-        increments,
-    )
-    for s in range(n_sequences):
+    scores = np.empty((len(lattice.offsets) - 1, 1))
+    forward_all(variant, lattice, states, scores, increments)
+    for s in range(len(scores)):
         if not scores[s, 0] > -math.inf:
-            increments[offsets[s] : offsets[s + 1]] = math.nan
+            increments[lattice.offsets[s] : lattice.offsets[s + 1]] = math.nan
 
 
 @compiled
 def smooth_states(
     variant: Variant,
     weights: Floats,
-    log_density: Floats,
-    offsets: Integers,
-    start_rows: Integers,
-    steps: Integers,
-    start: Floats,
-    transitions: Floats,
+    lattice: Lattice,
     states: Floats,
     scores: Floats,
     step_sums: Floats,
@@ -183,47 +174,60 @@ def smooth_states(
 
     Where underflow threatens, the score of a sequence is NaN or −inf, and the sequence adds nothing.
     """
-    n_sequences, n_events, none = len(offsets) - 1, len(log_density), len(offsets) * 0
-    density, largest = log_density.copy(), np.empty((n_events, 1))
-    worst, inverse = np.empty(1), np.empty((log_density.shape[1], 1))
-    scale_densities(variant, n_events, density, largest)
-    forward(
+    none, n_sequences, inverse = len(weights) * 0, len(weights), np.empty(states.shape[1:])
+    forward_all(variant, lattice, states, scores, np.empty(0))
+    backward(
         variant,
         none,
         n_sequences,
-        offsets,
-        start_rows,
-        steps,
-        start,
-        transitions,
+        lattice.offsets,
+        weights,
+        lattice.steps,
+        lattice.transitions,
+        states,
+        scores,
+        inverse,
+        step_sums,
+    )
+
+
+@inner
+def forward_all(
+    variant: Variant, lattice: Lattice, states: Floats, scores: Floats, increments: Floats
+) -> None:
+    """`forward` along all sequences."""
+    density, largest = lattice.log_density.copy(), np.empty((len(states), 1))
+    scale_densities(variant, len(states), density, largest)
+    forward(
+        variant,
+        len(scores) * 0,
+        len(scores),
+        lattice.offsets,
+        lattice.start_rows,
+        lattice.steps,
+        lattice.start,
+        lattice.transitions,
         density,
         largest,
         states,
         scores,
-        worst,
-        np.empty(0),
-    )
-    backward(
-        variant, none, n_sequences, offsets, weights, steps, transitions, states, scores, inverse, step_sums
+        np.empty(1),
+        increments,
     )
 
 
 @compiled
 def filter_in_logs(
     which: Integers,
-    log_density: Floats,
-    offsets: Integers,
-    start_rows: Integers,
-    steps: Integers,
-    start: Floats,
-    transitions: Floats,
+    lattice: Lattice,
     states: Floats,
     increments: Floats,
 ) -> None:
     """`filter_states` for some sequences, in the log domain."""
+    _, offsets, _, steps, start, transitions = lattice
     for s in which:
         first, last = offsets[s], offsets[s + 1]
-        density, row = log_density[first:last], start_rows[s]
+        density, row = lattice.log_density[first:last], lattice.start_rows[s]
         filtered_in_logs(first, last, row, steps, start, transitions, density, states, increments)
 
 
@@ -231,12 +235,7 @@ def filter_in_logs(
 def smooth_in_logs(
     which: Integers,
     weights: Floats,
-    log_density: Floats,
-    offsets: Integers,
-    start_rows: Integers,
-    steps: Integers,
-    start: Floats,
-    transitions: Floats,
+    lattice: Lattice,
     states: Floats,
     scores: Floats,
     step_sums: Floats,
@@ -245,9 +244,10 @@ def smooth_in_logs(
 
     A sequence that the model cannot produce has a score of −inf, γ = 0 and adds nothing to the sums.
     """
+    _, offsets, _, steps, start, transitions = lattice
     for s in which:
         first, last = offsets[s], offsets[s + 1]
-        density, row = log_density[first:last], start_rows[s]
+        density, row = lattice.log_density[first:last], lattice.start_rows[s]
         scores[s, 0] = posterior_in_logs(
             first, last, row, weights[s], steps, start, transitions, density, states, step_sums
         )
@@ -255,16 +255,12 @@ def smooth_in_logs(
 
 @compiled
 def viterbi(
-    log_density: Floats,
-    offsets: Integers,
-    start_rows: Integers,
-    steps: Integers,
-    start: Floats,
-    transitions: Floats,
+    lattice: Lattice,
     states: Integers,
     log_probability: Floats,
 ) -> None:
     """The most probable path of each sequence and its ln P(x, z | Ω); ties go to the lower state."""
+    log_density, offsets, start_rows, steps, start, transitions = lattice
     n_states = log_density.shape[1]
     longest = 0
     for s in range(len(offsets) - 1):
@@ -304,12 +300,7 @@ def viterbi(
 
 @compiled
 def forecast_states(
-    log_density: Floats,
-    offsets: Integers,
-    start_rows: Integers,
-    steps: Integers,
-    start: Floats,
-    transitions: Floats,
+    lattice: Lattice,
     from_later: bool,
     log_weights: Floats,
     increments: Floats,
@@ -319,6 +310,7 @@ def forecast_states(
     In the log domain throughout: the posterior divided by the event's own density would be 0/0 just where
     it matters, at an outlier. `increments` (N,) gets ln P(x_n | x_1..n−1, Ω).
     """
+    log_density, offsets, start_rows, steps, start, transitions = lattice
     n_states = log_density.shape[1]
     for s in range(len(offsets) - 1):
         first, last = offsets[s], offsets[s + 1]

@@ -64,9 +64,9 @@ class Lattice:
     def n_sequences(self) -> int:
         return len(self.offsets) - 1
 
-    def arrays(self) -> tuple[Floats, Integers, Integers, Integers, Floats, Floats]:
-        """Log-densities, offsets, rows of first events, rows of steps, and both tables, in one lane."""
-        return (
+    def arrays(self) -> inference.Lattice:
+        """The same as the engine takes it, in arrays of its own."""
+        return inference.Lattice(
             np.ascontiguousarray(self.log_density)[..., None],
             np.array(self.offsets),
             np.array(self.start_rows),
@@ -123,10 +123,10 @@ def filtered(lattice: Lattice) -> tuple[Floats, Floats]:
     """P(z_n | x_1..n, Ω) (N, M) and ln P(x_n | x_1..n−1, Ω) (N,)."""
     arrays = lattice.arrays()
     states, increments = np.empty_like(arrays[0]), np.empty(len(arrays[0]))
-    inference.filter_states(variant_of(states.shape[1]), *arrays, states, increments)
+    inference.filter_states(variant_of(states.shape[1]), arrays, states, increments)
     lost = np.flatnonzero(np.isnan(increments[lattice.offsets[:-1]]))
     if len(lost):
-        inference.filter_in_logs(lost, *arrays, states, increments)
+        inference.filter_in_logs(lost, arrays, states, increments)
     total = states.sum(axis=1)
     # Under a sequence that the model cannot produce all probabilities may be zero.
     probabilities = np.divide(states[..., 0], total, out=np.zeros(states.shape[:2]), where=total > 0.0)
@@ -139,10 +139,10 @@ def posterior(lattice: Lattice, weights: Floats | None = None) -> Posterior:
     states, transitions = np.empty_like(arrays[0]), np.zeros_like(arrays[-1])
     of_sequences = np.ones(lattice.n_sequences) if weights is None else np.array(weights)
     scores = np.empty((lattice.n_sequences, 1))
-    inference.smooth_states(variant_of(states.shape[1]), of_sequences, *arrays, states, scores, transitions)
+    inference.smooth_states(variant_of(states.shape[1]), of_sequences, arrays, states, scores, transitions)
     lost = np.flatnonzero(~(scores[:, 0] > -np.inf))
     if len(lost):
-        inference.smooth_in_logs(lost, of_sequences, *arrays, states, scores, transitions)
+        inference.smooth_in_logs(lost, of_sequences, arrays, states, scores, transitions)
     return Posterior(states[..., 0], scores[:, 0], transitions[..., 0])
 
 
@@ -150,7 +150,7 @@ def most_probable(lattice: Lattice) -> tuple[Floats, Integers]:
     """Viterbi: ln P of the best path of each sequence (S,), and the paths (N,)."""
     log_probability = np.empty(lattice.n_sequences)
     states = np.empty(len(lattice.log_density), dtype=np.int64)
-    inference.viterbi(*lattice.arrays(), states, log_probability)
+    inference.viterbi(lattice.arrays(), states, log_probability)
     impossible = np.flatnonzero(np.isneginf(log_probability))
     if len(impossible):
         raise ValueError(
@@ -162,7 +162,7 @@ def most_probable(lattice: Lattice) -> tuple[Floats, Integers]:
 def forecasts(lattice: Lattice, from_later: bool) -> tuple[Floats, Floats]:
     """ln P(z_n | x_1..n−1, Ω) (N, M), or, `from_later`, given all events but the n-th; increments (N,)."""
     log_weights, increments = np.empty_like(lattice.log_density), np.empty(len(lattice.log_density))
-    inference.forecast_states(*lattice.arrays(), from_later, log_weights, increments)
+    inference.forecast_states(lattice.arrays(), from_later, log_weights, increments)
     return log_weights, increments
 
 
