@@ -22,14 +22,16 @@ def changed_typing_figure(users: pd.DataFrame, named: Collection[str], causes: M
         for axes, (cause, label) in zip(grid, causes.items(), strict=True):
             axes.plot(users.loc[~worst, cause], users.loc[~worst, "eer"], "o", color=GREY, markersize=3.5)
             axes.plot(users.loc[worst, cause], users.loc[worst, "eer"], "s", color=COLOURS[1], markersize=4.5)
-            for n, (user, of) in enumerate(users[worst].sort_values("eer").iterrows()):
-                # Neighbours have their names on different sides.
+            middle = users.loc[worst, cause].median()
+            for user, of in users[worst].iterrows():
+                # Names stand outside of the group.
+                left = of[cause] < middle
                 axes.annotate(
                     text_of(user, 12),
                     (of[cause], of["eer"]),
-                    (-6 if n % 2 else 6, 0),
+                    (-6 if left else 6, 0),
                     textcoords="offset points",
-                    ha="right" if n % 2 else "left",
+                    ha="right" if left else "left",
                     va="center",
                     size=7.5,
                 )

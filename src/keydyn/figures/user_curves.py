@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Collection, Mapping
 
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
 
 from keydyn.evaluation.names import dataset_name
 from keydyn.figures.panels import Curve, draw_curves, legend_below, pens_of
-from keydyn.figures.style import blank, house_style, label_log_axis, text_of
+from keydyn.figures.style import blank, house_style, text_of
 
 # Dataset → figure → line → curve
 Curves = Mapping[str, Mapping[str, Mapping[str, Curve]]]
 WIDTH, HEIGHT = 1.85, 2.0  # inches per panel
+ROOM = 0.16  # of the axis, between two labels
 
 
 def user_curves_figure(panels: Curves, x_label: str) -> Figure:
@@ -33,11 +36,25 @@ def user_curves_figure(panels: Curves, x_label: str) -> Figure:
                 for name, curve in panel[title].items():
                     axes.plot(curve.x, curve.y, pens[name].marker, color=pens[name].colour, markersize=3.5)
                 axes.set_xscale("log")
-                label_log_axis(axes.xaxis)
+                numbers = labelled({float(x) for curve in panel[title].values() for x in curve.x})
+                axes.set_xticks(numbers, [f"{number:g}" for number in numbers])
+                axes.xaxis.set_minor_locator(NullLocator())
                 axes.grid(axis="y", color="#e3e3e3", linewidth=0.6)
-                axes.set_ylim(bottom=0.0)
                 if column == 0:
                     axes.set_ylabel(title)
             grid[-1, column].set_xlabel(x_label)
+        for row in grid:
+            # All panels of a row share their axis: set once, when everything is drawn.
+            row[0].set_ylim(bottom=0.0)
         legend_below(figure, pens, markers=True)
         return figure
+
+
+def labelled(numbers: Collection[float]) -> list[float]:
+    """Those of the numbers that have room for a label on a logarithmic axis, the largest among them."""
+    chosen: list[float] = []
+    room = ROOM * math.log(max(numbers) / min(numbers))
+    for number in sorted(numbers, reverse=True):
+        if not chosen or math.log(chosen[-1] / number) >= room:
+            chosen.append(number)
+    return chosen[::-1]

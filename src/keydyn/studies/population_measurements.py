@@ -23,6 +23,7 @@ import pandas as pd
 import pyarrow as pa
 
 from keydyn.detectors import Detector, PopulationDetector
+from keydyn.evaluation.continuous import Continuous, continuous
 from keydyn.evaluation.protocols import OpenSet
 from keydyn.evaluation.recognition import recognition
 from keydyn.evaluation.running import enrolments, n_limited, scores_after, scores_and_ranks, scores_of
@@ -73,7 +74,8 @@ class Measured:
     Attributes
     ----------
     scores, ranks : tables of `score_files` and `rank_files`; the dataset of an open set has `OPEN` behind it
-    users : a frame of `COLUMNS`; `number` counts keys, samples or people, `setting` is what else was set
+    users : a frame of `COLUMNS`; `number` counts keys, samples or people, `setting` is what else was set; of
+        parts also the rejection time, amrt
     changes : how much each user's typing changed, of datasets whose queries are later than the training
     """
 
@@ -220,8 +222,10 @@ def _people(row: Row, detector: Detector, seed: int, name: str) -> Made:
 
 def _part(row: Row, part: str, detector: Detector, name: str) -> Made:
     enrolled = enrolments(row.protocol, detector, row.samples)
-    figures = user_figures(recognition(scores_of(row.protocol, enrolled, row.samples)))
-    return {name: _table([_labelled(PARTS, row, detector, figures, setting=part)])}
+    scores, ranks = scores_and_ranks(row.protocol, enrolled, row.samples)
+    times = user_times(continuous(ranks, replicates=1))
+    frame = _labelled(PARTS, row, detector, user_figures(recognition(scores)), setting=part)
+    return {name: _table([frame.assign(amrt=times.loc[frame["user"]].to_numpy())])}
 
 
 def _across(learnt: Row, asked: Row, detector: Detector, name: str) -> Made:
@@ -229,6 +233,12 @@ def _across(learnt: Row, asked: Row, detector: Detector, name: str) -> Made:
     everyone = np.ones(len(asked.samples), dtype=bool)
     figures = newcomer_figures([(prepared, everyone)], asked)
     return {name: _table([_labelled(ACROSS, asked, detector, figures, setting=learnt.name)])}
+
+
+def user_times(watched: Continuous) -> pd.Series[float]:
+    """Each user's mean rejection time over samples; users as text."""
+    times = watched.per_sample.dropna(subset="rejection_time")
+    return times.groupby(times["user"].astype(str), sort=False)["rejection_time"].mean()
 
 
 def _up_to_all(row: Row, counts: Sequence[int]) -> list[int]:

@@ -16,7 +16,14 @@ from keydyn.evaluation.names import dataset_name, detector_name
 from keydyn.evaluation.significance import LEVEL, compare_with_best, signed_rank_p
 from keydyn.evaluation.tables import NONE, Table, fixed, mean_and_deviation
 from keydyn.studies.own_recordings import OPEN
-from keydyn.studies.population_measurements import ACROSS, PARTS, PEOPLE, POPULATION, WITHOUT
+from keydyn.studies.population_measurements import (
+    ACROSS,
+    PARTS,
+    PEOPLE,
+    POPULATION,
+    WITHOUT,
+    user_times,
+)
 from keydyn.studies.published import ACCURACY, EQUAL_ERROR_RATE, REJECTION_TIME
 from keydyn.studies.recognition_tables import Key, RecognitionFigures, p_text
 
@@ -27,6 +34,7 @@ METRICS = {
     "open_eer": ("EER, open set", False, 3),
     "amrt": ("Rejection time", False, 2),
 }
+PARTS_METRICS = ("acc", "eer", "amrt")
 PUBLISHED = {"acc": ACCURACY, "eer": EQUAL_ERROR_RATE, "amrt": REJECTION_TIME}
 NUMBERS = {"enrolment": "Samples", "keystrokes": "Keys", "people": "People"}
 INTERVAL_NOTE = "Means over users with 95 % intervals (bootstrap over users)."
@@ -47,10 +55,8 @@ class Mean:
         low, high = bootstrap_mean(figures[:, None], seed=seed)
         return cls(float(figures.mean()), float(low[0]), float(high[0]))
 
-    def text(self, signed: bool = False) -> str:
-        """0.857 (0.801–0.905), or +0.049 (+0.030 to +0.069)."""
-        if signed:
-            return f"{_signed(self.value)} ({_signed(self.low)} to {_signed(self.high)})"
+    def text(self) -> str:
+        """0.857 (0.801–0.905)."""
         return f"{fixed(self.value)} ({fixed(self.low)}–{fixed(self.high)})"
 
 
@@ -63,12 +69,11 @@ def users_of(measured: Mapping[Key, RecognitionFigures], watched: Mapping[Key, C
     figures: Users = {}
     for dataset, detector in watched:
         closed, opened = measured[dataset, detector].users, measured[dataset + OPEN, detector].users
-        times = watched[dataset, detector].per_sample.dropna(subset="rejection_time")
         of = {
             "acc": closed["acc"],
             "eer": closed["eer"],
             "open_eer": opened["eer"],
-            "amrt": times.groupby("user")["rejection_time"].mean(),
+            "amrt": user_times(watched[dataset, detector]),
         }
         for metric, values in of.items():
             figures.setdefault(dataset, {}).setdefault(metric, {})[detector] = values.rename(str)
@@ -152,9 +157,9 @@ def significance_table(users: Users, seed: int = 0) -> Table:
                         **_compared(of[POPULATION], of[other], METRICS[metric][1], len(others), seed),
                     }
                 )
-                title = METRICS[metric][0]
+                title, _, digits = METRICS[metric]
                 labels = dataset_name(dataset), title, detector_name(other)
-                shown.append((*labels, *_shown_comparison(rows[-1])))
+                shown.append((*labels, *_shown_comparison(rows[-1], digits)))
     headings = ["Dataset", "Figure", "Against", "Difference", "p", "Verdict"]
     return Table(
         "significance",
@@ -199,29 +204,35 @@ def curve_table(frame: pd.DataFrame, what: str, title: str, note: str) -> Table:
 
 def parts_table(users: Users, measured: pd.DataFrame, seed: int = 0) -> Table:
     """The population model without each of its parts, against the whole."""
-    rows, shown = [], []
+    rows, shown, bold = [], [], []
     of_parts = measured[measured["what"] == PARTS]
     for (dataset, part), of in of_parts.groupby(["dataset", "setting"], sort=False):
         without, row = of.set_index("user"), {"dataset": dataset, "without": part}
-        cells = [dataset_name(dataset), str(part)]
-        for metric in ("acc", "eer"):
+        cells, marks = [dataset_name(dataset), str(part)], [False, False]
+        for metric in PARTS_METRICS:
             whole = users[str(dataset)][metric][POPULATION]
             test = _compared(without[metric], whole, METRICS[metric][1], len(WITHOUT), seed)
             row |= {f"{metric}_{name}" if name != "mean" else metric: value for name, value in test.items()}
-            cells += [fixed(test["mean"]), *_shown_comparison(test)]
+            digits = METRICS[metric][2]
+            difference, p, _ = _shown_comparison(test, digits)
+            cells += [fixed(test["mean"], digits), difference, p]
+            marks += [False, test["p"] < test["level"], False]
         rows.append(row)
         shown.append(cells)
+        bold.append(marks)
     headings = ["Dataset", "Without"]
-    for title in ("Accuracy", "EER"):
-        headings += [title, f"{title}, difference", f"{title}, p", f"{title}, verdict"]
+    for metric in PARTS_METRICS:
+        title = METRICS[metric][0]
+        headings += [title, f"{title}, difference", f"{title}, p"]
     return Table(
         "parts",
         "What each part of the population model gives",
         "Closed set, the paper's protocol. Difference from the whole model with 95 % intervals (bootstrap "
-        "over users). Wilcoxon signed-rank test over users, two-sided, at "
+        "over users). Bold: significant by the Wilcoxon signed-rank test over users, two-sided, at "
         f"0.05 / {len(WITHOUT)} (Bonferroni).",
         pd.DataFrame(rows),
         pd.DataFrame(shown, columns=headings),
+        pd.DataFrame(bold, columns=headings),
         labels=2,
     )
 
@@ -279,9 +290,9 @@ def _compared(
     }
 
 
-def _shown_comparison(test: Mapping[str, Any]) -> tuple[str, str, str]:
-    mean = Mean(test["difference"], test["low"], test["high"])
-    return mean.text(signed=True), p_text(test["p"]), str(test["verdict"])
+def _shown_comparison(test: Mapping[str, Any], digits: int = 3) -> tuple[str, str, str]:
+    value, low, high = (_signed(test[name], digits) for name in ("difference", "low", "high"))
+    return f"{value} ({low} to {high})", p_text(test["p"]), str(test["verdict"])
 
 
 def _published(dataset: str, detector: str) -> dict[str, float | None]:
@@ -292,6 +303,6 @@ def _published(dataset: str, detector: str) -> dict[str, float | None]:
     return found
 
 
-def _signed(value: float) -> str:
+def _signed(value: float, digits: int) -> str:
     """With its sign, never −0."""
-    return f"{round(value, 3) + 0.0:+.3f}".replace("-", "−")
+    return f"{round(value, digits) + 0.0:+.{digits}f}".replace("-", "−")

@@ -80,7 +80,8 @@ def worst_words(table: pd.DataFrame, dataset: str) -> str:
     """Who fails and why, in sentences."""
     worst, rest = worst_of(table), table.iloc[len(worst_of(table)) :]
     correlations = [
-        spearmanr(table["eer"], table[name]).statistic for name in ("change", "nearest", "spread")
+        f"{spearmanr(table['eer'], table[name]).statistic:.2f}".replace("-", "−")
+        for name in ("change", "nearest", "spread")
     ]
     others = [str(name) for name in table if str(name).startswith("eer_")]
     better = [int((worst["eer"] < worst[name]).sum()) for name in others]
@@ -91,8 +92,8 @@ def worst_words(table: pd.DataFrame, dataset: str) -> str:
         f"later samples than the nearest other user is away, of all others {int(rest['moved'].sum())} of "
         f"{len(rest)}. "
         "Rank correlations of a user's equal error rate: with the change "
-        f"{correlations[0]:.2f}, with the distance to the nearest other user {correlations[1]:.2f}, with how "
-        f"irregular the later samples are {correlations[2]:.2f}. "
+        f"{correlations[0]}, with the distance to the nearest other user {correlations[1]}, with how "
+        f"irregular the later samples are {correlations[2]}. "
         + " ".join(
             f"{count} of the worst {len(worst)} have a lower equal error rate than with the "
             f"{detector_name(name.removeprefix('eer_'))}."
