@@ -33,7 +33,7 @@ COMMANDS = {
     "study all": "keydyn.studies.dataset_rows.available_rows",
     **{
         f"study {name}": "keydyn.studies.dataset_rows.available_rows"
-        for name in ("recognition", "continuous", "recommended", "relatives")
+        for name in ("recognition", "continuous", "recommended", "relatives", "population")
     },
     **{
         f"study {name}": "keydyn.studies.long_texts.available_texts"
@@ -157,3 +157,16 @@ def test_codes_are_in_the_help():
     shown = CliRunner().invoke(app, ["--help"], env={"COLUMNS": "200"}).output
     assert "Exit codes:" in shown
     assert all(str(code.value) in exit_codes.EXIT_CODES for code in ExitCode)
+
+
+def options_of(group):
+    for command in group.commands.values():
+        if hasattr(command, "commands"):
+            yield from options_of(command)
+        else:
+            yield command.name, {name for parameter in command.params for name in parameter.opts}
+
+
+def test_every_command_speaks_to_machines_and_can_be_quiet():
+    for name, options in options_of(typer.main.get_command(app)):
+        assert {"--json", "--quiet"} <= options, name

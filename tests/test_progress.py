@@ -8,7 +8,7 @@ import pytest
 
 from keydyn import progress
 from keydyn.progress import progress_bar, share_bar, working
-from keydyn.terminal import being_quiet
+from keydyn.terminal import being_quiet, column_widths
 
 
 def wait_for(capsys, words):
@@ -46,3 +46,12 @@ def test_nothing_is_shown_when_asked_for(capsys, monkeypatch, hidden):
             show(done)
             threading.Event().wait(0.01)
     assert capsys.readouterr().err == ""
+
+
+def test_no_word_is_broken_while_there_is_room():
+    """By hand: the longest words first, then the longest line gets what is left."""
+    columns = [["name", "a very long one"], ["rate", "0.5"]]
+    assert column_widths(columns, 100) == [15, 4]
+    assert column_widths(columns, 4 + 4 + 7) == [4, 4]
+    assert column_widths(columns, 4 + 4 + 7 + 3) == [7, 4]
+    assert column_widths(columns, 1) == [4, 4]

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Annotated, Any
 
 import typer
 
+# Letters that a column takes besides its texts.
+BORDER = 3
 _QUIET: ContextVar[bool] = ContextVar("quiet", default=False)
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
@@ -70,7 +72,7 @@ def show_table(title: str, rows: list[dict[str, Any]]) -> None:
         return
     console = Console()
     # As Text: a user may be called "[/b]", which is markup in a plain string.
-    if _least_width(rows) > console.width:
+    if least_width(rows) > console.width:
         console.print(Text(title, style="italic"))
         widest = max(len(heading(name)) for name in rows[0])
         for row in rows:
@@ -80,21 +82,49 @@ def show_table(title: str, rows: list[dict[str, Any]]) -> None:
                 console.print(line, soft_wrap=True)
         return
     table = Table(title=Text(title), title_justify="left")
-    for name in rows[0] if rows else []:
+    widths = column_widths(_columns(rows), console.width)
+    for name, width in zip(rows[0] if rows else [], widths, strict=True):
         numeric = any(isinstance(row[name], (int, float)) for row in rows)
-        table.add_column(heading(name), justify="right" if numeric else "left")
+        table.add_column(heading(name), justify="right" if numeric else "left", width=width)
     for row in rows:
         table.add_row(*(Text(_cell(value)) for value in row.values()), style=_style(row))
     console.print(table)
 
 
-def _least_width(rows: list[dict[str, Any]]) -> int:
+def terminal_width() -> int:
+    """The number of letters in a line."""
+    from rich.console import Console
+
+    return Console().width
+
+
+def least_width(rows: list[dict[str, Any]]) -> int:
     """The width of a table in which no word is broken."""
-    if not rows:
-        return 0
-    columns = ([heading(name), *(_cell(row[name]) for row in rows)] for name in rows[0])
-    longest = [max((len(word) for text in texts for word in text.split()), default=0) for texts in columns]
-    return sum(length + 3 for length in longest) + 1
+    return sum(_longest_word(texts) + BORDER for texts in _columns(rows)) + 1
+
+
+def column_widths(columns: Sequence[Sequence[str]], room: int) -> list[int]:
+    """How wide the columns of a table with so much room are: no word is broken as long as there is room.
+
+    Given are the texts of each column. Room beyond the longest words goes to the column that needs most.
+    """
+    widths = [_longest_word(texts) for texts in columns]
+    wanted = [max((len(line) for text in texts for line in text.split("\n")), default=0) for texts in columns]
+    for _ in range(max(room - 1 - sum(width + BORDER for width in widths), 0)):
+        needed = [want - width for want, width in zip(wanted, widths, strict=True)]
+        if max(needed, default=0) <= 0:
+            break
+        widths[needed.index(max(needed))] += 1
+    return widths
+
+
+def _columns(rows: list[dict[str, Any]]) -> list[list[str]]:
+    """The texts of each column, the heading first."""
+    return [[heading(name), *(_cell(row[name]) for row in rows)] for name in (rows[0] if rows else [])]
+
+
+def _longest_word(texts: Sequence[str]) -> int:
+    return max((len(word) for text in texts for word in text.split()), default=0)
 
 
 def _cell(value: Any) -> str:

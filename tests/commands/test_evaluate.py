@@ -279,3 +279,12 @@ def test_an_interrupted_evaluation_says_how_to_resume(typing, tmp_path, monkeypa
     result = runner.invoke(app, ["evaluate", str(typing), "--out", str(tmp_path / "out")])
     assert result.exit_code == 130
     assert "run the same command to resume" in result.stderr
+
+
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_tables_on_a_terminal_do_not_break_words(evaluated, width):
+    shown = runner.invoke(app, ["report", str(evaluated)], env={"COLUMNS": str(width)}).output
+    for word in ("(scaled)", "Accuracy", "Identification"):
+        assert word in shown
+    for text in pd.read_csv(evaluated / "tables" / "recognition.csv")["acc_mean"].map("{:.3f}".format):
+        assert text in shown

@@ -258,7 +258,7 @@ def test_files_of_another_kind(tmp_path):
 
 
 def test_parquet_of_other_types(tmp_path):
-    """Parquet has types: whole numbers are fine as key names, dates are not times."""
+    """Parquet has types: whole numbers are fine as key names, dates as times, truth values as neither."""
     path = tmp_path / "mine.parquet"
     frame = pd.DataFrame({"user": ["a", "a"], "session": 0, "keyname": [1, 2], "timepress": [5, 90]})
     frame["timerelease"] = pd.array([None, 100], dtype="Int64")
@@ -267,8 +267,13 @@ def test_parquet_of_other_types(tmp_path):
     assert loaded["keyname"].tolist() == ["1", "2"]
     assert loaded["timepress"].tolist() == [0.005, 0.09]
     assert loaded["timerelease"].tolist() == pytest.approx([np.nan, 0.1], nan_ok=True)
-    frame.assign(timepress=pd.to_datetime([5, 90])).to_parquet(path)
-    with pytest.raises(ValueError, match=r"timepress holds timestamp.*, not numbers"):
+    dates = pd.to_datetime(["2026-01-01 12:00:00.005", "2026-01-01 12:00:00.090"])
+    frame.assign(timepress=dates, timerelease=dates + pd.Timedelta(40, "ms")).to_parquet(path)
+    dated = load_recordings(path)
+    assert dated["timepress"].diff()[1] == 85.0
+    assert (dated["timerelease"] - dated["timepress"]).tolist() == [40.0, 40.0]
+    frame.assign(timepress=[False, True]).to_parquet(path)
+    with pytest.raises(ValueError, match="timepress holds bool, not numbers"):
         load_recordings(path)
     frame.assign(keyname=[1.5, 2.5]).to_parquet(path)
     with pytest.raises(ValueError, match="keyname holds double, not text"):

@@ -24,7 +24,16 @@ from keydyn.commands.study_options import (
     SeedOption,
 )
 from keydyn.progress import share_bar
-from keydyn.terminal import JsonOption, print_json, say, show, warn
+from keydyn.terminal import (
+    JsonOption,
+    least_width,
+    print_json,
+    say,
+    show,
+    show_table,
+    terminal_width,
+    warn,
+)
 
 if TYPE_CHECKING:
     from keydyn.evaluation.tables import Table
@@ -84,7 +93,15 @@ def show_results(tables: Sequence[Table], folder: Path, began: float) -> None:
     from keydyn.evaluation.table_text import rich_table
 
     for table in tables:
-        show(rich_table(table))
+        rows: list[dict[str, Any]] = [
+            {str(name): text for name, text in row.items()}
+            for row in table.shown.astype(str).to_dict("records")
+        ]
+        if least_width(rows) > terminal_width():
+            show_table(table.title, rows)
+            say(f"\n{table.note}")
+        else:
+            show(rich_table(table))
     say(f"Report, tables, figures and scores are in {folder}; {time.perf_counter() - began:.0f} s.")
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow.compute as pc
 
 from keydyn.datasets.column_names import likely_names
-from keydyn.datasets.recording_columns import further, labels, times_and_unit
+from keydyn.datasets.recording_columns import dates_of, further, labels
 from keydyn.datasets.table_files import Table
 from keydyn.keystrokes.raw_events import PRESS, RELEASE, kind_of
 from keydyn.keystrokes.schema import SAMPLE
@@ -72,7 +72,7 @@ def events_in(
             events[name] = labels(table, names[name])
         elif constants.get(name) is not None:
             events[name] = constants[name]
-    events["time"], unit = times_and_unit(table, names["time"], unit or "ms", decimal)
+    events["time"], unit = _times(table, names["time"], unit or "ms", decimal)
     for role in ("type", "key", "keyname", "repeat"):
         if role in names:
             column = table.columns[names[role]]
@@ -114,6 +114,17 @@ def _kind(value: Any) -> int:
 
 def _plain(value: Any) -> str:
     return re.sub(r"[^a-z0-9]", "", str(value).lower())
+
+
+def _times(table: Table, name: str, unit: str, decimal: str) -> tuple[Any, str]:
+    """The times and their unit; dates are nanoseconds, as whole numbers."""
+    try:
+        return table.numbers(name, decimal), unit
+    except ValueError as error:
+        dates = dates_of(table, name)
+        if dates is None or dates.isna().any():
+            raise error from None
+        return dates.dt.as_unit("ns").astype("int64").to_numpy(), "ns"
 
 
 def _without_others(events: pd.DataFrame, unit: str) -> EventFile:

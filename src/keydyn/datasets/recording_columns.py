@@ -50,26 +50,35 @@ def key_names(table: Table) -> Any:
     raise ValueError(f"keyname holds {column.type}, not text")
 
 
-def times(table: Table, name: str, unit: str, decimal: str) -> Floats:
-    """A column of times in milliseconds: numbers in `unit`, or dates with a time of day; NaN where empty."""
-    values, own_unit = times_and_unit(table, name, unit, decimal)
-    return milliseconds(np.asarray(values, dtype=np.float64), own_unit)
-
-
-def times_and_unit(table: Table, name: str, unit: str, decimal: str) -> tuple[Any, str]:
-    """The same in the column's own unit; dates are whole nanoseconds, or floats where one is empty."""
+def press_and_release(table: Table, unit: str, decimal: str) -> tuple[Floats, Floats]:
+    """The times in milliseconds: numbers in `unit`, or dates, counted from the first press; NaN where none is."""
     try:
-        return table.numbers(name, decimal), unit
+        press, release = (table.numbers(name, decimal) for name in ("timepress", "timerelease"))
     except ValueError as error:
-        # Python's logging writes 12:30:01,250.
-        texts = table.columns[name].to_pandas().astype(object)
-        texts = texts.map(lambda text: str(text).replace(",", "."), na_action="ignore").replace("", None)
-        try:
-            dates = pd.to_datetime(texts, format="ISO8601", utc=True)
-        except (ValueError, TypeError, OverflowError):
+        dates = [dates_of(table, name) for name in ("timepress", "timerelease")]
+        if dates[0] is None or dates[1] is None:
             raise error from None
-        stamps = dates.dt.as_unit("ns").astype("int64").to_numpy()
-        return (np.where(dates.isna(), np.nan, stamps) if dates.isna().any() else stamps), "ns"
+        since = ((each - dates[0].min()) / pd.Timedelta(1, "ms") for each in dates)
+        press, release = (times.to_numpy(dtype=np.float64) for times in since)
+        return press, release
+    return milliseconds(press, unit), milliseconds(release, unit)
+
+
+def dates_of(table: Table, name: str) -> pd.Series[Any] | None:
+    """A column of dates with a time of day; None if it holds anything else."""
+    column = table.columns[name]
+    if not (table.is_text(name) or pa.types.is_timestamp(column.type)):
+        return None
+    texts = column.to_pandas()
+    if table.is_text(name):
+        # Python's logging writes 12:30:01,250.
+        texts = texts.astype(object).map(lambda text: str(text).replace(",", "."), na_action="ignore")
+        texts = texts.replace("", None)
+    try:
+        dates: pd.Series[Any] = pd.to_datetime(texts, format="ISO8601", utc=True)
+    except (ValueError, TypeError, OverflowError):
+        return None
+    return dates
 
 
 def _refuse_empty(table: Table, name: str) -> None:

@@ -18,7 +18,7 @@ from keydyn.atomic import replacing
 from keydyn.datasets import password_layout
 from keydyn.datasets.column_names import likely_names, refuse_absent, renamed
 from keydyn.datasets.event_files import is_event_table
-from keydyn.datasets.recording_columns import further, key_names, labels, times
+from keydyn.datasets.recording_columns import further, key_names, labels, press_and_release
 from keydyn.datasets.row_order import in_order
 from keydyn.datasets.table_files import LARGEST, PARQUET_MAGIC, Table, parse_table
 from keydyn.keystrokes.cleaning import CleaningReport, CleaningRules, clean
@@ -206,8 +206,7 @@ def _frame(table: Table, unit: str, constants: Mapping[str, Any], form: FileForm
     for name in SAMPLE:
         frame[name] = labels(table, name) if name in table.columns else constants[name]
     frame["keyname"] = key_names(table)
-    for name in ("timepress", "timerelease"):
-        frame[name] = times(table, name, unit, form.decimal)
+    frame["timepress"], frame["timerelease"] = press_and_release(table, unit, form.decimal)
     for name in table.columns:
         if name not in COLUMNS:
             frame[name] = further(table, name, form.decimal, form.lenient)

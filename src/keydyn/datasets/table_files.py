@@ -112,8 +112,6 @@ def parse_table(
     if contents.startswith(b"PK\x03\x04"):
         raise ValueError("it is a spreadsheet or a zip archive: save it as CSV, or unpack it")
     text = _decoded(contents, encoding)
-    if "\0" in text[:200] and not _like_utf_16(text):
-        raise ValueError("it is not text: CSV, JSON lines and Parquet are read")
     if text.lstrip()[:1] in ("{", "["):
         return _read_json(text)
     return _read_csv(text, separator, header)
@@ -192,6 +190,8 @@ def _read_csv(text: str, separator: str, names: Sequence[str] | None) -> Table:
     header = re.match(r"[^\r\n]*", text)[0]  # type: ignore[index]
     if not header.strip():
         raise ValueError("line 1 is empty: it must be the header")
+    if "\0" in header and not _like_utf_16(header):
+        raise ValueError("it is not text: CSV, JSON lines and Parquet are read")
     if "\0" in header:
         raise ValueError(f"line 1 holds NUL characters, as UTF-16 does: give `encoding={_utf_16(header)!r}`")
     if header.startswith(("#", "<")):

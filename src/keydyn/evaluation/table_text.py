@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from keydyn.evaluation.tables import NONE, Table
+from keydyn.terminal import column_widths, terminal_width
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
@@ -110,8 +111,11 @@ def rich_table(table: Table) -> RichTable:
 
     caption = Text(table.note) if table.note else None
     drawn = RichTable(title=Text(table.title), title_justify="left", caption=caption, caption_justify="left")
-    for name, right in zip(table.shown.columns, right_aligned(table), strict=True):
-        drawn.add_column(Text(str(name)), justify="right" if right else "left", overflow="fold")
+    shown = table.shown
+    columns = [[str(name), *shown.iloc[:, place].astype(str)] for place, name in enumerate(shown.columns)]
+    widths = column_widths(columns, terminal_width())
+    for (name, *_), right, width in zip(columns, right_aligned(table), widths, strict=True):
+        drawn.add_column(Text(name), justify="right" if right else "left", width=width)
     for row in lines(table):
         # As Text: a user may be called "[/b]", which is markup in a plain string.
         cells = [Text(_one_line(text), "bold" if bold else "dim" if dim else "") for text, bold, dim in row]
