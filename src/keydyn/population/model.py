@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from copy import copy
 from os import PathLike
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -33,6 +34,18 @@ AT_A_TIME = 2_000_000
 SHIPPED = Path(__file__).parent / "shipped.keydyn"
 
 
+class Learnt(NamedTuple):
+    """What was learnt, and its SHA-256."""
+
+    parameters: Parameters
+    sha256: str
+
+    def check(self, templates: Sequence[Template]) -> None:
+        """A `ValueError` if a template belongs to another population."""
+        if any(template.population != self.sha256 for template in templates):
+            raise ValueError("the template belongs to another population: enrol the person with this one")
+
+
 class PopulationModel:
     """What people share, how they differ, and what a sample says of a person.
 
@@ -52,7 +65,7 @@ class PopulationModel:
 
     def __repr__(self) -> str:
         """What it was learnt from, and its SHA-256."""
-        if not hasattr(self, "parameters_"):
+        if not hasattr(self, "learnt_"):
             return f"PopulationModel(hidden_states={self.hidden_states}, without={tuple(self.without)})"
         return f"<PopulationModel of {self.parameters.n_people} people, {self.sha256}>"
 
@@ -95,65 +108,50 @@ class PopulationModel:
         An approximation: what those before said of each loading counts as one number, and all else (the keys
         that are known, locations, strengths, hidden states) stays as it is. Templates must be enrolled anew.
         """
-        if not hasattr(self, "parameters_"):
+        if not hasattr(self, "learnt_"):
             return self.fit(samples, n_jobs, scratch, progress)
         self._take(learn_more(self.parameters, samples, n_jobs, scratch, progress))
         return self
 
     def _take(self, parameters: Parameters) -> None:
-        self.__dict__.update(parameters_=parameters, sha256_=fingerprint(parameters))
+        # One assignment: other threads see all of it or nothing.
+        self.learnt_ = Learnt(parameters, fingerprint(parameters))
+
+    @property
+    def _learnt(self) -> Learnt:
+        if not hasattr(self, "learnt_"):
+            raise ValueError("the population model is not fitted: call fit or load")
+        return self.learnt_
 
     @property
     def parameters(self) -> Parameters:
         """What was learnt."""
-        if not hasattr(self, "parameters_"):
-            raise ValueError("the population model is not fitted: call fit or load")
-        parameters: Parameters = self.__dict__["parameters_"]
-        return parameters
+        return self._learnt.parameters
 
     @property
     def sha256(self) -> str:
         """SHA-256 of what was learnt; templates carry it."""
-        _ = self.parameters
-        digest: str = self.__dict__["sha256_"]
-        return digest
+        return self._learnt.sha256
 
     def enrol(self, samples: Samples) -> Template:
         """One person's template, from one sample up."""
         if len(set(samples.users.tolist())) > 1:
             raise ValueError("enrol takes the samples of one person; these are of several")
-        return self._enrol(self._seen(samples))
+        learnt = self._learnt
+        return _enrolled(learnt, _seen(learnt.parameters, samples))
 
     def anyone(self) -> Template:
         """Somebody of whom no sample is known: the population itself."""
-        F = len(self.parameters.features)
-        nothing, no_codes = np.zeros((0, F)), np.zeros(0, dtype=np.int64)
-        return self._enrol(Observations(nothing, no_codes, np.zeros(1, dtype=np.int64), nothing))
-
-    def _enrol(self, seen: Observations) -> Template:
-        known = self.parameters
-        y, cell = known.standardised(seen)
-        n = len(seen.offsets) - 1
-        person = fit_people(
-            y, cell, seen.offsets, np.arange(n), np.array([0, n]), known.cells, known.loadings,
-            known.strengths, known.parents,
-        )  # fmt: skip
-        return Template(
-            self.sha256,
-            person.mean[0],
-            person.scale[0],
-            person.slopes[0],
-            np.sqrt(person.gain[0]),
-            n,
-            len(y),
-        )
+        learnt = self._learnt
+        nothing, no_codes = np.zeros((0, len(learnt.parameters.features))), np.zeros(0, dtype=np.int64)
+        return _enrolled(learnt, Observations(nothing, no_codes, np.zeros(1, dtype=np.int64), nothing))
 
     def log_likelihoods(
         self, templates: Sequence[Template], samples: Samples, n_jobs: int | None = None
     ) -> Floats:
         """(n, U) natural log of each sample's density under each template: the sum of its events'."""
         out = np.empty((len(samples), len(templates)))
-        self._score(PER_SAMPLE, templates, samples, out, n_jobs)
+        _score(self._learnt, PER_SAMPLE, templates, samples, out, n_jobs)
         return out
 
     def event_log_likelihoods(
@@ -161,21 +159,23 @@ class PopulationModel:
     ) -> Floats:
         """(N, U) the same of each event, given the earlier ones, as soon as the next key is known."""
         out = np.empty((samples.sequences.n_events, len(templates)))
-        self._score(PER_EVENT, templates, samples, out, n_jobs)
+        _score(self._learnt, PER_EVENT, templates, samples, out, n_jobs)
         return out
 
     def online(self, templates: Sequence[Template]) -> PopulationStream:
         """Follows a sample that is still being typed, under these templates."""
-        self._check(templates)
-        return PopulationStream(self.parameters, templates)
+        learnt = self._learnt
+        learnt.check(templates)
+        return PopulationStream(learnt.parameters, templates)
 
     def predict_proba(self, template: Template, samples: Samples) -> Floats:
         """(N, S) probability of the states active and pause at each event, given the whole sample."""
-        e = np.empty((samples.sequences.n_events, len(self.parameters.features)))
-        self._score(RESIDUALS, [template], samples, e, 1)
-        seen = self._seen(samples)
-        classes = classes_of(self.parameters.cells.vocabulary)[seen.codes]
-        return posteriors(self.parameters.chain, e, classes, seen.offsets)
+        learnt = self._learnt
+        known = learnt.parameters
+        e = np.empty((samples.sequences.n_events, len(known.features)))
+        _score(learnt, RESIDUALS, [template], samples, e, 1)
+        seen = _seen(known, samples)
+        return posteriors(known.chain, e, classes_of(known.cells.vocabulary)[seen.codes], seen.offsets)
 
     def predict(self, template: Template, samples: Samples) -> Integers:
         """(N,) the more probable hidden state of each event: 0 is active, 1 is a pause."""
@@ -188,20 +188,23 @@ class PopulationModel:
         `log_likelihood` adds up to the sample's score, `evidence` to how much more probable the sample is
         coming from this person than from anyone.
         """
-        seen = self._seen(sample)
+        still = copy(self)
+        learnt = still._learnt
+        seen = _seen(learnt.parameters, sample)
         terms = []
-        for one in (template, self.anyone()):
+        for one in (template, still.anyone()):
             out = np.zeros(seen.values.shape)
-            self._score(PER_FEATURE, [one], sample, out, 1)
+            _score(learnt, PER_FEATURE, [one], sample, out, 1)
             terms.append(out)
-        return explained(self.parameters, seen, *terms)
+        return explained(learnt.parameters, seen, *terms)
 
     def sample(
         self, template: Template, events: Sequence[Any], random_state: int | np.random.Generator | None = None
     ) -> pd.DataFrame:
         """Typing of these keys as the person would do it: one row per key, one column per feature."""
-        self._check([template])
-        return drawn(self.parameters, template, events, generator_of(random_state))
+        learnt = self._learnt
+        learnt.check([template])
+        return drawn(learnt.parameters, template, events, generator_of(random_state))
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write what was learnt; the file is there in full or not at all."""
@@ -234,7 +237,7 @@ class PopulationModel:
 
     def save_template(self, template: Template, path: str | PathLike[str]) -> None:
         """Write a person's template; the file is there in full or not at all."""
-        self._check([template])
+        self._learnt.check([template])
         write_template(path, template)
 
     def load_template(self, path: str | PathLike[str]) -> Template:
@@ -245,60 +248,75 @@ class PopulationModel:
         """What was read from a file, if it is a template of this population."""
         if not isinstance(template, Template):
             raise storage.ModelFileError(f"{path} holds a {type(template).__name__}, not a template")
-        self._check([template])
-        known = self.parameters
+        learnt = self._learnt
+        learnt.check([template])
+        known = learnt.parameters
         if len(template.mean) != known.cells.n_cells or len(template.gain) != len(known.features):
             raise storage.ModelFileError(f"{path} is of another size than the templates of its population")
         return template
 
-    def _seen(self, samples: Samples) -> Observations:
-        known = self.parameters
-        return observations(samples, known.features, known.cells.vocabulary)
 
-    def _check(self, templates: Sequence[Template]) -> None:
-        for template in templates:
-            if template.population != self.sha256:
-                raise ValueError("the template belongs to another population: enrol the person with this one")
+def _seen(known: Parameters, samples: Samples) -> Observations:
+    return observations(samples, known.features, known.cells.vocabulary)
 
-    def _score(
-        self, what: int, templates: Sequence[Template], samples: Samples, out: Floats, n_jobs: int | None
-    ) -> None:
-        """Fill out, in pieces of some samples and some templates, handed out to threads."""
-        self._check(templates)
-        if len(templates) == 0 or len(samples) == 0:
-            return
-        known, seen = self.parameters, self._seen(samples)
-        y, cell = known.standardised(seen)
-        mean, per_scale, slopes, per_gain = side_by_side(templates)
-        chain = known.chain
-        classes = classes_of(known.cells.vocabulary)[seen.codes]
-        # Densities of what was measured, not of y.
-        shift = known.shift(seen, y, cell)
 
-        def one(first: int, end: int, users: slice) -> None:
-            begin, stop = seen.offsets[first], seen.offsets[end]
-            place = {PER_SAMPLE: (slice(first, end), users), PER_EVENT: (slice(begin, stop), users)}
-            some = np.empty_like(out[place.get(what, (slice(begin, stop), slice(None)))])
-            score(
-                what, y[begin:stop], cell[begin:stop], seen.offsets[first : end + 1] - begin,
-                classes[begin:stop], np.ascontiguousarray(mean[:, users]),
-                np.ascontiguousarray(per_scale[:, users]), np.ascontiguousarray(slopes[..., users]),
-                np.ascontiguousarray(per_gain[:, users]),
-                known.strengths.tempo, known.parents, chain.start, chain.transitions, chain.location,
-                chain.scale, chain.degrees, chain.constant, some, 0, NOTHING,
-            )  # fmt: skip
-            out[place.get(what, (slice(begin, stop), slice(None)))] = some
+def _enrolled(learnt: Learnt, seen: Observations) -> Template:
+    known = learnt.parameters
+    y, cell = known.standardised(seen)
+    n = len(seen.offsets) - 1
+    person = fit_people(
+        y, cell, seen.offsets, np.arange(n), np.array([0, n]), known.cells, known.loadings,
+        known.strengths, known.parents,
+    )  # fmt: skip
+    parts = person.mean[0], person.scale[0], person.slopes[0], np.sqrt(person.gain[0])
+    return Template(learnt.sha256, *parts, n_samples=n, n_events=len(y))
 
-        pieces = _pieces(seen.offsets, len(templates))
-        Parallel(n_jobs=n_jobs, prefer="threads")(delayed(one)(*piece) for piece in pieces)
-        if what == RESIDUALS:
-            return
-        if what == PER_FEATURE:
-            out += shift
-            return
-        per_event = shift.sum(axis=1)
-        added = per_event if what == PER_EVENT else np.add.reduceat(per_event, seen.offsets[:-1])
-        out += added[:, None]
+
+def _score(
+    learnt: Learnt,
+    what: int,
+    templates: Sequence[Template],
+    samples: Samples,
+    out: Floats,
+    n_jobs: int | None,
+) -> None:
+    """Fill out, in pieces of some samples and some templates, handed out to threads."""
+    learnt.check(templates)
+    if len(templates) == 0 or len(samples) == 0:
+        return
+    known = learnt.parameters
+    seen = _seen(known, samples)
+    y, cell = known.standardised(seen)
+    mean, per_scale, slopes, per_gain = side_by_side(templates)
+    chain = known.chain
+    classes = classes_of(known.cells.vocabulary)[seen.codes]
+    # Densities of what was measured, not of y.
+    shift = known.shift(seen, y, cell)
+
+    def one(first: int, end: int, users: slice) -> None:
+        begin, stop = seen.offsets[first], seen.offsets[end]
+        place = {PER_SAMPLE: (slice(first, end), users), PER_EVENT: (slice(begin, stop), users)}
+        some = np.empty_like(out[place.get(what, (slice(begin, stop), slice(None)))])
+        score(
+            what, y[begin:stop], cell[begin:stop], seen.offsets[first : end + 1] - begin,
+            classes[begin:stop], np.ascontiguousarray(mean[:, users]),
+            np.ascontiguousarray(per_scale[:, users]), np.ascontiguousarray(slopes[..., users]),
+            np.ascontiguousarray(per_gain[:, users]),
+            known.strengths.tempo, known.parents, chain.start, chain.transitions, chain.location,
+            chain.scale, chain.degrees, chain.constant, some, 0, NOTHING,
+        )  # fmt: skip
+        out[place.get(what, (slice(begin, stop), slice(None)))] = some
+
+    pieces = _pieces(seen.offsets, len(templates))
+    Parallel(n_jobs=n_jobs, prefer="threads")(delayed(one)(*piece) for piece in pieces)
+    if what == RESIDUALS:
+        return
+    if what == PER_FEATURE:
+        out += shift
+        return
+    per_event = shift.sum(axis=1)
+    added = per_event if what == PER_EVENT else np.add.reduceat(per_event, seen.offsets[:-1])
+    out += added[:, None]
 
 
 def _pieces(offsets: Integers, n_templates: int) -> list[tuple[int, int, slice]]:
