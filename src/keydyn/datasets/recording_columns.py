@@ -51,7 +51,7 @@ def key_names(table: Table) -> Any:
 
 
 def press_and_release(table: Table, unit: str, decimal: str) -> tuple[Floats, Floats]:
-    """The times in milliseconds, NaN where none is: numbers in `unit`, or dates, counted from the first press."""
+    """Times in milliseconds, NaN where there is none: numbers in `unit`, or dates, from the first press."""
     try:
         press, release = (table.numbers(name, decimal) for name in ("timepress", "timerelease"))
     except ValueError as error:
