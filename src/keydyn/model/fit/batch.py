@@ -202,19 +202,29 @@ class Batch:
     def chain(self, settings: Settings) -> Chain:
         """The event chains of all groups, and what estimates weigh in smoothing."""
         of_all = Counts(np.array([]), self.pairs, 0.0, self.types, self.starts, self.pair)
-        return of_all.weighted(self.event_chain, settings)
+        return of_all.weighted(self._steps_between_types, settings)
 
     @cached_property
     def event_chain(self) -> EventChain:
         """The event chains of all groups, one after the other."""
-        n_rows, first, (before, after) = sizes(self.rows_of), self.rows_of[:-1], self.pairs.T
-        leaving, entering = (sums_by(side, self.pair, int(self.rows_of[-1])) for side in (before, after))
-        counts, shares = np.array([self.types, self.starts]), np.empty((2, len(leaving)))
-        shares[:] = np.repeat(1.0 / self.n_types, n_rows)
-        total = np.repeat(np.add.reduceat(counts, first, axis=1), n_rows, axis=1)
-        np.divide(counts, total, out=shares, where=total > 0.0)
+        return replace(self._steps_between_types, startprob=self._shares(self.starts))
+
+    @cached_property
+    def _steps_between_types(self) -> EventChain:
+        """The same but for the starts, which a fit does not look at."""
+        n_rows, (before, after) = int(self.rows_of[-1]), self.pairs.T
+        leaving, entering = sums_by(before, self.pair, n_rows), sums_by(after, self.pair, n_rows)
         pair_prob = np.divide(self.pair, leaving[before], out=np.zeros(len(self.pair)), where=self.pair > 0.0)
-        return EventChain(shares[0], leaving, entering, shares[1], pair_prob)
+        return EventChain(self._shares(self.types), leaving, entering, None, pair_prob)
+
+    def _shares(self, counts: Floats) -> Floats:
+        """Counts divided by their group's sum; equal shares if there is nothing to divide."""
+        total = np.add.reduceat(counts, self.rows_of[:-1])
+        nothing, divisor = total == 0.0, np.where(total == 0.0, self.n_types, total)
+        if len(total) > 1:
+            nothing, divisor = (np.repeat(of, sizes(self.rows_of)) for of in (nothing, divisor))
+        shares: Floats = (counts + nothing) / divisor
+        return shares
 
     @cached_property
     def overall(self) -> tuple[Moments, Floats]:

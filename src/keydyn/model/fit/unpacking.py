@@ -32,9 +32,9 @@ class Unpacking:
         self.settings, self.families = fits.settings, batch.families
         self.tables, self.sums, self.floored = fits.tables, fits.sums, fits.floored
         self.stationary, self.custom_stats, self.outcome = fits.stationary, fits.custom_stats, fits.outcome
-        self.spans, self.spans_of_groups, self.group = fits.model_spans(), batch.spans, batch.group
-        self.overall, self.chain, self.in_order = batch.overall, batch.event_chain, batch.in_order
-        self.counts = cache(batch.without_data().counts)
+        self.spans, self.group = fits.model_spans(), batch.group
+        self.overall, self.in_order, self.batch = batch.overall, batch.in_order, batch.without_data()
+        self.counts = cache(self.batch.counts)
 
     def result(self, b: int) -> FitResult:
         """The result of one model."""
@@ -108,11 +108,11 @@ class Unpacking:
 
     def _chain(self, g: int, order: Any) -> EventChain:
         """The event chain of a group, its pairs in order."""
-        span, (start, pair_prob) = self.spans_of_groups[g], self.chain.known()
+        chain, span = self.batch.event_chain, self.batch.spans[g]
+        start, pair_prob = chain.known()
         types, pairs = slice(span[ROW], span[ROW + 1] - 1), slice(span[PAIR], span[PAIR + 1])
-        prob, leaving, entering = self.chain.prob, self.chain.leaving, self.chain.entering
         own = pair_prob[pairs] if self.in_order else pair_prob[pairs][order[: span[PAIR + 1] - span[PAIR]]]
-        return EventChain(prob[types], leaving[types], entering[types], start[types], own)
+        return EventChain(chain.prob[types], chain.leaving[types], chain.entering[types], start[types], own)
 
     def _locations(self, rows: slice) -> list[Floats]:
         """The first parameter of each feature."""
