@@ -32,6 +32,7 @@ from keydyn.studies.population_tables import (
     across_table,
     curve_frame,
     curve_table,
+    gains_words,
     parts_table,
     population_table,
     significance_table,
@@ -50,6 +51,11 @@ LEARNT = (
     "Under every protocol the population and all its strengths are learnt from training samples alone. In "
     f"the open set, users are in {GROUPS} groups, each in turn unknown to the system: not enrolled, in no "
     "cohort, and not learnt from."
+)
+RANKS = (
+    "Rejection times come from ranks, key by key, and the tempo is tracked: once a stranger's template has "
+    "followed the sample's tempo, it ranks better at every later key. What the first keys cost that template "
+    "counts in the sum of its scores, but not in its later ranks."
 )
 HALVES = (
     "Every other user is learnt from, the rest enrol and are asked, then the other way round: nobody who is "
@@ -103,12 +109,12 @@ def write_population(
     sections = [
         Section("Beside the POHMM", [LEARNT], [main, gains], [_closed_and_open(outputs, users, seed)]),
         *(_curves(outputs, measured.users, what, seed) for what in CURVES),
-        Section("What each part gives", (), [parts], [_parts_figure(outputs, parts)]),
+        Section("What each part gives", [RANKS], [parts], [_parts_figure(outputs, parts)]),
     ]
     if across is not None:
         sections.append(Section("Across datasets", (), [outputs.table(across)]))
     of_population = {dataset: scores for (dataset, name), scores in scored.items() if name == POPULATION}
-    words = [LEARNT]
+    words = [gains_words(gains.frame), LEARNT]
     for dataset in dict.fromkeys(measured.changes["dataset"]):
         table = worst_users(users, of_population, measured.changes, dataset)
         words.append(worst_words(table, dataset))
@@ -116,7 +122,7 @@ def write_population(
         sections.append(Section("Who fails, and why", words[-1:], [found], [_changes(outputs, table)]))
     sections.append(Section("Error rates", (), [rates]))
     outputs.words(words)
-    outputs.report("The population model", lead_of(facts), sections, facts)
+    outputs.report("The population model", [words[0], *lead_of(facts)], sections, facts)
     return [main]
 
 

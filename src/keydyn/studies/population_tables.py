@@ -172,6 +172,21 @@ def significance_table(users: Users, seed: int = 0) -> Table:
     )
 
 
+def gains_words(gains: pd.DataFrame) -> str:
+    """The verdicts of `significance_table` in sentences, one per detector that was compared."""
+    sentences = []
+    for other, of in gains.groupby("against", sort=False):
+        parts = []
+        for metric, verdicts in of.groupby("figure", sort=False):
+            found = verdicts.groupby("verdict", sort=False)["dataset"].agg(
+                lambda names: ", ".join(map(dataset_name, names))
+            )
+            texts = "; ".join(f"{verdict} ({names})" for verdict, names in found.items())
+            parts.append(f"{METRICS[str(metric)][0]}: {texts}.")
+        sentences.append(f"The population model against the {detector_name(other)}. {' '.join(parts)}")
+    return " ".join(sentences)
+
+
 def curve_frame(users: pd.DataFrame, what: str, seed: int = 0) -> pd.DataFrame:
     """Means with intervals of one of `NUMBERS`: dataset, detector, setting, number, and both figures."""
     rows = []
