@@ -90,6 +90,8 @@ def test_other_names_are_shown_as_they_are():
     assert detector_name(3) == "3"
     assert dataset_name("my recordings") == "my recordings"
     assert dataset_name("C++") == "C++"
+    assert dataset_name("typing, 2024") == "typing, 2024"
+    assert dataset_name("fable, open set") == "Fable, open set", "what was added to a known name stays"
     assert dataset_name("keypad+") == "keypad+", "there are no sensors to add"
 
 

@@ -9,7 +9,7 @@ import pytest
 from keydyn.figures.changed_typing_points import changed_typing_figure
 from keydyn.figures.confidence_intervals import Estimate, intervals_figure
 from keydyn.figures.panels import Curve
-from keydyn.figures.user_curves import user_curves_figure
+from keydyn.figures.user_curves import labelled, user_curves_figure
 from tests.figures.test_panels import HOSTILE, drawn, legend_texts, lines_of
 
 
@@ -29,6 +29,12 @@ def test_a_row_per_figure_and_a_column_per_dataset(tmp_path):
     assert legend_texts(figure) == ["POHMM", "Population model"]
     with pytest.raises(ValueError, match="nothing to draw"):
         user_curves_figure({}, "x")
+
+
+def test_labels_have_room_and_both_ends_have_one():
+    assert labelled([5, 7, 10, 20, 50, 100, 200, 500]) == [5, 20, 50, 200, 500]
+    assert labelled([5, 7, 10, 11]) == [5, 7, 11]
+    assert labelled([1]) == [1]
 
 
 def test_differences_may_be_below_zero(tmp_path):

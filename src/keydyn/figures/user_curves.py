@@ -51,10 +51,11 @@ def user_curves_figure(panels: Curves, x_label: str) -> Figure:
 
 
 def labelled(numbers: Collection[float]) -> list[float]:
-    """Those of the numbers that have room for a label on a logarithmic axis, the largest among them."""
-    chosen: list[float] = []
-    room = ROOM * math.log(max(numbers) / min(numbers))
+    """Those of the numbers that have room for a label on a logarithmic axis: both ends and some between."""
+    least = min(numbers)
+    room = ROOM * math.log(max(numbers) / least)
+    chosen = [max(numbers)]
     for number in sorted(numbers, reverse=True):
-        if not chosen or math.log(chosen[-1] / number) >= room:
+        if min(math.log(chosen[-1] / number), math.log(number / least)) >= room:
             chosen.append(number)
-    return chosen[::-1]
+    return sorted({*chosen, least})

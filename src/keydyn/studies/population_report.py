@@ -53,9 +53,9 @@ LEARNT = (
     "cohort, and not learnt from."
 )
 RANKS = (
-    "Rejection times come from ranks, key by key, and the tempo is tracked: once a stranger's template has "
-    "followed the sample's tempo, it ranks better at every later key. What the first keys cost that template "
-    "counts in the sum of its scores, but not in its later ranks."
+    "Rejection times come from ranks, key by key. Where they are shorter without the tempo: a stranger's "
+    "template that has followed the sample's tempo ranks better at later keys. What the first keys cost it "
+    "counts in the sum of its scores, but not in later ranks."
 )
 HALVES = (
     "Every other user is learnt from, the rest enrol and are asked, then the other way round: nobody who is "
