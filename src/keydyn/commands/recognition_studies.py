@@ -262,7 +262,7 @@ def _rebuild_population(outputs: Outputs, facts: Facts, seed: int) -> list[Table
     results=(
         ResultsSection(
             "The population model",
-            ("population", "significance", "parts", "across", "worst_users"),
+            ("population", "significance", "error_rates", "parts", "across", "worst_users"),
             {
                 "population": "Equal error rates, closed and open set",
                 "population_enrolment": "Recognition by the number of samples that enrol",

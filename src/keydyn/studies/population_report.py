@@ -57,6 +57,12 @@ RANKS = (
     "template that has followed the sample's tempo ranks better at later keys. What the first keys cost it "
     "counts in the sum of its scores, but not in later ranks."
 )
+SCALED = (
+    "As in the paper, scores are scaled to 0 … 1 over the templates, so that the best template of every sample "
+    "has 1, also if a stranger typed it. In an open set no threshold is therefore left below a false match "
+    "rate of about one in the number of templates, and nearly everybody is rejected there: a limit of this "
+    "normalisation, whatever the detector."
+)
 HALVES = (
     "Every other user is learnt from, the rest enrol and are asked, then the other way round: nobody who is "
     "asked was learnt from. Candidates and impostors are those who are asked, half as many as in the closed "
@@ -114,13 +120,13 @@ def write_population(
     if across is not None:
         sections.append(Section("Across datasets", (), [outputs.table(across)]))
     of_population = {dataset: scores for (dataset, name), scores in scored.items() if name == POPULATION}
-    words = [gains_words(gains.frame), LEARNT]
+    words = [gains_words(gains.frame), LEARNT, RANKS, SCALED]
     for dataset in dict.fromkeys(measured.changes["dataset"]):
         table = worst_users(users, of_population, measured.changes, dataset)
         words.append(worst_words(table, dataset))
         found = outputs.table(worst_table(table, dataset, list(users[dataset]["acc"])))
         sections.append(Section("Who fails, and why", words[-1:], [found], [_changes(outputs, table)]))
-    sections.append(Section("Error rates", (), [rates]))
+    sections.append(Section("Error rates", [SCALED], [rates]))
     outputs.words(words)
     outputs.report("The population model", [words[0], *lead_of(facts)], sections, facts)
     return [main]
