@@ -403,3 +403,27 @@ def test_many_samples_with_too_little_are_not_listed_one_by_one(folder, tmp_path
     assert done.exit_code == 3
     assert len(done.stderr.splitlines()) == 6
     assert "and 7 more" in done.stderr
+
+
+def test_a_file_that_was_appended_to_itself(tmp_path):
+    """Sorting would put every keystroke beside its copy."""
+    pd.concat([FRAME, FRAME]).to_csv(tmp_path / "twice.csv", index=False)
+    call = ["fit", tmp_path / "twice.csv", "--out", tmp_path / "m", "--json"]
+    first = run(*call)
+    assert suggested(first) == ["--sort"]
+    second = run(*call, "--sort")
+    assert second.exit_code == 4
+    assert "so are 143 others, which were copied" in one_line(second.stderr)
+    third = run(*call, "--sort", *suggested(second))
+    assert third.exit_code == 0, third.stderr
+    FRAME.to_csv(tmp_path / "once.csv", index=False)
+    once = run("fit", tmp_path / "once.csv", "--out", tmp_path / "n", "--json")
+    assert json.loads(third.stdout)["users"] == json.loads(once.stdout)["users"]
+
+
+def test_sessions_of_several_people_without_names(folder, tmp_path):
+    typed(1, n_samples=2).drop(columns="user").to_csv(tmp_path / "several.csv", index=False)
+    done = run("identify", tmp_path / "several.csv", "--models", folder / "models")
+    assert done.exit_code == 4
+    assert "do sessions of several people have the same number?" in one_line(done.stderr)
+    assert "--sort" not in done.stderr

@@ -96,3 +96,11 @@ def test_what_is_wrong_names_the_line_of_the_stream(models):
     assert empty.exit_code == 4
     assert "ended before there was a keystroke" in empty.stderr
     assert run(*call, "--sort", stdin="").exit_code == 2
+
+
+def test_a_stream_that_goes_back_in_time(models):
+    text = "keyname,timepress,timerelease\na,500,600\nb,300,400\n"
+    done = run("watch", "-", "--models", models, "--user", "ann", stdin=text)
+    assert done.exit_code == 4
+    assert "line 3: timepress is before the press above it" in done.stderr.replace("\n", " ")
+    assert "--sort" not in done.stderr

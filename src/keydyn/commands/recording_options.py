@@ -139,6 +139,8 @@ class Reading:
             text += "; give - to read standard input"
         if text.endswith("timerelease is before the press"):
             text += "; `--clean` leaves such rows out"
+        if "this row is the same as one above it" in text:
+            text += "; `--clean` leaves the copies out"
         if "`keydyn pair`" in text:
             text = text.replace("`keydyn pair`", f"`keydyn pair {self.file} --out keystrokes.csv`")
         return text

@@ -204,6 +204,8 @@ def _recordings(reading: Reading) -> Iterator[Recording]:
                 yield read_recording(io.BytesIO(header + rows), form, anonymous=True)
             except ValueError as error:
                 text = _moved(str(error), line - 1 - header.count(b"\n"))
+                # A stream cannot be sorted.
+                text = re.sub("; `sort=True`.*", "", text)
                 raise ValueError(reading.explained(text)) from None
         line += rows.count(b"\n")
 

@@ -33,6 +33,8 @@ HINTS = {
 FORMATS = (".csv", ".csv.gz", ".parquet")
 # The user of samples that nobody is said to have typed, and the session of a single sample.
 UNKNOWN, ONLY = "unknown", 0
+# Of fewer rows nothing can be said.
+FEW_ROWS = 5
 # From this share on, releases before their press are no accident.
 MOST_SWAPPED = 0.9
 STANDARD_INPUT = "standard input"
@@ -165,6 +167,8 @@ def _read(
                 if column not in table.columns and constants[column] is None and column not in likely
             }
         frame, rows = _frame(table, unit, constants, form), np.arange(len(table))
+    if form.sort and not (rules is not None and rules.equal_presses):
+        _refuse_repeated(frame, table)
     if form.sort:
         order = in_order(frame)
         frame, rows = frame.iloc[order], rows[order]
@@ -174,16 +178,29 @@ def _read(
         hint = next((f"; {hint}" for problem, hint in HINTS.items() if problem in str(error)), "")
         if "timerelease is before the press" in str(error):
             hint = _swapped(frame)
-        if hint and "session" not in table.columns and constants["session"] is not None:
+        if not names_users and "are not contiguous" in str(error):
+            hint = "; there is no column of users: do sessions of several people have the same number?"
+        elif hint and "session" not in table.columns and constants["session"] is not None:
             hint += "; a file without a column session is a single sample"
         raise ValueError(f"{error}{hint}") from None
     cleaned, report = (keystrokes, None) if rules is None else clean(keystrokes, rules)
     return Recording(cleaned, name, sha256(contents).hexdigest(), unit, names_users, report)
 
 
+def _refuse_repeated(frame: pd.DataFrame, table: Table) -> None:
+    """Rows that occur twice, as in a file that was appended to itself, would be put side by side."""
+    again = frame.duplicated(list(COLUMNS)).to_numpy()
+    if again.any():
+        raise ValueError(
+            f"{table.place(int(np.argmax(again)))}: this row is the same as one above it; so are "
+            f"{int(again.sum()) - 1} others, which were copied"
+        )
+
+
 def _swapped(frame: pd.DataFrame) -> str:
     """What to do where most releases are before their press: the columns have each other's names."""
-    if (frame["timerelease"] < frame["timepress"]).mean() < MOST_SWAPPED:
+    before = frame["timerelease"] < frame["timepress"]
+    if len(frame) < FEW_ROWS or before.mean() < MOST_SWAPPED:
         return ""
     return (
         "; so it is nearly everywhere: if the two columns have each other's names, give "
