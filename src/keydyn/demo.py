@@ -22,7 +22,7 @@ from keydyn.arrays import Floats, Integers
 from keydyn.atomic import replacing
 from keydyn.datasets import save_recordings
 from keydyn.datasets.typists import make_typists
-from keydyn.enrolment import Enrolled, changing, enrol, n_fits
+from keydyn.enrolment import Enrolled, changing, enrol, n_steps
 from keydyn.evaluation.penalty import first_above
 from keydyn.evaluation.protocols import Enrolment
 from keydyn.evaluation.recognition import recognition
@@ -93,7 +93,7 @@ def run(out: Path, n_users: int, seed: int) -> dict[str, Any]:
 
 
 def _enrol(known: pd.DataFrame, folder: Path) -> Enrolled:
-    with progress_bar("enrolling", n_fits(known)) as progress:
+    with progress_bar("enrolling", n_steps(known)) as progress:
         enrolled = enrol(known, DETECTOR, n_jobs=2, progress=progress)
     with changing(folder, None, anew=True) as change:
         change.commit(enrolled)

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from keydyn.detectors import make_detector
-from keydyn.enrolment import enrol, n_fits
+from keydyn.enrolment import enrol, n_fits, n_steps
 from keydyn.enrolment import manifest as manifests
 from keydyn.enrolment.thresholds import crossing
 from keydyn.evaluation.penalty import rank_penalty
@@ -50,11 +50,12 @@ def test_a_threshold_lies_between_scores(genuine, impostor, expected):
     assert crossing(np.array(genuine), np.array(impostor)) == pytest.approx(expected)
 
 
-def test_progress_counts_every_fit():
+def test_progress_counts_every_step():
     seen = []
     enrol(typed(n_samples=3), progress=seen.append)
-    assert seen == list(range(1, n_fits(typed(n_samples=3)) + 1))
-    assert len(seen) == 3 * (3 + 1)
+    # Three people, whose templates are fitted, and in each of three folds fitted and scored.
+    assert n_steps(typed(n_samples=3)) == 3 * (1 + 2 * 3)
+    assert seen == list(range(1, n_steps(typed(n_samples=3)) + 1))
 
 
 @pytest.mark.parametrize("detector", ["hmm", "pohmm", "pohmm-recommended"])
@@ -141,7 +142,8 @@ def test_somebody_is_added_without_touching_the_others(enrolled):
     newcomer = typed(3, users=("zoe",), tempos=[1.5])
     fitted = []
     more = enrol(newcomer, progress=fitted.append, beside=enrolled)
-    assert fitted == list(range(1, n_fits(newcomer, n_others=3) + 1)) == [1, 2, 3, 4, 5, 6]
+    assert fitted == list(range(1, n_steps(newcomer, n_others=3) + 1)) == list(range(1, 12))
+    assert n_fits(newcomer, n_others=3) == 6
     assert more.manifest.people[:3] == enrolled.manifest.people
     assert all(more.templates[user] is enrolled.templates[user] for user in ("ann", "bob", "eve"))
     later = more.samples(typed(4, users=("ann", "bob", "eve", "zoe"), tempos=[0, 1, 2, 1.5]))

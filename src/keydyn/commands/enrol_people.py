@@ -70,7 +70,7 @@ def fit(
 
     `keydyn fit typing.csv --out models/ --detector population`
     """
-    from keydyn.enrolment import changing, enrol, n_fits
+    from keydyn.enrolment import changing, enrol, n_steps
     from keydyn.enrolment.enrolling import storing_detector
 
     key = key_of(key_file)
@@ -84,7 +84,7 @@ def fit(
         chosen = _settings(change.before, detector, sensors, out)
         beside = change.beside(keystrokes["user"].astype(str).unique())
         n_others = 0 if beside is None else len(beside.templates)
-        with progress_bar("fitting", n_fits(keystrokes, n_others), hidden=as_json) as progress:
+        with progress_bar("fitting", n_steps(keystrokes, n_others), hidden=as_json) as progress:
             enrolled = enrol(keystrokes, *chosen, min_samples, jobs or -1, progress, beside, people)
         manifest = change.commit(enrolled)
     _report(enrolled, manifest, change.before, keystrokes, out, as_json)

@@ -2,7 +2,7 @@
 
 from keydyn.enrolment.authentication import read_key
 from keydyn.enrolment.enrolled import Enrolled
-from keydyn.enrolment.enrolling import enrol, n_fits
+from keydyn.enrolment.enrolling import enrol, n_fits, n_steps
 from keydyn.enrolment.evidence import Evidence, evidence
 from keydyn.enrolment.folder import changing, load_enrolled, read_manifest
 from keydyn.enrolment.manifest import Manifest, Person
@@ -17,6 +17,7 @@ __all__ = [
     "evidence",
     "load_enrolled",
     "n_fits",
+    "n_steps",
     "read_key",
     "read_manifest",
 ]

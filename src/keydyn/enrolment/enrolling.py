@@ -29,8 +29,8 @@ def enrol(
     """Fit a template to each user's samples and find the thresholds.
 
     `detector` is hmm, pohmm, pohmm-recommended or population: their templates can be stored, and need only
-    keys and times to score samples and to watch sessions. `progress` is called with the number of templates
-    fitted so far, of U·(folds + 1). People of `beside` stay as they are, except those who are among the
+    keys and times to score samples and to watch sessions. `progress` is called with the number of steps
+    done, of `n_steps`. People of `beside` stay as they are, except those who are among the
     keystrokes: they are enrolled again. What is returned has everybody in its manifest.
 
     The detector `population` enrols with the `population` that is given, or else with that of `beside`, or
@@ -75,6 +75,12 @@ def n_fits(keystrokes: pd.DataFrame, n_others: int = 0) -> int:
     """How many templates `enrol` will fit beside so many people, for a progress bar."""
     users = keystrokes.iloc[sample_starts(keystrokes)]["user"]
     return users.nunique() * (n_folds(users.to_numpy(), n_others) + 1)
+
+
+def n_steps(keystrokes: pd.DataFrame, n_others: int = 0) -> int:
+    """The last number that `enrol` will call its `progress` with, beside so many people."""
+    users = keystrokes.iloc[sample_starts(keystrokes)]["user"]
+    return users.nunique() * (2 * n_folds(users.to_numpy(), n_others) + 1)
 
 
 def storing_detector(name: str, population: PopulationModel | None = None) -> Detector:

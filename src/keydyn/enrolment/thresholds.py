@@ -56,9 +56,10 @@ def find_thresholds(
     penalties = np.zeros(len(users))
     for fold in range(n_held_out):
         held_out, known = samples[fold_of == fold], samples[fold_of != fold]
-        n_before = fold * len(users)
+        # A template is a step when it is fitted and another when it has scored.
+        n_before = 2 * fold * len(users)
         population = fit_population(pattern, known, n_jobs, counting_on(progress, n_before)).of(users)
-        events = population.score_events(held_out, n_jobs)
+        events = population.score_events(held_out, n_jobs, counting_on(progress, n_before + len(users)))
         if others:
             events = np.column_stack([events, type(pattern).score_events_many(others, held_out)])
         # The log-likelihood of a sample is the sum of its events'.
