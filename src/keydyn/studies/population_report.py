@@ -58,7 +58,7 @@ RANKS = (
     "counts in the sum of its scores, but not in later ranks."
 )
 SCALED = (
-    "As in the paper, scores are scaled to 0 … 1 over the templates, so that the best template of a sample has "
+    "As in the paper, scores are scaled to 0 … 1 over the templates, so that a sample's best template has "
     "1, also if a stranger typed it. In an open set no threshold is therefore left below a false match "
     "rate of about one in the number of templates, and nearly everybody is rejected there: a limit of this "
     "normalisation, whatever the detector."
