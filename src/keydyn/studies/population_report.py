@@ -53,9 +53,9 @@ LEARNT = (
     "cohort, and not learnt from."
 )
 RANKS = (
-    "Rejection times come from ranks, key by key. Where they are shorter without the tempo: a stranger's "
-    "template that has followed the sample's tempo ranks better at later keys. What the first keys cost it "
-    "counts in the sum of its scores, but not in later ranks."
+    "Rejection times come from ranks, key by key, and on some texts they are shorter without the tempo. A "
+    "likely reason: a stranger's template that has followed the sample's tempo ranks better at later keys, "
+    "while what the first keys cost it counts in the sum of its scores alone."
 )
 SCALED = (
     "As in the paper, scores are scaled to 0 … 1 over the templates, so that a sample's best template has "
