@@ -35,7 +35,7 @@ class Filed:
 
     def load(self) -> Arrays:
         with open(self.path, "rb") as file:
-            return tuple(np.load(file, allow_pickle=False) for _ in range(self.count))
+            return tuple(np.load(file) for _ in range(self.count))
 
 
 Stored = Held | Filed
@@ -56,7 +56,7 @@ class Store:
         path = self._folder / str(self._count)
         with open(path, "wb") as file:
             for array in arrays:
-                np.save(file, array, allow_pickle=False)
+                np.save(file, array)
         return Filed(path, len(arrays))
 
 
