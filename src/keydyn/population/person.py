@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from keydyn.arrays import Floats, Integers, compiled, inner
+from keydyn.arrays import Floats, Integers, compiled, inner, merged
 from keydyn.population.cells import Cells
 from keydyn.population.parameters import Strengths
 from keydyn.population.posterior import effects, expected, inverted, uncertainty
@@ -101,7 +101,7 @@ def fit_people(
     return people
 
 
-@inner
+@merged
 def _tempos(
     r: Floats, weight: Floats, offsets: Integers, chosen: Integers, tempo_variance: Floats, tempo: Floats
 ) -> None:
@@ -116,7 +116,7 @@ def _tempos(
             tempo[k, f] = product / total
 
 
-@inner
+@merged
 def _noise(
     squares: Floats,
     weight: Floats,
@@ -191,7 +191,7 @@ def _fit(
         )  # fmt: skip
 
 
-@inner
+@merged
 def _fit_effects(
     y: Floats,
     cell: Integers,
@@ -234,8 +234,8 @@ def _fit_effects(
                         e = r[n, f] - tempo[k, f]
                         w[n, f] = (degrees + 1.0) / (degrees + e * e)
             _tempos(r, w, offsets, samples, tempo_variance, tempo)
-        weight[:] = 0.0
-        cell_mean[:] = 0.0
+        for c in range(C):
+            weight[c], cell_mean[c] = 0.0, 0.0
         for k in range(len(samples)):
             for n in range(offsets[samples[k]], offsets[samples[k] + 1]):
                 for f in range(F):
@@ -290,7 +290,7 @@ def parent(r: Floats, n: int, first: int, of: int, before: int) -> float:
     return clipped
 
 
-@inner
+@merged
 def _fit_slopes(
     r: Floats,
     w: Floats,
@@ -311,8 +311,9 @@ def _fit_slopes(
     for f in range(r.shape[1]):
         gain[f] = population_gain[f]
         for _ in range(SLOPE_FITS):
-            A[:] = 0.0
             for j in range(3):
+                for i in range(3):
+                    A[j, i] = 0.0
                 A[j, j] = 1.0 / prior[1][f, j]
                 b[j] = A[j, j] * prior[0][f, j]
             for k in range(len(samples)):

@@ -60,10 +60,11 @@ def effects(
     G = len(key_feature)
     linear = np.zeros(R)
     precision, product = np.zeros(G), np.zeros(G)
-    S[:] = 0.0
-    pull[:] = 0.0
     for i in range(R):
-        S[i, i] = 1.0
+        for j in range(R):
+            S[i, j] = 1.0 if i == j else 0.0
+        for key in range(G):
+            pull[key, i] = 0.0
     for c in range(C):
         if variance[c] < np.inf:
             key = cell_key[c]

@@ -70,32 +70,33 @@ def score(
     for q in range(len(offsets) - 1):
         for begin in range(0, U, TEMPLATES):
             m = min(TEMPLATES, U - begin)
-            r[:] = 0.0
-            total[:] = 0.0
-            for f in range(F):
-                d[f] = 0.0
-                unsure[f] = tempo[f]
-            if begun > 0:
-                r[:, :, :m] = state[0][:, :, begin : begin + m]
-                d[:, :m] = state[1][:, begin : begin + m]
-                unsure[:, :m] = state[2][:, begin : begin + m]
-                alpha[:, :m] = state[3][:, begin : begin + m]
-            for n in range(offsets[q], offsets[q + 1]):
+            for u in range(m):
+                total[u] = 0.0
+                for f in range(F):
+                    d[f, u] = state[1][f, begin + u] if begun > 0 else 0.0
+                    unsure[f, u] = state[2][f, begin + u] if begun > 0 else tempo[f]
+                    for k in range(3):
+                        r[k, f, u] = state[0][k, f, begin + u] if begun > 0 else 0.0
                 for s in range(S):
-                    if n == offsets[q] and begun == 0:
-                        likely[s] = start[s]
-                        continue
-                    likely[s] = 0.0
-                    for i in range(S):
-                        step = transitions[classes[n - 1], classes[n], i, s]
-                        for u in range(m):
-                            likely[s, u] += alpha[i, u] * step
+                    alpha[s, u] = state[3][s, begin + u] if begun > 0 else 0.0
+            for n in range(offsets[q], offsets[q + 1]):
+                first = n == offsets[q] and begun == 0
+                for s in range(S):
+                    for u in range(m):
+                        likely[s, u] = start[s] if first else 0.0
+                    if not first:
+                        for i in range(S):
+                            step = transitions[classes[n - 1], classes[n], i, s]
+                            for u in range(m):
+                                likely[s, u] += alpha[i, u] * step
                 now = (begun + n) % 3
-                factor[:] = 1.0
+                for u in range(m):
+                    factor[u], density[u] = 1.0, 0.0
                 so_far = 0.0
                 for f in range(F):
                     if np.isnan(y[n, f]):
-                        r[now, f] = 0.0
+                        for u in range(m):
+                            r[now, f, u] = 0.0
                         if what == PER_FEATURE:
                             out[n, f] = 0.0
                         elif what == RESIDUALS:
@@ -133,7 +134,6 @@ def score(
                         so_far = term
                     elif what == RESIDUALS:
                         out[n, f] = e[f, 0] - d[f, 0]
-                density[:] = 0.0
                 for s in range(S):
                     for u in range(m):
                         density[u] += likely[s, u]
@@ -147,8 +147,8 @@ def score(
                         out[n, begin + u] = term
                 for f in range(F):
                     if not np.isnan(y[n, f]):
-                        weight[:] = 0.0
-                        product[:] = 0.0
+                        for u in range(m):
+                            weight[u], product[u] = 0.0, 0.0
                         for s in range(S):
                             square, nu = degrees[s] * width[s, f] * width[s, f], degrees[s] + 1.0
                             for u in range(m):
@@ -166,7 +166,10 @@ def score(
                 for u in range(m):
                     out[q, begin + u] = total[u]
             if state[0].size > 0:
-                state[0][:, :, begin : begin + m] = r[:, :, :m]
-                state[1][:, begin : begin + m] = d[:, :m]
-                state[2][:, begin : begin + m] = unsure[:, :m]
-                state[3][:, begin : begin + m] = alpha[:, :m]
+                for u in range(m):
+                    for f in range(F):
+                        state[1][f, begin + u], state[2][f, begin + u] = d[f, u], unsure[f, u]
+                        for k in range(3):
+                            state[0][k, f, begin + u] = r[k, f, u]
+                    for s in range(S):
+                        state[3][s, begin + u] = alpha[s, u]
