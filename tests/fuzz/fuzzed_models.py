@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,9 @@ from keydyn.model.files.storage import HEADER, packed, parsed
 from tests.fuzz.changes import changed_bytes, changed_json, changed_numbers, pick
 from tests.fuzz.questions import interrogate
 from tests.fuzz.targets import Generator, Target
+
+# Header and tensors of a file.
+Parts = tuple[dict[str, Any], dict[str, np.ndarray]]
 
 
 @cache
@@ -68,24 +72,34 @@ def values() -> Target:
     """Files with a right digest: what is read answers every question without NaN."""
     parts = [unpacked(contents) for contents in files()]
 
+    def is_free(name: str) -> bool:
+        return "emission" in name or "slopes" in name or name == "centre"
+
     def case(generator: Generator) -> bytes:
-        header, tensors = pick(generator, parts)
-        tensors = dict(tensors)
-        for _ in range(int(generator.integers(1, 4))):
-            if generator.random() < 0.3:
-                header = changed_json(generator, header)
-            else:
-                # Where probabilities are changed, they hardly ever still add up to one.
-                free = [n for n in sorted(tensors) if "emission" in n or "slopes" in n or n == "centre"]
-                name = pick(generator, free if generator.random() < 0.7 else sorted(tensors))
-                tensors[name] = changed_numbers(generator, tensors[name])
-        try:
-            return packed(header, tensors)
-        except (TypeError, ValueError, AttributeError):
-            # A header that is no header, or numbers that JSON cannot hold.
-            return packed(parts[0][0], tensors)
+        return changed_file(generator, parts, is_free)
 
     return Target("model files, values", case, lambda contents, folder: _read(contents, may_be_read=True))
+
+
+def changed_file(generator: Generator, parts: list[Parts], is_free: Callable[[str], bool]) -> bytes:
+    """One of the files, header or numbers changed. Most often those are that `is_free` names.
+
+    Where probabilities are changed, they hardly ever still add up to one.
+    """
+    header, tensors = pick(generator, parts)
+    tensors = dict(tensors)
+    for _ in range(int(generator.integers(1, 4))):
+        if generator.random() < 0.3:
+            header = changed_json(generator, header)
+        else:
+            free = [name for name in sorted(tensors) if is_free(name)]
+            name = pick(generator, free if generator.random() < 0.7 else sorted(tensors))
+            tensors[name] = changed_numbers(generator, tensors[name])
+    try:
+        return packed(header, tensors)
+    except (TypeError, ValueError, AttributeError):
+        # A header that is no header, or numbers that JSON cannot hold.
+        return packed(parts[0][0], tensors)
 
 
 def _read(contents: bytes, *, may_be_read: bool) -> str:
@@ -97,7 +111,7 @@ def _read(contents: bytes, *, may_be_read: bool) -> str:
     return "read, some questions refused" if interrogate(model) else "read, every question answered"
 
 
-def unpacked(contents: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def unpacked(contents: bytes) -> Parts:
     """Header and tensors."""
     described = json.loads(contents[8 : 8 + int.from_bytes(contents[:8], "little")])
     return json.loads(described["__metadata__"][HEADER]), from_bytes(contents)

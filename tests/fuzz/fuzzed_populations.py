@@ -11,10 +11,9 @@ import numpy as np
 
 from keydyn.keystrokes.samples import Samples
 from keydyn.model import ModelFileError
-from keydyn.model.files.storage import packed, parsed
+from keydyn.model.files.storage import parsed
 from keydyn.population import PopulationModel
-from tests.fuzz.changes import changed_json, changed_numbers, pick
-from tests.fuzz.fuzzed_models import unpacked
+from tests.fuzz.fuzzed_models import changed_file, unpacked
 from tests.fuzz.questions import refuse_nan
 from tests.fuzz.targets import Generator, Target
 from tests.population.simulated import people
@@ -48,22 +47,11 @@ def values() -> Target:
     """What is read answers every question without NaN."""
     parts = [unpacked(contents) for contents in files()]
 
+    def is_free(name: str) -> bool:
+        return not name.startswith(("chain.", "pairs."))
+
     def case(generator: Generator) -> bytes:
-        header, tensors = pick(generator, parts)
-        tensors = dict(tensors)
-        for _ in range(int(generator.integers(1, 4))):
-            if generator.random() < 0.2:
-                header = changed_json(generator, header)
-            else:
-                # Where probabilities are changed, they hardly ever still add up to one.
-                free = [name for name in sorted(tensors) if not name.startswith(("chain.", "pairs."))]
-                name = pick(generator, free if generator.random() < 0.8 else sorted(tensors))
-                tensors[name] = changed_numbers(generator, tensors[name])
-        try:
-            return packed(header, tensors)
-        except (TypeError, ValueError, AttributeError):
-            # A header that is no header, or numbers that JSON cannot hold.
-            return packed(parts[0][0], tensors)
+        return changed_file(generator, parts, is_free)
 
     return Target("populations and templates, values", case, _judged)
 

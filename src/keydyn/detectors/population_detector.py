@@ -87,12 +87,10 @@ class PopulationDetector(Detector):
         return template
 
     def score(self, samples: Samples) -> Floats:
-        scores: Floats = self.people.log_likelihoods([self.template_], samples, n_jobs=1)[:, 0]
-        return scores
+        return self.score_many([self], samples)[:, 0]
 
     def score_events(self, samples: Samples) -> Floats:
-        scores: Floats = self.people.event_log_likelihoods([self.template_], samples, n_jobs=1)[:, 0]
-        return scores
+        return self.score_events_many([self], samples)[:, 0]
 
     @classmethod
     def score_many(cls, templates: Sequence[Self], samples: Samples) -> Floats:
