@@ -12,7 +12,7 @@ from keydyn import Sequences
 from keydyn.datasets import make_typists
 from keydyn.keystrokes.samples import Samples
 from keydyn.population import PopulationModel
-from keydyn.population.model import _pieces
+from keydyn.population.learnt import _pieces
 from keydyn.population.states import posteriors
 from tests.population.simulated import people, samples_of_people
 

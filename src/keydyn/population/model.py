@@ -6,11 +6,10 @@ from collections.abc import Iterable, Sequence
 from copy import copy
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from joblib import Parallel, delayed
 
 from keydyn.arrays import Floats, Integers
 from keydyn.keystrokes.samples import Samples
@@ -18,32 +17,18 @@ from keydyn.model.data.random_state import generator_of
 from keydyn.model.files import storage
 from keydyn.population.drawing import drawn
 from keydyn.population.explaining import explained
-from keydyn.population.features import Observations, observations
+from keydyn.population.features import Observations
 from keydyn.population.files import fingerprint, parsed, read, write, write_template
 from keydyn.population.learning import check_parts, learn, learn_more
+from keydyn.population.learnt import Learnt, enrolled, fill_scores, seen_of
 from keydyn.population.parameters import Parameters
 from keydyn.population.passes import Progress
-from keydyn.population.person import fit_people
-from keydyn.population.scoring import NOTHING, PER_EVENT, PER_FEATURE, PER_SAMPLE, RESIDUALS, score
+from keydyn.population.scoring import PER_EVENT, PER_FEATURE, PER_SAMPLE, RESIDUALS
 from keydyn.population.states import classes_of, posteriors
 from keydyn.population.stream import PopulationStream
-from keydyn.population.template import Template, side_by_side
+from keydyn.population.template import Template
 
-# Events times templates of one compiled call, well under a second of work: between calls signals are heard.
-AT_A_TIME = 2_000_000
 SHIPPED = Path(__file__).parent / "shipped.keydyn"
-
-
-class Learnt(NamedTuple):
-    """What was learnt, and its SHA-256."""
-
-    parameters: Parameters
-    sha256: str
-
-    def check(self, templates: Sequence[Template]) -> None:
-        """A `ValueError` if a template belongs to another population."""
-        if any(template.population != self.sha256 for template in templates):
-            raise ValueError("the template belongs to another population: enrol the person with this one")
 
 
 class PopulationModel:
@@ -138,20 +123,20 @@ class PopulationModel:
         if len(set(samples.users.tolist())) > 1:
             raise ValueError("enrol takes the samples of one person; these are of several")
         learnt = self._learnt
-        return _enrolled(learnt, _seen(learnt.parameters, samples))
+        return enrolled(learnt, seen_of(learnt.parameters, samples))
 
     def anyone(self) -> Template:
         """Somebody of whom no sample is known: the population itself."""
         learnt = self._learnt
         nothing, no_codes = np.zeros((0, len(learnt.parameters.features))), np.zeros(0, dtype=np.int64)
-        return _enrolled(learnt, Observations(nothing, no_codes, np.zeros(1, dtype=np.int64), nothing))
+        return enrolled(learnt, Observations(nothing, no_codes, np.zeros(1, dtype=np.int64), nothing))
 
     def log_likelihoods(
         self, templates: Sequence[Template], samples: Samples, n_jobs: int | None = None
     ) -> Floats:
         """(n, U) natural log of each sample's density under each template: the sum of its events'."""
         out = np.empty((len(samples), len(templates)))
-        _score(self._learnt, PER_SAMPLE, templates, samples, out, n_jobs)
+        fill_scores(self._learnt, PER_SAMPLE, templates, samples, out, n_jobs)
         return out
 
     def event_log_likelihoods(
@@ -159,7 +144,7 @@ class PopulationModel:
     ) -> Floats:
         """(N, U) the same of each event, given the earlier ones, as soon as the next key is known."""
         out = np.empty((samples.sequences.n_events, len(templates)))
-        _score(self._learnt, PER_EVENT, templates, samples, out, n_jobs)
+        fill_scores(self._learnt, PER_EVENT, templates, samples, out, n_jobs)
         return out
 
     def online(self, templates: Sequence[Template]) -> PopulationStream:
@@ -173,8 +158,8 @@ class PopulationModel:
         learnt = self._learnt
         known = learnt.parameters
         e = np.empty((samples.sequences.n_events, len(known.features)))
-        _score(learnt, RESIDUALS, [template], samples, e, 1)
-        seen = _seen(known, samples)
+        fill_scores(learnt, RESIDUALS, [template], samples, e, 1)
+        seen = seen_of(known, samples)
         return posteriors(known.chain, e, classes_of(known.cells.vocabulary)[seen.codes], seen.offsets)
 
     def predict(self, template: Template, samples: Samples) -> Integers:
@@ -190,11 +175,11 @@ class PopulationModel:
         """
         still = copy(self)
         learnt = still._learnt
-        seen = _seen(learnt.parameters, sample)
+        seen = seen_of(learnt.parameters, sample)
         terms = []
         for one in (template, still.anyone()):
             out = np.zeros(seen.values.shape)
-            _score(learnt, PER_FEATURE, [one], sample, out, 1)
+            fill_scores(learnt, PER_FEATURE, [one], sample, out, 1)
             terms.append(out)
         return explained(learnt.parameters, seen, *terms)
 
@@ -254,79 +239,3 @@ class PopulationModel:
         if len(template.mean) != known.cells.n_cells or len(template.gain) != len(known.features):
             raise storage.ModelFileError(f"{path} is of another size than the templates of its population")
         return template
-
-
-def _seen(known: Parameters, samples: Samples) -> Observations:
-    return observations(samples, known.features, known.cells.vocabulary)
-
-
-def _enrolled(learnt: Learnt, seen: Observations) -> Template:
-    known = learnt.parameters
-    y, cell = known.standardised(seen)
-    n = len(seen.offsets) - 1
-    person = fit_people(
-        y, cell, seen.offsets, np.arange(n), np.array([0, n]), known.cells, known.loadings,
-        known.strengths, known.parents,
-    )  # fmt: skip
-    parts = person.mean[0], person.scale[0], person.slopes[0], np.sqrt(person.gain[0])
-    return Template(learnt.sha256, *parts, n_samples=n, n_events=len(y))
-
-
-def _score(
-    learnt: Learnt,
-    what: int,
-    templates: Sequence[Template],
-    samples: Samples,
-    out: Floats,
-    n_jobs: int | None,
-) -> None:
-    """Fill out, in pieces of some samples and some templates, handed out to threads."""
-    learnt.check(templates)
-    if len(templates) == 0 or len(samples) == 0:
-        return
-    known = learnt.parameters
-    seen = _seen(known, samples)
-    y, cell = known.standardised(seen)
-    mean, per_scale, slopes, per_gain = side_by_side(templates)
-    chain = known.chain
-    classes = classes_of(known.cells.vocabulary)[seen.codes]
-    # Densities of what was measured, not of y.
-    shift = known.shift(seen, y, cell)
-
-    def one(first: int, end: int, users: slice) -> None:
-        begin, stop = seen.offsets[first], seen.offsets[end]
-        place = {PER_SAMPLE: (slice(first, end), users), PER_EVENT: (slice(begin, stop), users)}
-        some = np.empty_like(out[place.get(what, (slice(begin, stop), slice(None)))])
-        score(
-            what, y[begin:stop], cell[begin:stop], seen.offsets[first : end + 1] - begin,
-            classes[begin:stop], np.ascontiguousarray(mean[:, users]),
-            np.ascontiguousarray(per_scale[:, users]), np.ascontiguousarray(slopes[..., users]),
-            np.ascontiguousarray(per_gain[:, users]),
-            known.strengths.tempo, known.parents, chain.start, chain.transitions, chain.location,
-            chain.scale, chain.degrees, chain.constant, some, 0, NOTHING,
-        )  # fmt: skip
-        out[place.get(what, (slice(begin, stop), slice(None)))] = some
-
-    pieces = _pieces(seen.offsets, len(templates))
-    Parallel(n_jobs=n_jobs, prefer="threads")(delayed(one)(*piece) for piece in pieces)
-    if what == RESIDUALS:
-        return
-    if what == PER_FEATURE:
-        out += shift
-        return
-    per_event = shift.sum(axis=1)
-    added = per_event if what == PER_EVENT else np.add.reduceat(per_event, seen.offsets[:-1])
-    out += added[:, None]
-
-
-def _pieces(offsets: Integers, n_templates: int) -> list[tuple[int, int, slice]]:
-    """Runs of samples and of templates, none with more than `AT_A_TIME` events times templates."""
-    pieces = []
-    first, n = 0, len(offsets) - 1
-    while first < n:
-        limit = offsets[first] + max(AT_A_TIME // n_templates, 1)
-        end = max(first + 1, int(np.searchsorted(offsets, limit, side="right")) - 1)
-        some = max(1, AT_A_TIME // max(1, int(offsets[end] - offsets[first])))
-        pieces += [(first, end, slice(u, u + some)) for u in range(0, n_templates, some)]
-        first = end
-    return pieces
