@@ -1,4 +1,4 @@
-"""Typing drawn from a template."""
+"""People drawn from the population, and typing drawn from a template."""
 
 from __future__ import annotations
 
@@ -15,6 +15,35 @@ from keydyn.population.person import CLIP
 from keydyn.population.scoring import FORGET
 from keydyn.population.states import classes_of
 from keydyn.population.template import Template
+
+
+def drawn_people(known: Parameters, population: str, n: int, random: np.random.Generator) -> list[Template]:
+    """People who differ as the population says, each known exactly: no scale is wide for want of samples.
+
+    A cell's noise is drawn about its key's, that about the person's, that about the population's: scaled
+    inverse chi-squared, with the pseudo-observations by which each leans on the next as degrees of freedom.
+    The gain is everybody's.
+    """
+    if n < 0:
+        raise ValueError(f"the number of people to draw is {n}; it must not be negative")
+    cells, strengths, V = known.cells, known.strengths, known.loadings
+    to_keys, to_cells, of_cells = cells.key_feature, cells.key, cells.feature
+    cell_deviation, key_deviation = np.sqrt(strengths.cell)[of_cells], np.sqrt(strengths.key)[to_keys]
+    slope_deviation = np.sqrt(strengths.slope_variance)
+    leans = strengths.noise_leans
+    people = []
+    for _ in range(n):
+        z = random.normal(size=V.shape[1])
+        a = random.normal(0.0, key_deviation)
+        b = random.normal(0.0, cell_deviation)
+        own = strengths.noise * leans[2] / random.chisquare(leans[2], cells.n_features)
+        of_keys = own[to_keys] * leans[1] / random.chisquare(leans[1], cells.n_keys)
+        noise = of_keys[to_cells] * leans[0] / random.chisquare(leans[0], cells.n_cells)
+        slopes = random.normal(strengths.slope, slope_deviation)
+        mean = V @ z + a[to_cells] + b
+        gain = np.sqrt(strengths.gain)
+        people.append(Template(population, mean, np.sqrt(noise), slopes, gain, n_samples=0, n_events=0))
+    return people
 
 
 def drawn(

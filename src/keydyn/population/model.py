@@ -15,7 +15,7 @@ from keydyn.arrays import Floats, Integers
 from keydyn.keystrokes.samples import Samples
 from keydyn.model.data.random_state import generator_of
 from keydyn.model.files import storage
-from keydyn.population.drawing import drawn
+from keydyn.population.drawing import drawn, drawn_people
 from keydyn.population.explaining import explained
 from keydyn.population.features import Observations
 from keydyn.population.files import fingerprint, parsed, read, write, write_template
@@ -190,6 +190,11 @@ class PopulationModel:
         learnt = self._learnt
         learnt.check([template])
         return drawn(learnt.parameters, template, events, generator_of(random_state))
+
+    def draw(self, n: int, random_state: int | np.random.Generator | None = None) -> list[Template]:
+        """n people who do not exist, drawn from how the population's people differ, and known exactly."""
+        learnt = self._learnt
+        return drawn_people(learnt.parameters, learnt.sha256, n, generator_of(random_state))
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write what was learnt; the file is there in full or not at all."""
