@@ -1,0 +1,1 @@
+"""Scores turned into decisions, and what attackers get."""

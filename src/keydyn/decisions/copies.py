@@ -1,0 +1,189 @@
+"""Copies: a sample that repeats an earlier one too closely to have been typed again.
+
+Of each time in a sample a keyed hash of 32 bits is kept: of the last four keys and the time in steps of 5 ms.
+Without the secret it says nothing but that two times were alike. A new sample is hashed with each of its
+times moved by up to seven steps; where a hash is known, the two times differ by so many steps. The evidence
+for a copy is how much more probable these differences are between a sample and its copy, with some jitter,
+than between two samples that one person has typed.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keydyn.arrays import Floats, Integers
+from keydyn.decisions.keyed_hash import Words, check_secret, key_for, keyed_hashes, label_words
+from keydyn.decisions.sample_times import tick_of, times_of
+from keydyn.keystrokes.samples import Samples
+
+# Milliseconds of a step, steps that a time may have been moved by, and keys that a time belongs to.
+STEP, FARTHEST, KEYS = 5.0, 7, 4
+MOVES = np.arange(-FARTHEST, FARTHEST + 1)
+# Standard deviation of the displacement of each press and release, milliseconds, in the copies looked for.
+JITTERS = (0.0, 1.0, 5.0, 10.0)
+# Share of times that a copy may have changed altogether.
+LOST = 0.03
+# Spread of the logarithm between samples of one person, interval and hold: a Student t of two degrees.
+SPREAD = (0.2, 0.15)
+# A sample with more evidence is called a copy. If people were as regular as is assumed here, fewer than one
+# fresh sample in a thousand would be.
+LIMIT = math.log(1000.0)
+# What is kept of one person: the latest samples, and times in all.
+MOST_SAMPLES, MOST_TIMES = 200, 200_000
+# No difference between fresh samples is less probable than this.
+LEAST = 1e-4
+
+Hashes = NDArray[np.uint32]
+
+
+@dataclass(frozen=True, eq=False)
+class Fingerprints:
+    """What is kept of samples to recognise copies of them; immutable.
+
+    Attributes
+    ----------
+    hashes : (V,) one per time, those of a sample together, the oldest sample first
+    offsets : (n + 1,) where samples begin
+    """
+
+    hashes: Hashes
+    offsets: Integers
+
+    def __post_init__(self) -> None:
+        """Check that the parts belong together, whoever made them; nobody can change them."""
+        if self.hashes.dtype != np.uint32 or self.hashes.ndim != 1 or self.offsets.ndim != 1:
+            raise ValueError("fingerprints are a list of hashes of 32 bits and a list of offsets")
+        ends = self.offsets[[0, -1]].tolist() if len(self.offsets) else None
+        if ends != [0, len(self.hashes)] or (np.diff(self.offsets) < 0).any():
+            raise ValueError("the offsets of fingerprints must rise from 0 to the number of hashes")
+        for array in (self.hashes, self.offsets):
+            array.flags.writeable = False
+
+    @classmethod
+    def none(cls) -> Fingerprints:
+        """Those of nobody."""
+        return cls(np.zeros(0, dtype=np.uint32), np.zeros(1, dtype=np.int64))
+
+    @classmethod
+    def of(cls, samples: Samples, secret: bytes) -> Fingerprints:
+        """Those of samples, in their order."""
+        hashes, sample = _hashes(samples, secret, np.zeros(1, dtype=np.int64))[:2]
+        offsets = np.searchsorted(sample, np.arange(len(samples) + 1))
+        return cls(hashes[:, 0].copy(), offsets.astype(np.int64))
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def added(self, later: Fingerprints) -> Fingerprints:
+        """With later samples; the oldest are dropped where there are too many."""
+        hashes = np.concatenate([self.hashes, later.hashes])
+        offsets = np.concatenate([self.offsets, self.offsets[-1] + later.offsets[1:]])
+        first = max(0, len(offsets) - 1 - MOST_SAMPLES)
+        first = max(first, int(np.searchsorted(offsets, len(hashes) - MOST_TIMES)))
+        return Fingerprints(hashes[offsets[first] :], offsets[first:] - offsets[first])
+
+
+def copy_evidence(samples: Samples, known: Fingerprints, secret: bytes) -> Floats:
+    """(n,) natural logarithm of the likelihood ratio: a copy of one of the known samples, or a fresh sample.
+
+    −∞ where nothing is known, or where a sample has no times.
+    """
+    probes, sample, x, kind = _hashes(samples, secret, MOVES)
+    evidence = np.full(len(samples), -np.inf)
+    if len(known.hashes) == 0:
+        return evidence
+    order = np.argsort(known.hashes, kind="stable")
+    ordered = known.hashes[order]
+    of_hash = np.repeat(np.arange(len(known)), np.diff(known.offsets))[order]
+    ends = np.searchsorted(sample, np.arange(len(samples) + 1))
+    for s in range(len(samples)):
+        mine = slice(ends[s], ends[s + 1])
+        if ends[s] < ends[s + 1]:
+            nearest = _nearest(probes[mine], ordered, of_hash, len(known))
+            fresh = _fresh(x[mine], kind[mine], tick_of(x[mine]))
+            evidence[s] = _evidence(nearest, fresh).max() - math.log(len(known))
+    return evidence
+
+
+def copy_reason(evidence: float) -> str | None:
+    """Why a sample is not believed, in words; None if it is no copy."""
+    if evidence <= LIMIT:
+        return None
+    return "a copy: the times repeat those of an earlier sample more closely than anybody types"
+
+
+def _hashes(samples: Samples, secret: bytes, moves: Integers) -> tuple[Hashes, Integers, Floats, Integers]:
+    """Of each time that is known, sample by sample: (V, moves) hashes; its sample, the time, its kind."""
+    check_secret(secret)
+    sequences = samples.sequences
+    words = label_words(["", *map(str, sequences.event_types.tolist())], secret)[sequences.codes + 1]
+    number = np.repeat(np.arange(len(samples)), sequences.lengths)
+    context = np.zeros((len(words), KEYS), dtype=np.uint64)
+    for back in range(KEYS):
+        there = np.zeros(len(words), dtype=bool)
+        there[back:] = number[back:] == number[: len(number) - back]
+        context[there, back] = words[: len(words) - back][there[back:]]
+    key = key_for("keydyn copies", secret)
+    of_context = keyed_hashes(context, key)
+    times = times_of(samples)
+    row, kind = np.nonzero(np.isfinite(times))
+    x = times[row, kind]
+    steps = np.floor(x / STEP).astype(np.int64)[:, None] + moves
+    # Interval and hold differ in the last bit; steps may be negative.
+    stepped: Words = (2 * steps + kind[:, None]).astype(np.uint64)
+    message = np.stack([np.broadcast_to(of_context[row, None], stepped.shape), stepped], axis=-1)
+    hashes = (keyed_hashes(message, key) & np.uint64(0xFFFFFFFF)).astype(np.uint32)
+    return hashes, number[row], x, kind
+
+
+def _nearest(probes: Hashes, ordered: Hashes, of_hash: Integers, n: int) -> Integers:
+    """(v, n) which probe of each time a known sample has, that of the least move; `len(MOVES)` if none."""
+    nearest = np.full((len(probes), n), len(MOVES), dtype=np.int64)
+    for move in np.argsort(-np.abs(MOVES), kind="stable"):
+        first = np.searchsorted(ordered, probes[:, move], side="left")
+        count = np.searchsorted(ordered, probes[:, move], side="right") - first
+        time = np.repeat(np.arange(len(probes)), count)
+        place = np.arange(len(time)) - np.repeat(np.cumsum(count) - count, count)
+        nearest[time, of_hash[np.repeat(first, count) + place]] = move
+    return nearest
+
+
+def _fresh(x: Floats, kind: Integers, tick: float) -> Floats:
+    """(v, moves + 1) ln P that another fresh sample's time is so many steps away, or farther."""
+    x = np.maximum(x, 1.0)
+    edges = (np.floor(x / STEP)[:, None] + np.arange(-FARTHEST, FARTHEST + 2)) * STEP
+    z = np.log(np.maximum(edges, 0.01) / x[:, None]) / np.array(SPREAD)[kind][:, None]
+    near = np.diff(0.5 + z / (2 * np.sqrt(2 + z * z)), axis=1)
+    # On a coarse clock fewer steps occur, each more often.
+    near *= max(1.0, tick / STEP)
+    near *= np.minimum(1.0, 0.95 / near.sum(axis=1, keepdims=True))
+    probability: Floats = np.maximum(np.column_stack([near, 1.0 - near.sum(axis=1)]), LEAST)
+    return np.asarray(np.log(probability))
+
+
+def _evidence(nearest: Integers, fresh: Floats) -> Floats:
+    """(n,) logarithm of the likelihood ratio for each known sample, with the jitter that fits best."""
+    best = np.full(nearest.shape[1], -np.inf)
+    base = np.take_along_axis(fresh, nearest, axis=1).sum(axis=0)
+    for copied in _copied():
+        best = np.maximum(best, copied[nearest].sum(axis=0) - base)
+    return best
+
+
+@cache
+def _copied() -> tuple[Floats, ...]:
+    """For each jitter (moves + 1,) ln P that a copy's time is so many steps away, or farther."""
+    away = np.linspace(-100.0, 100.0, 8001)
+    found = []
+    for jitter in JITTERS:
+        # A time is the difference of two displaced ones.
+        density = np.exp(-0.5 * (away / max(np.sqrt(2) * jitter, 0.05)) ** 2)
+        overlap = np.maximum(0.0, 1.0 - np.abs(away / STEP - MOVES[:, None]))
+        near = (1.0 - LOST) * (overlap @ density / density.sum()) + LOST / 3 / len(MOVES)
+        found.append(np.log(np.append(near, 1.0 - near.sum())))
+    return tuple(found)

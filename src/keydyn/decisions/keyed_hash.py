@@ -1,0 +1,74 @@
+"""SipHash-2-4 of many short messages at once (Aumasson and Bernstein, 2012).
+
+A keyed hash made for short messages: without the key, nobody can tell what was hashed, nor find it by trying.
+Whoever has the key can try.
+"""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+
+import numpy as np
+from numpy.typing import NDArray
+
+Words = NDArray[np.uint64]
+
+SHORTEST_SECRET, LONGEST_SECRET = 16, 64
+START = (0x736F6D6570736575, 0x646F72616E646F6D, 0x6C7967656E657261, 0x7465646279746573)
+
+
+def check_secret(secret: bytes) -> None:
+    """A `ValueError` if this is no secret of 16 to 64 bytes."""
+    if not isinstance(secret, bytes) or not SHORTEST_SECRET <= len(secret) <= LONGEST_SECRET:
+        raise ValueError(f"the secret must be {SHORTEST_SECRET} to {LONGEST_SECRET} bytes")
+
+
+def key_for(purpose: str, secret: bytes) -> tuple[int, int]:
+    """The two words of a key for one purpose, derived from the secret."""
+    check_secret(secret)
+    key = blake2b(purpose.encode(), key=secret, digest_size=16).digest()
+    return int.from_bytes(key[:8], "little"), int.from_bytes(key[8:], "little")
+
+
+def label_words(labels: list[str], secret: bytes) -> Words:
+    """A word for each label."""
+    digests = [blake2b(label.encode(), key=secret, digest_size=8).digest() for label in labels]
+    return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)
+
+
+def keyed_hashes(messages: Words, key: tuple[int, int]) -> Words:
+    """(…) hashes of messages of whole words, (…, w)."""
+    length = np.uint64((8 * messages.shape[-1] % 256) << 56)
+    return siphash([*np.moveaxis(messages, -1, 0), np.full(messages.shape[:-1], length)], key)
+
+
+def siphash(blocks: list[Words], key: tuple[int, int]) -> Words:
+    """The hash of messages given block by block, the last block with the length as its highest byte."""
+    a, b, c, d = (
+        np.full(blocks[0].shape, word ^ part, dtype=np.uint64)
+        for word, part in zip(START, (*key, *key), strict=True)
+    )
+    for block in blocks:
+        d = d ^ block
+        for _ in range(2):
+            a, b, c, d = _round(a, b, c, d)
+        a = a ^ block
+    c = c ^ np.uint64(0xFF)
+    for _ in range(4):
+        a, b, c, d = _round(a, b, c, d)
+    return a ^ b ^ c ^ d
+
+
+def _round(a: Words, b: Words, c: Words, d: Words) -> tuple[Words, Words, Words, Words]:
+    # Sums of arrays of 64 bits wrap round, as they are meant to.
+    a, c = a + b, c + d
+    b, d = _turned(b, 13) ^ a, _turned(d, 16) ^ c
+    a = _turned(a, 32)
+    c, a = c + b, a + d
+    b, d = _turned(b, 17) ^ c, _turned(d, 21) ^ a
+    return a, b, _turned(c, 32), d
+
+
+def _turned(x: Words, bits: int) -> Words:
+    turned: Words = (x << np.uint64(bits)) | (x >> np.uint64(64 - bits))
+    return turned

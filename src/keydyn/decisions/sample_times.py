@@ -1,0 +1,39 @@
+"""The times of samples as they were measured, and the tick of the clock that measured one of them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from keydyn.arrays import Floats
+from keydyn.keystrokes.clock import NEAR, SYSTEM_TICK, share_on_grid
+from keydyn.keystrokes.samples import Samples
+from keydyn.population.features import HOLD, INTERVAL
+
+# Clocks that are coarse beside typing: the timer interrupt, a screen's refresh, a hundredth of a second.
+TICKS = (SYSTEM_TICK, 1000 / 60, 10.0)
+# By chance a fifth of all times are within 1 ms of a multiple of 10 ms.
+ON_TICK = 0.8
+# Equal times are on any grid; on a clock there are at least so many different ones.
+DIFFERENT = 4
+
+
+def times_of(samples: Samples) -> Floats:
+    """(N, 2) interval and hold of each keystroke, milliseconds; a sample's first interval is NaN."""
+    sequences = samples.sequences
+    names = sequences.feature_names or ()
+    absent = [name for name in (INTERVAL, HOLD) if name not in names]
+    if absent:
+        raise ValueError(f"the samples have no feature {absent[0]!r}")
+    times = np.array(sequences.X[:, [names.index(INTERVAL), names.index(HOLD)]])
+    times[sequences.offsets[:-1], 0] = np.nan
+    return times
+
+
+def tick_of(times: Floats) -> float:
+    """The tick that most of a sample's times fall on, milliseconds; 0 if they fall on none that is coarse."""
+    known = times[np.isfinite(times)]
+    if len(known) == 0:
+        return 0.0
+    share, tick = max((share_on_grid(known, tick, NEAR), tick) for tick in TICKS)
+    different = len(np.unique(np.round(known / tick)))
+    return tick if share >= ON_TICK and different >= DIFFERENT else 0.0
