@@ -69,3 +69,17 @@ def test_the_same_people_again(fitted):
     with pytest.raises(ValueError, match="must not be negative"):
         fitted.draw(-1)
     assert fitted.log_likelihoods(one, samples_of_people(n_people=2)).shape == (8, 3)
+
+
+def test_expected_typing_is_the_middle_of_what_is_drawn(fitted):
+    """The median of many drawn times is the expected one, but for what the hidden states add."""
+    people = fitted.draw(2, random_state=3)
+    keys = KEYS * 2
+    expected = fitted.typed_by(people, keys, None)
+    drawn = fitted.typed_by([people[0]] * 4000, keys, np.random.default_rng(0))
+    assert expected.shape == (2, 16, 2)
+    assert np.isnan(expected[:, 0, 0]).all()
+    assert np.isnan(drawn[:, 0, 0]).all()
+    ratio = np.median(drawn, axis=0).ravel()[1:] / expected[0].ravel()[1:]
+    np.testing.assert_allclose(np.log(ratio), 0.0, atol=0.1)
+    assert np.nanmax(np.abs(np.log(expected[0] / expected[1]))) > 0.2

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
+from keydyn.arrays import Floats, Integers
 from keydyn.model.data.vocabulary import as_labels, places_of
 from keydyn.population.features import HOLD, INTERVAL, Observations
 from keydyn.population.parameters import Parameters
@@ -47,11 +47,15 @@ def drawn_people(known: Parameters, population: str, n: int, random: np.random.G
 
 
 def drawn(
-    known: Parameters, template: Template, events: Sequence[Any], random: np.random.Generator
-) -> pd.DataFrame:
-    """One sample of these keys: hidden state, residual, slope and tempo in turn. The first interval is NaN.
+    known: Parameters,
+    templates: Sequence[Template],
+    events: Sequence[Any],
+    random: np.random.Generator | None,
+) -> Floats:
+    """(U, N, F) the same keys as each person would type them: hidden state, residual, slope, tempo in turn.
 
-    The tempo wanders as scoring takes it to wander.
+    The tempo wanders as scoring takes it to wander. Without a generator every residual is 0: typing that is
+    all as expected. The first interval is NaN.
     """
     labels = as_labels(events)
     if len(labels) == 0:
@@ -63,28 +67,41 @@ def drawn(
     nothing = np.zeros((N, F))
     seen = Observations(nothing, codes, np.array([0, N], dtype=np.int64), nothing)
     cell, wide = known.cells.of(seen), known.wide.of(seen, known.cells.vocabulary)
-    classes, chain, parents = classes_of(known.cells.vocabulary)[codes], known.chain, known.parents
+    r = np.zeros((len(templates), N, F))
+    if random is not None:
+        r = _residuals(known, templates, classes_of(known.cells.vocabulary)[codes], random)
+    mean, scale = (np.stack([getattr(one, name) for one in templates]) for name in ("mean", "scale"))
+    values: Floats = known.location[cell] + known.scale[cell] * (mean[:, cell] + scale[:, cell] * r + wide)
+    times = [f for f, name in enumerate(known.features) if name in (INTERVAL, HOLD)]
+    values[..., times] = np.exp(values[..., times])
+    values[:, 0, 0] = np.nan
+    return values
+
+
+def _residuals(
+    known: Parameters, templates: Sequence[Template], classes: Integers, random: np.random.Generator
+) -> Floats:
+    """(U, N, F) what keys of these classes leave of people's scales, drawn."""
+    chain, parents, tempo_variance = known.chain, known.parents, known.strengths.tempo
+    U, N, F = len(templates), len(classes), len(known.features)
+    gain, slopes = (np.stack([getattr(one, name) for one in templates]) for name in ("gain", "slopes"))
     # Residuals of the two events before the sample stand in the first two rows.
-    r = np.zeros((N + 2, F))
-    tempo = random.normal(0.0, np.sqrt(known.strengths.tempo))
-    state = 0
+    r = np.zeros((U, N + 2, F))
+    tempo = random.normal(0.0, np.sqrt(tempo_variance), (U, F))
+    state = np.zeros(U, dtype=np.int64)
     for n in range(N):
         odds = chain.start if n == 0 else chain.transitions[classes[n - 1], classes[n], state]
-        state = int(random.choice(chain.n_states, p=odds))
+        state = (random.random((U, 1)) > np.cumsum(odds, axis=-1)[..., :-1]).sum(axis=1)
+        e = chain.location[state] + chain.scale[state] * random.standard_t(
+            chain.degrees[state][:, None], (U, F)
+        )
         for f in range(F):
             if n == 0 and f == 0:
                 continue
-            e = chain.location[state, f] + chain.scale[state, f] * random.standard_t(chain.degrees[state])
-            r[n + 2, f] = template.gain[f] * (e + tempo[f])
+            r[:, n + 2, f] = gain[:, f] * (e[:, f] + tempo[:, f])
             for j, (of, before) in enumerate(parents[f]):
                 if of >= 0:
-                    x = np.clip(r[n + 2 - before, of], -CLIP, CLIP)
-                    r[n + 2, f] += template.slopes[f, j] * x
-        step = random.normal(0.0, np.sqrt((1 - (1 - FORGET) ** 2) * known.strengths.tempo))
+                    r[:, n + 2, f] += slopes[:, f, j] * np.clip(r[:, n + 2 - before, of], -CLIP, CLIP)
+        step = random.normal(0.0, np.sqrt((1 - (1 - FORGET) ** 2) * tempo_variance), (U, F))
         tempo = (1 - FORGET) * tempo + step
-    y = template.mean[cell] + template.scale[cell] * r[2:] + wide
-    values = known.location[cell] + known.scale[cell] * y
-    times = [f for f, name in enumerate(known.features) if name in (INTERVAL, HOLD)]
-    values[:, times] = np.exp(values[:, times])
-    values[0, 0] = np.nan
-    return pd.DataFrame(values, columns=list(known.features)).assign(keyname=labels)
+    return r[:, 2:]

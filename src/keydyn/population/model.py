@@ -14,6 +14,7 @@ import pandas as pd
 from keydyn.arrays import Floats, Integers
 from keydyn.keystrokes.samples import Samples
 from keydyn.model.data.random_state import generator_of
+from keydyn.model.data.vocabulary import as_labels
 from keydyn.model.files import storage
 from keydyn.population.drawing import drawn, drawn_people
 from keydyn.population.explaining import explained
@@ -187,9 +188,19 @@ class PopulationModel:
         self, template: Template, events: Sequence[Any], random_state: int | np.random.Generator | None = None
     ) -> pd.DataFrame:
         """Typing of these keys as the person would do it: one row per key, one column per feature."""
+        values = self.typed_by([template], events, generator_of(random_state))[0]
+        return pd.DataFrame(values, columns=list(self.parameters.features)).assign(keyname=as_labels(events))
+
+    def typed_by(
+        self, templates: Sequence[Template], events: Sequence[Any], random: np.random.Generator | None
+    ) -> Floats:
+        """(U, N, F) the same keys as each of these people would type them; first intervals are NaN.
+
+        Without a generator nothing is left to chance: every time is the one that is expected.
+        """
         learnt = self._learnt
-        learnt.check([template])
-        return drawn(learnt.parameters, template, events, generator_of(random_state))
+        learnt.check(templates)
+        return drawn(learnt.parameters, templates, events, random)
 
     def draw(self, n: int, random_state: int | np.random.Generator | None = None) -> list[Template]:
         """n people who do not exist, drawn from how the population's people differ, and known exactly."""
