@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from keydyn.keystrokes.samples import Samples
 from keydyn.population.features import Observations, feature_order, observations
-from keydyn.population.wide_effects import position_in_word
 from tests.population.simulated import people
 
 
@@ -32,10 +31,9 @@ def test_neighbours_are_those_of_the_sample(texts):
 
 def test_a_word_begins_after_a_space():
     keys = np.array(["a", "space"])
-    np.testing.assert_array_equal(
-        position_in_word(seen([0, 0, 1, 0, 0, 0, 1, 0], [5, 3]), keys), [0, 1, 2, 0, 1, 0, 1, 0]
-    )
-    assert (position_in_word(seen([0, 0], [2]), np.array(["a", "b"])) == -1).all()
+    found = seen([0, 0, 1, 0, 0, 0, 1, 0], [5, 3]).around(keys)
+    np.testing.assert_array_equal(found.in_word, [0, 1, 2, 0, 1, 0, 1, 0])
+    assert (seen([0, 0], [2]).around(np.array(["a", "b"])).in_word == -1).all()
 
 
 @pytest.mark.parametrize("first", ["median", "missing"])

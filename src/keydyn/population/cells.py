@@ -13,7 +13,7 @@ import numpy as np
 
 from keydyn.arrays import Integers, Truths
 from keydyn.model.data.vocabulary import Types, translation
-from keydyn.population.features import Observations
+from keydyn.population.features import Around
 from keydyn.population.groups import Events, Groups, Tally
 from keydyn.population.passes import Passes
 
@@ -98,24 +98,23 @@ class Cells:
         feature: Integers = self.key_feature[self.key]
         return feature
 
-    def pair_codes(self, seen: Observations) -> tuple[Integers, Integers]:
+    def pair_codes(self, around: Around) -> tuple[Integers, Integers]:
         """The pair that ends and the pair that begins with each event; −1 if a key of it is unknown."""
-        m = len(self.vocabulary)
-        earlier, later = seen.neighbour(-1, m), seen.neighbour(1, m)
-        ending = np.where((earlier < m) & (seen.codes < m), earlier * (m + 1) + seen.codes, -1)
-        beginning = np.where((later < m) & (seen.codes < m), seen.codes * (m + 1) + later, -1)
+        m, key = len(self.vocabulary), around.key
+        ending = np.where((around.before < m) & (key < m), around.before * (m + 1) + key, -1)
+        beginning = np.where((around.after < m) & (key < m), key * (m + 1) + around.after, -1)
         return ending, beginning
 
     def places(self, types: Types) -> Integers:
         """The code of each of these types, and of a missing one."""
         return translation(types, self.vocabulary)
 
-    def of(self, seen: Observations) -> Integers:
+    def of(self, around: Around) -> Integers:
         """(N, F) the cell of each value."""
-        cells = np.empty(seen.values.shape, dtype=np.int64)
-        ending, beginning = self.pair_codes(seen)
+        cells = np.empty((len(around.key), self.n_features), dtype=np.int64)
+        ending, beginning = self.pair_codes(around)
         for f, pairs in enumerate(self.pairs):
-            cells[:, f] = f * self.n_codes + seen.codes
+            cells[:, f] = f * self.n_codes + around.key
             place, found = located(pairs, beginning if f == 1 else ending)
             cells[found, f] = self.begins[f] + place[found]
         return cells
@@ -125,7 +124,7 @@ def _pair_counts(cells: Cells, events: Events) -> list[Tally]:
     """Of the pairs of intervals and those of holds."""
     seen, begins = events.load()
     found = []
-    for f, codes in enumerate(cells.pair_codes(seen)):
+    for f, codes in enumerate(cells.pair_codes(seen.around(cells.vocabulary))):
         there = np.flatnonzero(np.isfinite(seen.values[:, f]))
         found.append(Tally.of(codes[there], np.zeros(len(there)), there, seen.offsets[begins]))
     return found

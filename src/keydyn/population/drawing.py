@@ -66,7 +66,8 @@ def drawn(
     N, F = len(codes), len(known.features)
     nothing = np.zeros((N, F))
     seen = Observations(nothing, codes, np.array([0, N], dtype=np.int64), nothing)
-    cell, wide = known.cells.of(seen), known.wide.of(seen, known.cells.vocabulary)
+    around = seen.around(known.cells.vocabulary)
+    cell, wide = known.cells.of(around), known.wide.of(around, unknown)
     r = np.zeros((len(templates), N, F))
     if random is not None:
         r = _residuals(known, templates, classes_of(known.cells.vocabulary)[codes], random)

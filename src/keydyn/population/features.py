@@ -7,14 +7,34 @@ from functools import cached_property
 
 import numpy as np
 
-from keydyn.arrays import Floats, Integers
+from keydyn.arrays import Floats, Integers, Truths
 from keydyn.keystrokes.samples import Samples
 from keydyn.model.data.vocabulary import Types, translation
 
 INTERVAL, HOLD = "tau", "duration"
+SPACES = ("space", " ")
 # The parents of a feature's residual: (feature, how many events before); −1 is none. Intervals come first.
 INTERVAL_PARENTS = ((0, 1), (1, 1), (1, 2))
 HOLD_PARENTS = ((0, 0), (1, 1), (0, 1))
+
+
+@dataclass(frozen=True, eq=False)
+class Around:
+    """What stands around each event, (N,) each; len(vocabulary) is the code of no key and of an unknown one.
+
+    Attributes
+    ----------
+    two_before, before, key, after : codes of keys
+    position : number of the event within its sample, from 0
+    in_word : keys since the last space; −1 where the vocabulary has no space, so that there are no words
+    """
+
+    two_before: Integers
+    before: Integers
+    key: Integers
+    after: Integers
+    position: Integers
+    in_word: Integers
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +72,27 @@ class Observations:
             # Position falls at the start of the next sample.
             found[:-step][self.position[step:] < step] = none
         return found
+
+    def around(self, vocabulary: Types) -> Around:
+        """What stands around each event."""
+        m = len(vocabulary)
+        before, first = self.neighbour(-1, m), self.position == 0
+        in_word = position_in_word(before, first, np.zeros(len(first), dtype=np.int64), vocabulary)
+        return Around(self.neighbour(-2, m), before, self.codes, self.neighbour(1, m), self.position, in_word)
+
+
+def position_in_word(before: Integers, begins: Truths, at_begin: Integers, vocabulary: Types) -> Integers:
+    """Keys since the last space, from the key before each event; −1 where the vocabulary has no space.
+
+    It is known where a run of events `begins`: `at_begin` there.
+    """
+    spaces = np.flatnonzero(np.isin(vocabulary.astype(object), SPACES))
+    if len(spaces) == 0:
+        return np.full(len(before), -1, dtype=np.int64)
+    place = np.arange(len(before))
+    known = begins | np.isin(before, spaces)
+    last = np.maximum.accumulate(np.where(known, place, 0))
+    return place - last + np.where(begins, at_begin, 0)[last]
 
 
 def feature_order(samples: Samples) -> tuple[str, ...]:

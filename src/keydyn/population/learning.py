@@ -171,7 +171,7 @@ def _in_memory(samples: Samples | Iterable[Samples]) -> bool:
 def _in_cells(cells: Cells, events: Events) -> tuple[Floats, Integers]:
     """Values and their cells."""
     seen, _ = events.load()
-    return seen.values, cells.of(seen)
+    return seen.values, cells.of(seen.around(cells.vocabulary))
 
 
 def _standardised(
@@ -186,7 +186,7 @@ def _standardised(
 
 def _typing_of(known: Parameters, events: Events) -> tuple[Floats | Integers, ...]:
     seen, begins = events.load()
-    y, cell = known.standardised(seen)
+    y, cell = known.standardised(seen.values, seen.around(known.cells.vocabulary))
     return y, cell, seen.offsets, begins, classes_of(known.cells.vocabulary)[seen.codes]
 
 
@@ -210,7 +210,7 @@ def _without_wide(
 ) -> tuple[Floats | Integers, ...]:
     y, *others = task[0].load()
     seen, _ = task[1].load()
-    return y - wide.of(seen, cells.vocabulary), *others
+    return y - wide.of(seen.around(cells.vocabulary), len(cells.vocabulary)), *others
 
 
 def _splits(groups: Groups) -> list[tuple[list[Truths], list[Truths]]]:

@@ -41,7 +41,7 @@ def seen_of(known: Parameters, samples: Samples) -> Observations:
 def enrolled(learnt: Learnt, seen: Observations) -> Template:
     """The person who typed this."""
     known = learnt.parameters
-    y, cell = known.standardised(seen)
+    y, cell = known.standardised(seen.values, seen.around(known.cells.vocabulary))
     n = len(seen.offsets) - 1
     person = fit_people(
         y, cell, seen.offsets, np.arange(n), np.array([0, n]), known.cells, known.loadings,
@@ -65,12 +65,12 @@ def fill_scores(
         return
     known = learnt.parameters
     seen = seen_of(known, samples)
-    y, cell = known.standardised(seen)
+    y, cell = known.standardised(seen.values, seen.around(known.cells.vocabulary))
     mean, per_scale, slopes, per_gain = side_by_side(templates)
     chain = known.chain
     classes = classes_of(known.cells.vocabulary)[seen.codes]
     # Densities of what was measured, not of y.
-    shift = known.shift(seen, y, cell)
+    shift = known.shift(seen.jacobian, y, cell)
 
     def one(first: int, end: int, users: slice) -> None:
         begin, stop = seen.offsets[first], seen.offsets[end]

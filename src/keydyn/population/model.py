@@ -26,7 +26,7 @@ from keydyn.population.parameters import Parameters
 from keydyn.population.passes import Progress
 from keydyn.population.scoring import PER_EVENT, PER_FEATURE, PER_SAMPLE, RESIDUALS
 from keydyn.population.states import classes_of, posteriors
-from keydyn.population.stream import PopulationStream
+from keydyn.population.stream import PopulationStream, PopulationStreams
 from keydyn.population.template import Template
 
 SHIPPED = Path(__file__).parent / "shipped.keydyn"
@@ -150,9 +150,14 @@ class PopulationModel:
 
     def online(self, templates: Sequence[Template]) -> PopulationStream:
         """Follows a sample that is still being typed, under these templates."""
-        learnt = self._learnt
-        learnt.check(templates)
-        return PopulationStream(learnt.parameters, templates)
+        return PopulationStream(*self._learnt, templates)
+
+    def online_many(self, claimed: Sequence[Template], cohort: Sequence[Template] = ()) -> PopulationStreams:
+        """Follows many samples that are still being typed, each under its own template and all of a cohort.
+
+        They advance together or apart, thousands in one call.
+        """
+        return PopulationStreams(*self._learnt, claimed, cohort)
 
     def predict_proba(self, template: Template, samples: Samples) -> Floats:
         """(N, S) probability of the states active and pause at each event, given the whole sample."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from keydyn.arrays import Floats, Integers
 from keydyn.population.cells import Cells
-from keydyn.population.features import Observations, parents
+from keydyn.population.features import Around, parents
 from keydyn.population.states import Chain
 from keydyn.population.wide_effects import WideEffects
 
@@ -70,12 +70,12 @@ class Parameters:
     def parents(self) -> Integers:
         return parents(len(self.features))
 
-    def standardised(self, seen: Observations) -> tuple[Floats, Integers]:
+    def standardised(self, values: Floats, around: Around) -> tuple[Floats, Integers]:
         """y and the cells, (N, F) each: values without what everybody shares."""
-        cell = self.cells.of(seen)
-        y = (seen.values - self.location[cell]) / self.scale[cell]
-        return y - self.wide.of(seen, self.cells.vocabulary), cell
+        cell = self.cells.of(around)
+        y = (values - self.location[cell]) / self.scale[cell]
+        return y - self.wide.of(around, len(self.cells.vocabulary)), cell
 
-    def shift(self, seen: Observations, y: Floats, cell: Integers) -> Floats:
+    def shift(self, jacobian: Floats, y: Floats, cell: Integers) -> Floats:
         """(N, F) what to add to the logarithm of a density of y, to have that of what was measured."""
-        return np.where(np.isfinite(y), seen.jacobian - np.log(self.scale[cell]), 0.0)
+        return np.where(np.isfinite(y), jacobian - np.log(self.scale[cell]), 0.0)

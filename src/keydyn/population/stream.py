@@ -1,4 +1,4 @@
-"""A sample that is still being typed, followed key by key."""
+"""Samples that are still being typed, followed key by key: thousands at a time, or one."""
 
 from __future__ import annotations
 
@@ -9,87 +9,286 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from keydyn.arrays import Floats, Integers
-from keydyn.model.data.vocabulary import places_of
-from keydyn.population.features import HOLD, INTERVAL, Observations
+from keydyn.model.data.label_codes import Labels
+from keydyn.model.files.restoring import Tensors
+from keydyn.population.features import HOLD, INTERVAL, SPACES, Around, position_in_word
 from keydyn.population.parameters import Parameters
-from keydyn.population.scoring import PER_EVENT, score
 from keydyn.population.states import classes_of
+from keydyn.population.stream_state import checked, fingerprint
+from keydyn.population.stream_step import advance
 from keydyn.population.template import Template, side_by_side
-from keydyn.population.wide_effects import LAST_POSITION
+from keydyn.population.wide_effects import LAST_IN_WORD
 
-# So many events are remembered: beyond, neither the position nor an earlier key matters.
-REMEMBERED = LAST_POSITION + 5
+# Events times templates of one compiled call: between calls signals are heard.
+AT_A_TIME = 2_000_000
+
+
+class PopulationStreams:
+    """The terms of `PopulationModel.event_log_likelihoods` of S sessions, each as soon as it is known.
+
+    Each session is followed under a template of its own, the one claimed, and under a cohort of C templates
+    that all share. An event's term needs the next key, so that an event gives the term of the one before.
+    Neither memory nor the time of an update grows with the length of sessions. `known` and `population` are
+    the parameters of a `PopulationModel` and their SHA-256.
+    """
+
+    def __init__(
+        self, known: Parameters, population: str, claimed: Sequence[Template], cohort: Sequence[Template] = ()
+    ) -> None:
+        if len(claimed) == 0:
+            raise ValueError("there are no sessions: give the template that each one claims")
+        self._known, self._population = known, population
+        vocabulary = known.cells.vocabulary
+        self._labels, self._classes = Labels(vocabulary), classes_of(vocabulary)
+        self._spaces = np.flatnonzero(np.isin(vocabulary.astype(object), SPACES))
+        self._times = np.array([name in (INTERVAL, HOLD) for name in known.features])
+        self._check(cohort)
+        C, F, S = known.cells.n_cells, len(known.features), known.chain.n_states
+        nobody = np.zeros((C, 0)), np.zeros((C, 0)), np.zeros((F, 3, 0)), np.zeros((F, 0))
+        self._cohort = side_by_side(cohort) if len(cohort) else nobody
+        self._claimed = self._rows(claimed)
+        n, U = len(claimed), 1 + len(cohort)
+        # How many events came, the keys of the last three, and what stands around and in the last.
+        self._count: Integers = np.zeros(n, dtype=np.int64)
+        self._codes: Integers = np.empty((n, 3), dtype=np.int64)
+        self._in_word: Integers = np.empty(n, dtype=np.int64)
+        self._values: Floats = np.empty((n, F))
+        # What the events before the last have left, as `score` has it.
+        shapes = ((3, F, U), (F, U), (F, U), (S, U))
+        self._left = tuple(np.empty((n, *shape)) for shape in shapes)
+        self.restart()
+
+    def __len__(self) -> int:
+        return len(self._count)
+
+    @property
+    def n_templates(self) -> int:
+        """How many templates each session is followed under: the one claimed, then the cohort."""
+        return int(self._left[1].shape[2])
+
+    @property
+    def n_events(self) -> Integers:
+        """(S,) how many events came in each session."""
+        return self._count.copy()
+
+    def encode(self, keys: Any) -> Integers:
+        """The code of each key's name, for `update(codes=…)`."""
+        return np.minimum(self._labels.many(keys), self._labels.missing)
+
+    def restart(self, sessions: ArrayLike | None = None, claimed: Sequence[Template] | None = None) -> None:
+        """The next event of these sessions (all unless named) is the first of another sample.
+
+        `claimed` gives each of them another template.
+        """
+        which = self._which(sessions)
+        if claimed is not None:
+            if len(claimed) != len(which):
+                raise ValueError(f"there are {len(claimed)} templates for {len(which)} sessions")
+            for table, rows in zip(self._claimed, self._rows(claimed), strict=True):
+                table[which] = rows
+        self._count[which], self._in_word[which] = 0, 0
+        self._codes[which] = self._labels.missing
+        self._values[which] = np.nan
+        for one in self._left:
+            one[which] = 0.0
+
+    def update(
+        self,
+        values: ArrayLike,
+        keys: Any = None,
+        sessions: ArrayLike | None = None,
+        *,
+        codes: ArrayLike | None = None,
+    ) -> Floats:
+        """(B, 1 + C) of B events the terms of the events before them; NaN at the first event of a sample.
+
+        `values` are (B, F): interval and hold in milliseconds, then further features, in the order of the
+        population's features; NaN where one is missing. `sessions` says which session each event belongs to;
+        without it there is one event of each. Events of the same session are in the order in which they were
+        typed. `codes` from `encode` may stand in place of `keys`.
+        """
+        which = np.arange(len(self)) if sessions is None else self._which(sessions, distinct=False)
+        rows = self._logarithms(values, len(which))
+        typed = self._typed(keys, codes, len(which))
+        if len(which) == 0:
+            return np.empty((0, self.n_templates))
+        order = np.argsort(which, kind="stable")
+        s, rows, typed = which[order], rows[order], typed[order]
+        first = np.concatenate([[True], s[1:] != s[:-1]])
+        run = np.flatnonzero(first)
+        place = np.arange(len(s)) - np.repeat(run, np.diff([*run, len(s)]))
+        # The number of each event in its sample; what becomes known is the term of the event before it.
+        number = self._count[s] + place
+        rows[number == 0, 0] = np.nan
+        key = _before(typed, self._codes[s, 2], first)
+        before = _before(key, self._codes[s, 1], first)
+        begins = first | (number == 1)
+        at_begin = np.where(number == 1, 0, self._in_word[s])
+        around = Around(
+            _before(before, self._codes[s, 0], first),
+            before,
+            key,
+            typed,
+            number - 1,
+            position_in_word(before, begins, at_begin, self._known.cells.vocabulary),
+        )
+        terms = self._terms(s, _before(rows, self._values[s], first), around)
+        last = np.concatenate([run[1:] - 1, [len(s) - 1]])
+        ended = s[last]
+        self._count[ended] = number[last] + 1
+        self._codes[ended] = np.stack([before[last], key[last], typed[last]], axis=1)
+        after_space = np.isin(key[last], self._spaces) | (number[last] == 0)
+        words = np.minimum(np.where(after_space, 0, around.in_word[last] + 1), LAST_IN_WORD)
+        self._in_word[ended] = words if len(self._spaces) else -1
+        self._values[ended] = rows[last]
+        out = np.empty_like(terms)
+        out[order] = terms
+        return out
+
+    def end(self, sessions: ArrayLike | None = None) -> Floats:
+        """(B, 1 + C) the terms of the last events, after which no key comes; then `restart`."""
+        s = self._which(sessions)
+        if (self._count[s] == 0).any():
+            raise ValueError("there was no event")
+        none = np.full(len(s), self._labels.missing)
+        two_before, before, key = self._codes[s].T
+        around = Around(two_before, before, key, none, self._count[s] - 1, self._in_word[s])
+        terms = self._terms(s, self._values[s], around)
+        self.restart(s)
+        return terms
+
+    def state(self, sessions: ArrayLike | None = None) -> Tensors:
+        """All that is needed to go on with these sessions (all unless named) later, as plain arrays.
+
+        They hold the last two intervals and holds and the last three keys of each, and what was typed before
+        only in sums. `stream_state.packed` makes a file's contents of them.
+        """
+        s = self._which(sessions)
+        names = ("residuals", "tempo", "variance", "states")
+        return {
+            "population": np.frombuffer(bytes.fromhex(self._population), dtype=np.uint8),
+            "cohort": fingerprint(self._cohort),
+            "claimed": self._fingerprints(s),
+            "count": self._count[s],
+            "codes": self._codes[s],
+            "in_word": self._in_word[s],
+            "values": self._values[s],
+            **{name: left[s] for name, left in zip(names, self._left, strict=True)},
+        }
+
+    def restore(self, state: Tensors, sessions: ArrayLike | None = None) -> None:
+        """Let these sessions (all unless named) go on from a `state`; a `ValueError` says what does not fit.
+
+        They must claim the templates that they claimed then, beside the same cohort.
+        """
+        s = self._which(sessions)
+        of = self.state(s)
+        new = checked(state, of, self._labels.missing, self._times)
+        self._count[s], self._codes[s], self._in_word[s] = new["count"], new["codes"], new["in_word"]
+        self._values[s] = new["values"]
+        for name, left in zip(("residuals", "tempo", "variance", "states"), self._left, strict=True):
+            left[s] = new[name]
+
+    def _terms(self, s: Integers, values: Floats, around: Around) -> Floats:
+        """(B, 1 + C) of events in the order of their sessions; NaN where the position is before a sample."""
+        known, chain = self._known, self._known.chain
+        y, cell = known.standardised(values, around)
+        out = np.full((len(s), self.n_templates), np.nan)
+        at_a_time = max(AT_A_TIME // self.n_templates, 1)
+        for begin in range(0, len(s), at_a_time):
+            rows = slice(begin, begin + at_a_time)
+            advance(
+                s[rows], around.position[rows], y[rows], cell[rows], self._classes[around.before[rows]],
+                self._classes[around.key[rows]], self._claimed, self._cohort, known.strengths.tempo,
+                known.parents, chain.start, chain.transitions, chain.location, chain.scale, chain.degrees,
+                chain.constant, self._left, out[rows],
+            )  # fmt: skip
+        jacobian = np.where(self._times, -values, 0.0)
+        out += known.shift(jacobian, y, cell).sum(axis=1)[:, None]
+        return out
+
+    def _check(self, templates: Sequence[Template]) -> None:
+        C, F = self._known.cells.n_cells, len(self._known.features)
+        for template in templates:
+            if template.population != self._population:
+                raise ValueError("the template belongs to another population: enrol the person with this one")
+            shapes = [one.shape for one in (template.mean, template.scale, template.slopes, template.gain)]
+            if shapes != [(C,), (C,), (F, 3), (F,)]:
+                raise ValueError("the template is of another size than those of its population")
+
+    def _rows(self, templates: Sequence[Template]) -> tuple[Floats, ...]:
+        """What `score` has of the templates, a row each."""
+        self._check(templates)
+        return tuple(np.ascontiguousarray(np.moveaxis(one, -1, 0)) for one in side_by_side(templates))
+
+    def _fingerprints(self, s: Integers) -> Any:
+        return np.stack([fingerprint([table[row] for table in self._claimed]) for row in s])
+
+    def _which(self, sessions: ArrayLike | None, distinct: bool = True) -> Integers:
+        if sessions is None:
+            return np.arange(len(self))
+        which = np.asarray(sessions)
+        if which.ndim != 1 or (len(which) and which.dtype.kind not in "iu"):
+            raise ValueError("sessions must be a list of whole numbers")
+        if len(which) and (which.min() < 0 or which.max() >= len(self)):
+            raise ValueError(f"sessions are numbered 0 to {len(self) - 1}")
+        if distinct and len(np.unique(which)) < len(which):
+            raise ValueError("a session is named twice")
+        return which.astype(np.int64)
+
+    def _logarithms(self, values: ArrayLike, n: int) -> Floats:
+        """The values as the model sees them; a `ValueError` if they cannot be."""
+        rows = np.array(values, dtype=np.float64)
+        if rows.shape != (n, len(self._times)):
+            raise ValueError(
+                f"an event has {len(self._times)} values: ({n}, {len(self._times)}), not {rows.shape}"
+            )
+        times = rows[:, self._times]
+        if np.isinf(rows).any() or (times <= 0).any():
+            b = int(np.argmax(np.isinf(rows).any(axis=1) | (times <= 0).any(axis=1)))
+            raise ValueError(
+                f"times must be positive and finite, or NaN if missing; those of event {b} are "
+                f"{rows[b].tolist()}"
+            )
+        rows[:, self._times] = np.log(times)
+        return rows
+
+    def _typed(self, keys: Any, codes: ArrayLike | None, n: int) -> Integers:
+        if (keys is None) == (codes is None):
+            raise ValueError("give keys or codes")
+        found = self.encode(keys) if codes is None else self._labels.check(codes, n, "event")
+        if len(found) != n:
+            raise ValueError(f"there are {len(found)} keys for {n} events")
+        return np.minimum(found, self._labels.missing)
+
+
+def _before(typed: Any, at_first: Any, first: Any) -> Any:
+    """Of each event the one before: of the first of a run what is remembered, of others the row before."""
+    shifted = np.concatenate([typed[:1], typed[:-1]])
+    shifted[first] = at_first[first]
+    return shifted
 
 
 class PopulationStream:
-    """The terms of `PopulationModel.event_log_likelihoods`, each as soon as it is known.
+    """One sample under several templates: `PopulationStreams` of one session."""
 
-    An event's term needs the next key, so that `update` gives the term of the event before. Neither memory
-    nor the time of an update grows with the sample.
-    """
-
-    def __init__(self, known: Parameters, templates: Sequence[Template]) -> None:
-        self._known = known
-        self._places = places_of(known.cells.vocabulary)
-        self._classes = classes_of(known.cells.vocabulary)
-        self._times = np.array([name in (INTERVAL, HOLD) for name in known.features])
-        self._templates = side_by_side(templates)
-        self._n_templates = len(templates)
-        self.restart()
+    def __init__(self, known: Parameters, population: str, templates: Sequence[Template]) -> None:
+        self._streams = PopulationStreams(known, population, templates[:1], templates[1:])
 
     def restart(self) -> None:
         """The next event is the first of another sample."""
-        U, F, S = self._n_templates, len(self._known.features), self._known.chain.n_states
-        self._values: Floats = np.empty((0, F))
-        self._codes: Integers = np.empty(0, dtype=np.int64)
-        self._count = 0
-        self._state = (np.zeros((3, F, U)), np.zeros((F, U)), np.zeros((F, U)), np.zeros((S, U)))
+        self._streams.restart()
 
     def update(self, values: ArrayLike, key: Any) -> Floats | None:
         """(U,) the terms of the event before, now that the next key is known; None at a sample's first event.
 
-        `values` are those of this event: interval and hold in milliseconds, then further features, in the
-        order of the population's features; NaN where one is missing.
+        `values` are those of this event, as `PopulationStreams.update` takes them.
         """
-        row = np.array(values, dtype=np.float64)
-        if row.shape != (len(self._times),):
-            raise ValueError(f"an event has {len(self._times)} values, not {row.shape}")
-        if np.isinf(row).any() or (row[self._times] <= 0).any():
-            raise ValueError(f"times must be positive and finite, or NaN if missing; they are {row.tolist()}")
-        row[self._times] = np.log(row[self._times])
-        if self._count == 0:
-            row[0] = np.nan
-        self._values = np.vstack([self._values[-REMEMBERED:], row])
-        self._codes = np.append(self._codes[-REMEMBERED:], self._places.get(key, len(self._places)))
-        self._count += 1
-        return None if self._count == 1 else self._terms(len(self._codes) - 2)
+        first = self._streams.n_events[0] == 0
+        terms = self._streams.update(np.asarray(values)[None], [key])[0]
+        return None if first else terms
 
     def end(self) -> Floats:
         """(U,) the terms of the last event, after which no key comes; then `restart`."""
-        if self._count == 0:
-            raise ValueError("there was no event")
-        self._count += 1
-        terms = self._terms(len(self._codes) - 1)
-        self.restart()
-        return terms
-
-    def _terms(self, n: int) -> Floats:
-        """The terms of the event n among those remembered, with which `count` − 2 events have gone before."""
-        known, chain = self._known, self._known.chain
-        jacobian = np.where(self._times, -self._values, 0.0)
-        seen = Observations(self._values, self._codes, np.array([0, len(self._codes)]), jacobian)
-        y, cell = known.standardised(seen)
-        before = self._count - 2
-        # The event before is there for the class of its key alone.
-        rows = slice(max(n - 1, 0), n + 1)
-        own = rows.stop - rows.start - 1
-        out = np.empty((own + 1, self._n_templates))
-        # Where its residuals are counts modulo 3; 0 would be another sample.
-        begun = before - own + 3 if before else 0
-        score(
-            PER_EVENT, y[rows], cell[rows], np.array([own, own + 1]), self._classes[self._codes[rows]],
-            *self._templates, known.strengths.tempo, known.parents, chain.start, chain.transitions,
-            chain.location, chain.scale, chain.degrees, chain.constant, out, begun, self._state,
-        )  # fmt: skip
-        terms: Floats = out[own] + known.shift(seen, y, cell)[n].sum()
+        terms: Floats = self._streams.end()[0]
         return terms

@@ -10,7 +10,7 @@ import numpy as np
 
 from keydyn.arrays import Floats, Integers, compiled
 from keydyn.model.data.vocabulary import Types
-from keydyn.population.features import Observations
+from keydyn.population.features import Around
 from keydyn.population.groups import Events, Groups, Tally
 from keydyn.population.passes import Passes
 from keydyn.population.stored_arrays import Stored
@@ -18,7 +18,6 @@ from keydyn.population.stored_arrays import Stored
 # How many observations of no effect each effect leans on, and where residuals are clipped, in units of y.
 LEANS, CLIP = 30.0, 2.0
 LAST_POSITION, LAST_IN_WORD = 40, 15
-SPACES = ("space", " ")
 N_CONTEXTS = 5
 
 
@@ -37,11 +36,11 @@ class WideEffects:
         """No effects."""
         return cls(((),) * n_features, ((),) * n_features)
 
-    def of(self, seen: Observations, vocabulary: Types) -> Floats:
-        """(N, F) the sum of the effects at each value."""
-        total = np.zeros(seen.values.shape)
+    def of(self, around: Around, m: int) -> Floats:
+        """(N, F) the sum of the effects at each value; the vocabulary has m keys."""
+        total = np.zeros((len(around.key), len(self.codes)))
         if any(self.codes):
-            for f, of_feature in enumerate(contexts(seen, vocabulary)):
+            for f, of_feature in enumerate(contexts(around, m)):
                 # While effects are being learnt, the last contexts have none yet.
                 for table, effect, context in zip(self.codes[f], self.effects[f], of_feature, strict=False):
                     add_effects(table, effect, context, total[:, f])
@@ -70,8 +69,9 @@ def learnt(residuals: Sequence[Stored], groups: Groups, least: int, passes: Pass
 def _context_sums(before: WideEffects, vocabulary: Types, k: int, task: tuple[Stored, Events]) -> list[Tally]:
     """Of intervals and holds: context k, with sums of what the effects before leave."""
     (residuals,), (seen, begins) = task[0].load(), task[1].load()
-    left = np.clip(residuals, -CLIP, CLIP) - before.of(seen, vocabulary)
-    of_both = contexts(seen, vocabulary)
+    around, m = seen.around(vocabulary), len(vocabulary)
+    left = np.clip(residuals, -CLIP, CLIP) - before.of(around, m)
+    of_both = contexts(around, m)
     found = []
     for f in range(2):
         there = np.flatnonzero(np.isfinite(left[:, f]))
@@ -94,29 +94,18 @@ def add_effects(table: Integers, effects: Floats, context: Integers, total: Floa
             total[n] += effects[low]
 
 
-def contexts(seen: Observations, vocabulary: Types) -> tuple[list[Integers], list[Integers]]:
+def contexts(around: Around, m: int) -> tuple[list[Integers], list[Integers]]:
     """The code of each context of intervals, and of holds, at each event, in the order of their effects.
 
     It is −1 where a key is unknown or beyond the sample.
     """
-    m = len(vocabulary)
-    earlier, later, two_before = seen.neighbour(-1, m), seen.neighbour(1, m), seen.neighbour(-2, m)
-    around, skipping = _joined((earlier, seen.codes, later), m), _joined((two_before, seen.codes), m)
-    places = [np.minimum(seen.position, LAST_POSITION), position_in_word(seen, vocabulary)]
+    before, after = around.before, around.after
+    trigram, skipping = _joined((before, around.key, after), m), _joined((around.two_before, around.key), m)
+    places = [np.minimum(around.position, LAST_POSITION), np.minimum(around.in_word, LAST_IN_WORD)]
     return (
-        [*places, np.where(later < m, later, -1), skipping, around],
-        [*places, np.where(earlier < m, earlier, -1), around, skipping],
+        [*places, np.where(after < m, after, -1), skipping, trigram],
+        [*places, np.where(before < m, before, -1), trigram, skipping],
     )
-
-
-def position_in_word(seen: Observations, vocabulary: Types) -> Integers:
-    """Keys since the last space; −1 where the vocabulary has no space, so that there are no words."""
-    spaces = np.flatnonzero(np.isin(vocabulary.astype(object), SPACES))
-    if len(spaces) == 0:
-        return np.full(len(seen.codes), -1, dtype=np.int64)
-    begins = np.isin(seen.neighbour(-1, -1), spaces) | (seen.position == 0)
-    began = np.maximum.accumulate(np.where(begins, np.arange(len(begins)), 0))
-    return np.minimum(np.arange(len(begins)) - began, LAST_IN_WORD)
 
 
 def _joined(keys: tuple[Integers, ...], m: int) -> Integers:
