@@ -69,6 +69,12 @@ class PopulationDetector(Detector):
         self.template_ = self.people.enrol(samples)
         return self
 
+    def anyone(self) -> Self:
+        """The template of somebody of whom no sample is known."""
+        template = self.fresh()
+        template.template_ = self.people.anyone()
+        return template
+
     @property
     def known_keys(self) -> Types | None:
         return self.people.parameters.cells.vocabulary
