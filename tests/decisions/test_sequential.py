@@ -10,7 +10,7 @@ from scipy.special import logsumexp
 from scipy.stats import norm
 from scipy.stats import t as student
 
-from keydyn.decisions.sequential import faded, increments, suspicion, wald_bounds
+from keydyn.decisions.sequential import faded, increments, page_level, suspicion, wald_bounds
 
 N, LENGTH, C = 4000, 150, 6
 OFFSETS = np.arange(N + 1) * LENGTH
@@ -35,7 +35,7 @@ def chance(rate, n):
 @pytest.mark.parametrize("level", [5.0, 20.0])
 def test_a_stranger_rarely_ever_reaches_a_ratio(level):
     """Ville: P(ratio ever > t | stranger) ≤ 1/t, the stranger being like the cohort."""
-    ratio = increments(typed(False, np.random.default_rng(0)), OFFSETS)
+    ratio = increments(typed(False, np.random.default_rng(0)), OFFSETS, 1.0, -np.inf)
     highest = np.cumsum(ratio.reshape(N, LENGTH), axis=1).max(axis=1)
     reached = np.mean(highest > np.log(level))
     assert reached <= 1 / level + chance(1 / level, N)
@@ -43,10 +43,10 @@ def test_a_stranger_rarely_ever_reaches_a_ratio(level):
     assert reached > 0.5 / level
 
 
-@pytest.mark.parametrize("keep", [1.0, 0.9])
-def test_the_claimed_person_rarely_ever_looks_like_a_stranger(keep):
+@pytest.mark.parametrize(("keep", "least"), [(1.0, -np.inf), (0.9, -np.inf), (0.9, -0.5)])
+def test_the_claimed_person_rarely_ever_looks_like_a_stranger(keep, least):
     """The same the other way round, for any way of weighting the cohort."""
-    ratio = increments(typed(True, np.random.default_rng(1)), OFFSETS, keep)
+    ratio = increments(typed(True, np.random.default_rng(1)), OFFSETS, keep, least)
     lowest = np.cumsum(ratio.reshape(N, LENGTH), axis=1).min(axis=1)
     for level in (5.0, 20.0):
         assert np.mean(lowest < -np.log(level)) <= 1 / level + chance(1 / level, N)
@@ -65,8 +65,8 @@ def test_walds_bounds_hold(alpha, beta):
     """α' ≤ α/(1 − β), β' ≤ β/(1 − α) and α' + β' ≤ α + β, of the first decision."""
     bounds = wald_bounds(alpha, beta)
     random = np.random.default_rng(2)
-    stranger = increments(typed(False, random, shift=1.0), OFFSETS)
-    genuine = increments(typed(True, random, shift=1.0), OFFSETS)
+    stranger = increments(typed(False, random, shift=1.0), OFFSETS, 1.0, -np.inf)
+    genuine = increments(typed(True, random, shift=1.0), OFFSETS, 1.0, -np.inf)
     accepted, rejected = 1 - decisions(stranger, bounds).mean(), decisions(genuine, bounds).mean()
     assert accepted <= alpha / (1 - beta) + chance(alpha, N)
     assert rejected <= beta / (1 - alpha) + chance(beta, N)
@@ -105,7 +105,7 @@ def test_pages_run_lengths_are_those_of_theory():
         above = suspicion(ratio, offsets).reshape(n, length) >= height
         assert above.any(axis=1).all()
         times[mean] = np.argmax(above, axis=1) + 1.0
-    assert times[0.0].mean() > np.exp(height)
+    assert page_level(times[0.0].mean()) > height
     np.testing.assert_allclose(times[0.0].mean(), siegmund(-shift / 2, height / shift), rtol=0.1)
     np.testing.assert_allclose(times[shift].mean(), siegmund(shift / 2, height / shift), rtol=0.1)
 
@@ -141,7 +141,7 @@ def by_hand(terms, lengths, keep, accept):
                 before = (keep ** np.arange(1, len(so_far))[::-1]) @ part[so_far[:-1], 1:]
                 before = before if len(so_far) > 1 else np.zeros(part.shape[1] - 1)
                 mixture = logsumexp(before + part[n, 1:]) - logsumexp(before)
-                ratios.append(part[n, 0] - mixture)
+                ratios.append(max(part[n, 0] - mixture, -2.0))
                 level -= ratios[-1]
                 level = 0.0 if level <= -accept else level
             else:
@@ -178,7 +178,7 @@ def test_definitions_and_streams(lengths, keep, accept, seed):
         rows, each = offsets[which] + place, np.arange(len(which) + 1)
         some = [state[which] for state in states]
         one_sums, one_keys = faded(terms[rows], each, keep, some[0])
-        one_ratio = increments(terms[rows], each, keep, some[1])
+        one_ratio = increments(terms[rows], each, keep, state=some[1])
         one_level = suspicion(one_ratio, each, accept, some[2])
         for state, new in zip(states, some, strict=True):
             state[which] = new
@@ -198,6 +198,10 @@ def test_what_is_wrong_is_refused():
         faded(terms - np.inf, offsets, 0.9)
     with pytest.raises(ValueError, match="no cohort"):
         increments(terms[:, :1], offsets)
+    with pytest.raises(ValueError, match="least"):
+        increments(terms, offsets, 0.9, 0.0)
+    with pytest.raises(ValueError, match="keys"):
+        page_level(0.5)
     with pytest.raises(ValueError, match="accept"):
         suspicion(terms[:, 0], offsets, -1.0)
     for state in (np.zeros((1, 3)), np.full((1, 4), np.nan), np.zeros((1, 8))[:, ::2]):

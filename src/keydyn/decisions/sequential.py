@@ -8,7 +8,8 @@ the start of a stream, says nothing.
 - `faded`: log-likelihoods that forget. After a change of person the old keys lose their weight.
 - `increments`: what each key adds to the log-likelihood ratio of the claimed person to the cohort. If the
   claim is true, the probability that the sum ever falls below −ln t is at most 1/t, whatever the cohort
-  (Ville); that is the reason why a test may look after every key.
+  (Ville); that is the reason why a test may look after every key. It stays true if what a single key can say
+  against the claim is limited, which a template that is only nearly right needs.
 - `suspicion`: a sum of increments against the claim that restarts at 0 when it has fallen to −`accept`.
   With `accept` 0 it is the cumulative sum of E. S. Page, Continuous inspection schemes, *Biometrika* 41
   (1954): on average at least e^h keys pass before it falsely reaches h. With the bounds of `wald_bounds` it
@@ -24,6 +25,9 @@ from typing import NamedTuple
 import numpy as np
 
 from keydyn.arrays import Floats, Integers, compiled, plain
+
+# How much the cohort's weights remember, and what a key can count for at least.
+KEEP, LEAST = 0.9, -2.0
 
 
 class Bounds(NamedTuple):
@@ -46,6 +50,17 @@ def wald_bounds(false_accept: float, false_reject: float) -> Bounds:
     )
 
 
+def page_level(keys: float) -> float:
+    """The level of Page's sum that is falsely reached once in so many keys, or less often: ln(keys).
+
+    It holds for people who type as their template says. Real ones do not quite: where there are samples to
+    measure on, use `lockout_level`.
+    """
+    if not keys >= 1.0:
+        raise ValueError(f"keys must be 1 or more, not {keys}")
+    return math.log(keys)
+
+
 def faded(
     terms: Floats, offsets: Integers, keep: float, state: Floats | None = None
 ) -> tuple[Floats, Floats]:
@@ -61,20 +76,28 @@ def faded(
     return sums, keys
 
 
-def increments(terms: Floats, offsets: Integers, keep: float = 1.0, state: Floats | None = None) -> Floats:
+def increments(
+    terms: Floats,
+    offsets: Integers,
+    keep: float = KEEP,
+    least: float = LEAST,
+    state: Floats | None = None,
+) -> Floats:
     """(N,) the log-likelihood ratio of each key: the claimed person, first column, to the cohort, the others.
 
     The cohort predicts a key as a mixture, each template weighted by what it predicted before; `keep` below 1
-    lets the weights forget, so that the mixture follows whoever types now. `state` is (n, C): the logarithms
-    of the weights.
+    lets the weights forget, so that the mixture follows whoever types now. No key counts for less than
+    `least`. `state` is (n, C): the logarithms of the weights.
     """
     terms, offsets = _checked(terms, offsets, keep)
     if terms.shape[1] < 2:
         raise ValueError("there is no cohort: terms need two columns or more")
+    if not least < 0.0:
+        raise ValueError(f"least must be below 0, not {least}")
     state = _state(state, (len(offsets) - 1, terms.shape[1] - 1))
     ratio = np.empty(len(terms))
     predict(terms, offsets, keep, state, ratio)
-    return ratio
+    return np.maximum(ratio, least)
 
 
 def suspicion(
