@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from scipy.special import logsumexp
 
+from keydyn.decisions.calibration import Calibration
 from keydyn.decisions.watching import LOCKED, TRUSTED, Watch, WatchedSessions, Watching
 from keydyn.keystrokes.samples import Samples
 from keydyn.keystrokes.swapping import swapped
@@ -17,9 +18,17 @@ from tests.population.test_model import of
 SETTINGS = Watching(level=4.0, ratio_keeps=0.9, keep=0.8)
 
 
+RATES = np.zeros((2, 41))
+CALIBRATION = Calibration(
+    np.array([5, 20]), np.array([0.5, 0.1]), np.array([0.4, 0.8]), RATES, RATES, RATES, RATES, 10
+)
+
+
 def evidence(sums, keys):
-    """Calibrated somehow, with the number of keys."""
-    return 0.5 * (sums[:, 0] - logsumexp(sums[:, 1:], axis=1)) + np.log(keys)
+    """The same by hand."""
+    score = 0.5 * sums[0] - logsumexp(0.5 * sums[1:]) + np.log(len(sums) - 1)
+    share = np.clip(np.log(np.rint(keys) / 5) / np.log(20 / 5), 0, 1)
+    return (1 - share) * (0.5 + 0.4 * score) + share * (0.1 + 0.8 * score)
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +47,7 @@ def known():
 def watched(known, settings=SETTINGS):
     """Eight sessions, in the names of people 0 to 3 and again 0 to 3."""
     model, templates, _ = known
-    return WatchedSessions(model, [*templates[:4], *templates[:4]], templates[4:], evidence, settings)
+    return WatchedSessions(model, [*templates[:4], *templates[:4]], templates[4:], CALIBRATION, settings)
 
 
 def by_hand(known, session):
@@ -55,7 +64,7 @@ def by_hand(known, session):
         weights = 0.8 * (weights + term[1:])
         level = max(0.0, level - max(step, -2.0))
         locked |= level > 4.0
-        rows.append((evidence(sums[None], np.array([keys]))[0], keys, level, locked))
+        rows.append((evidence(sums, keys), keys, level, locked))
     return np.array(rows)
 
 
@@ -101,7 +110,7 @@ def test_what_is_saved_goes_on_elsewhere_bit_for_bit(known, cut):
 def test_one_session(known):
     model, templates, frame = known
     typed = frame[frame["session"] == 2]
-    watch = Watch(model, templates[2], templates[4:], evidence, SETTINGS)
+    watch = Watch(model, templates[2], templates[4:], CALIBRATION, SETTINGS)
     assert watch.standing == TRUSTED
     assert watch.locked_at is None
     found = [shown(watch.update(typed.iloc[n : n + 1])) for n in range(60)]
@@ -112,7 +121,7 @@ def test_one_session(known):
     state = watch.state()
     watch.restart()
     assert watch.standing == TRUSTED
-    other = Watch(model, templates[2], templates[4:], evidence, SETTINGS)
+    other = Watch(model, templates[2], templates[4:], CALIBRATION, SETTINGS)
     other.resume(state)
     assert other.standing == LOCKED
     # As values, in one call.
@@ -125,7 +134,7 @@ def test_one_session(known):
 def test_times_that_cannot_be_are_not_seen(known):
     """Keys pressed at once, released before they were pressed, or never."""
     model, templates, _ = known
-    watch = Watch(model, templates[0], templates[4:], evidence, SETTINGS)
+    watch = Watch(model, templates[0], templates[4:], CALIBRATION, SETTINGS)
     strange = pd.DataFrame(
         {
             "keyname": list("abcda"),
@@ -135,7 +144,7 @@ def test_times_that_cannot_be_are_not_seen(known):
     )
     found = watch.update(strange)
     assert np.isfinite(found.ratio[1:]).all()
-    same = Watch(model, templates[0], templates[4:], evidence, SETTINGS)
+    same = Watch(model, templates[0], templates[4:], CALIBRATION, SETTINGS)
     values = [[np.nan, 10.0], [np.nan, np.nan], [50.0, np.nan], [np.nan, np.nan], [1.0, 19.0]]
     np.testing.assert_array_equal(shown(same.update_values(values, list("abcda"))), shown(found))
 
@@ -160,7 +169,7 @@ def test_what_is_refused_leaves_nothing(known):
     with pytest.raises(ValueError, match="another claimed"):
         sessions.resume(sessions.state([1]), [0])
     with pytest.raises(ValueError, match="nobody"):
-        Watch(model, templates[0], [], evidence, SETTINGS)
+        Watch(model, templates[0], [], CALIBRATION, SETTINGS)
     with pytest.raises(ValueError, match="level"):
         Watching(level=0.0)
     assert len(sessions.update(np.empty((0, 2)), [], []).ratio) == 0

@@ -17,6 +17,8 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from keydyn.arrays import Floats, Integers, Truths
+from keydyn.decisions.calibration import Calibration
+from keydyn.decisions.cohort import open_set_scores
 from keydyn.decisions.sequential import KEEP, LEAST, faded, increments, suspicion
 from keydyn.keystrokes.schema import check_columns
 from keydyn.population.model import PopulationModel
@@ -29,6 +31,16 @@ Evidence = Callable[[Floats, Floats], Floats]
 TRUSTED, LOCKED = "trusted", "locked"
 # How much of the ratio is left after each key: it is that of the last fifty, roughly.
 RATIO_KEEPS = 0.98
+
+
+def calibrated(calibration: Calibration) -> Evidence:
+    """The ratios of fading sums: those of open-set scores after as many keys as the sums amount to."""
+
+    def evidence(sums: Floats, keys: Floats) -> Floats:
+        scores = open_set_scores(sums[:, :1], sums[:, 1:])[:, 0]
+        return calibration.llr(scores, np.rint(keys).astype(np.int64))
+
+    return evidence
 
 
 @dataclass(frozen=True)
@@ -84,14 +96,14 @@ class WatchedSessions:
         population: PopulationModel,
         claimed: Sequence[Template],
         cohort: Sequence[Template],
-        evidence: Evidence,
+        calibration: Calibration,
         watching: Watching,
     ) -> None:
         if len(cohort) == 0:
             raise ValueError("a claim is judged beside a cohort, and there is nobody in it")
         self._streams = population.online_many(claimed, cohort)
         self._features = population.parameters.features
-        self._evidence, self._watching = evidence, watching
+        self._evidence, self._watching = calibrated(calibration), watching
         n, U = len(claimed), self._streams.n_templates
         self._sums, self._weights = np.zeros((n, U + 1)), np.zeros((n, U - 1))
         self._suspicion, self._press = np.zeros(n), np.full(n, np.nan)
@@ -227,10 +239,10 @@ class Watch:
         population: PopulationModel,
         claimed: Template,
         cohort: Sequence[Template],
-        evidence: Evidence,
+        calibration: Calibration,
         watching: Watching,
     ) -> None:
-        self._sessions = WatchedSessions(population, [claimed], cohort, evidence, watching)
+        self._sessions = WatchedSessions(population, [claimed], cohort, calibration, watching)
 
     @property
     def standing(self) -> str:
