@@ -58,6 +58,10 @@ class Rate:
         """Where every trial was counted: the rate is above this, 1 − 3 / trials; otherwise None."""
         return max(0.0, 1.0 - 3.0 / self.trials) if self.value == 1.0 and self.trials else None
 
+    def columns(self, name: str) -> dict[str, float | None]:
+        """For a CSV file: the rate under this name, and its interval."""
+        return {name: self.value, f"{name}_low": self.low, f"{name}_high": self.high}
+
     def text(self, digits: int = 1) -> str:
         """For tables: "4.2 % (3.1–5.5)", "< 0.3 %", "> 99.7 %" or "not supported by 240 trials"."""
         if self.value is None:

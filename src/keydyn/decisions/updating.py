@@ -1,0 +1,92 @@
+"""Templates that follow a person who changes, from accepted samples, one at a time and never far.
+
+People are taken to change as people differ, only less: the drift since the last sample has the population's
+own covariance, times a small factor. Its posterior, given one sample, moves the whole template, keys that the
+sample lacks included. The template's scales, slopes and gains stay as enrolled: only a person's means drift,
+and nobody can widen a template.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from keydyn.arrays import Floats
+from keydyn.keystrokes.samples import Samples
+from keydyn.population import PopulationModel, Template
+from keydyn.population.learnt import seen_of
+from keydyn.population.person import fit_people
+
+# Variance of the drift between two samples, in units of that between people.
+DRIFT = 0.05
+# How far a mean may go from where it was enrolled, in units of the template's scale there. With less, people
+# who change are lost; with more, an impostor who is accepted now and then pulls the template along.
+BOUND = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Updating:
+    """A template with the one it was enrolled as, and the one before; immutable.
+
+    Attributes
+    ----------
+    enrolled : what the person was enrolled as, from which no update leads far
+    template : what it is now
+    previous : what it was before the last update; None if it cannot be undone
+    """
+
+    enrolled: Template
+    template: Template
+    previous: Template | None = None
+
+    @classmethod
+    def of(cls, template: Template) -> Updating:
+        """Somebody who has just been enrolled."""
+        return cls(template, template)
+
+    def updated(
+        self,
+        population: PopulationModel,
+        sample: Samples,
+        confident: bool,
+        weight: float = 1.0,
+        bound: float = BOUND,
+    ) -> Updating:
+        """After a sample that was accepted with confidence; after any other it is the same.
+
+        `weight`, from 0 to 1, is how certain it is that the person typed the sample.
+        """
+        if not 0.0 <= weight <= 1.0:
+            raise ValueError(f"weight must be from 0 to 1, not {weight}")
+        if not bound > 0.0:
+            raise ValueError(f"bound must be above 0, not {bound}")
+        if not confident or weight == 0.0:
+            return self
+        mean = self.template.mean + weight * drift(population, self.template, sample)
+        reach = bound * self.enrolled.scale
+        mean = np.clip(mean, self.enrolled.mean - reach, self.enrolled.mean + reach)
+        return replace(self, template=replace(self.template, mean=mean), previous=self.template)
+
+    def undone(self) -> Updating:
+        """As it was before the last update; a `ValueError` if there is none."""
+        if self.previous is None:
+            raise ValueError("there is no update to undo")
+        return replace(self, template=self.previous, previous=None)
+
+
+def drift(population: PopulationModel, template: Template, sample: Samples) -> Floats:
+    """(C,) how far the person's means are expected to have moved, given samples typed since."""
+    if population.sha256 != template.population:
+        raise ValueError("the template belongs to another population: enrol the person with this one")
+    known = population.parameters
+    seen = seen_of(known, sample)
+    y, cell = known.standardised(seen.values, seen.around(known.cells.vocabulary))
+    strengths = replace(known.strengths, cell=DRIFT * known.strengths.cell, key=DRIFT * known.strengths.key)
+    n = len(seen.offsets) - 1
+    moved = fit_people(
+        y - template.mean[cell], cell, seen.offsets, np.arange(n), np.array([0, n]), known.cells,
+        np.sqrt(DRIFT) * known.loadings, strengths, known.parents,
+    )  # fmt: skip
+    found: Floats = moved.mean[0]
+    return found
