@@ -50,6 +50,7 @@ demo: $(VENV)/.run
 .PHONY: population
 population: $(VENV)/.run
 	$(BIN)/python -m keydyn.population.shipping
+	$(BIN)/python -m keydyn.decisions.shipped
 
 .PHONY: lint
 lint: $(VENV)/.dev

@@ -33,7 +33,7 @@ def main() -> None:
         told = json.loads(run("demo", "--users", "4", "--out", str(out), "--json"))
         user, models = told["unknown"]["user"], str(out / "models")
         best = json.loads(run("identify", str(out / "session.csv"), "--models", models, "--json"))[0]
-        if best["candidate"] != user:
+        if best["candidates"][0]["user"] != user:
             sys.exit(f"user {user} was taken for user {best['candidate']}")
         run("verify", str(out / "session.csv"), "--models", models, "--user", user)
         print(keydyn.load(out / "typist.keydyn").summary(3))

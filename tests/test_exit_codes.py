@@ -17,11 +17,11 @@ from keydyn.exit_codes import ExitCode, UsageError, checking_options, fail_clear
 COMMANDS = {
     "pair x.csv --out y.csv": "keydyn.datasets.recordings.contents_of",
     "fit x.csv --out m": "keydyn.datasets.recordings.read_recording",
-    "users --models m": "keydyn.enrolment.read_manifest",
-    "score x.csv --models m": "keydyn.enrolment.load_enrolled",
-    "identify x.csv --models m": "keydyn.enrolment.load_enrolled",
-    "verify x.csv --models m --user a": "keydyn.enrolment.read_manifest",
-    "watch x.csv --models m --user a": "keydyn.enrolment.read_manifest",
+    "users --models m": "keydyn.decisions.folder.read_manifest",
+    "score x.csv --models m": "keydyn.decisions.folder.read_manifest",
+    "identify x.csv --models m": "keydyn.decisions.folder.read_manifest",
+    "verify x.csv --models m --user a": "keydyn.decisions.folder.read_manifest",
+    "watch x.csv --models m --user a": "keydyn.decisions.folder.read_manifest",
     "evaluate x.csv": "keydyn.datasets.recordings.read_recording",
     "report out": "json.loads",
     "demo": "keydyn.demo.run",
@@ -33,7 +33,7 @@ COMMANDS = {
     "study all": "keydyn.studies.dataset_rows.available_rows",
     **{
         f"study {name}": "keydyn.studies.dataset_rows.available_rows"
-        for name in ("recognition", "continuous", "recommended", "relatives", "population")
+        for name in ("recognition", "continuous", "recommended", "relatives", "population", "verification")
     },
     **{
         f"study {name}": "keydyn.studies.long_texts.available_texts"

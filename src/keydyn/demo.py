@@ -22,14 +22,16 @@ from keydyn.arrays import Floats, Integers
 from keydyn.atomic import replacing
 from keydyn.datasets import save_recordings
 from keydyn.datasets.typists import make_typists
-from keydyn.enrolment import Enrolled, changing, enrol, n_steps
+from keydyn.decisions import Identification, Targets, Verifier
+from keydyn.decisions.recorded_samples import recorded_samples
+from keydyn.decisions.trials import suspicion_of
+from keydyn.detectors import make_detector
 from keydyn.evaluation.penalty import first_above
 from keydyn.evaluation.protocols import Enrolment
 from keydyn.evaluation.recognition import recognition
 from keydyn.evaluation.running import score_protocol
-from keydyn.evaluation.scores import Scores
 from keydyn.figures.hidden_states import draw_hidden_states
-from keydyn.figures.penalty_over_time import draw_penalty, mean_rejection
+from keydyn.figures.penalty_over_time import draw_suspicion, mean_rejection
 from keydyn.keystrokes.samples import Samples
 from keydyn.keystrokes.timing import sequences_of
 from keydyn.model import HMM, fit_many
@@ -38,6 +40,10 @@ from keydyn.terminal import say, show
 
 TRAINING, QUERIES, KEYS = 8, 2, 150
 SHOWN = 60
+# Typists beside those who are enrolled: some calibrate, of the others nobody has heard.
+CALIBRATING, STRANGERS = 12, 8
+# Their sessions are too short to find a level for fewer.
+LOCKOUTS_PER_HOUR = 5
 DETECTOR = "pohmm-recommended"
 PASSIVE = "bold white on dark_orange3"
 
@@ -47,35 +53,43 @@ def run(out: Path, n_users: int, seed: int) -> dict[str, Any]:
     started = time.perf_counter()
     out.mkdir(parents=True, exist_ok=True)
     with working("simulating typists"):
-        keystrokes = make_typists(
-            n_users, TRAINING + QUERIES, text="copied", n_keys=KEYS, return_states=True, random_state=seed
+        everybody = make_typists(
+            n_users + CALIBRATING + STRANGERS,
+            TRAINING + QUERIES,
+            text="copied",
+            n_keys=KEYS,
+            return_states=True,
+            random_state=seed,
         )
+    keystrokes, calibrating, strangers = _divided(everybody, n_users)
     known = keystrokes[keystrokes["session"] < TRAINING].reset_index(drop=True)
     asked = keystrokes[keystrokes["session"] >= TRAINING].reset_index(drop=True)
     show(
         f"[bold]{n_users} simulated typists[/bold] copy {TRAINING + QUERIES} passages of {KEYS} keys each; "
-        f"the first {TRAINING} enrol them, the last {QUERIES} are unknown samples."
+        f"the first {TRAINING} enrol them, the last {QUERIES} are unknown samples. {CALIBRATING} others, who "
+        f"are not enrolled, show what scores mean; {STRANGERS} more are strangers."
     )
-    enrolled = _enrol(known.drop(columns="state"), out / "models")
-    queries = enrolled.samples(asked.drop(columns="state"))
+    verifier = _enrol(known.drop(columns="state"), calibrating, out / "models")
+    queries = recorded_samples(asked.drop(columns="state"))
     with working("scoring"):
         samples = Samples.of(keystrokes.drop(columns="state"))
         scores = score_protocol(Enrolment(TRAINING), DETECTOR, samples, 2)
     rates = recognition(scores)
     unknown = int(np.random.default_rng(seed).integers(len(queries)))
     user, session = queries.index[unknown]
-    show(_ranking(scores, unknown))
-    verified = _verified(enrolled, queries)
+    show(_ranking(verifier.identify(queries[[unknown]]), str(user)))
     show(_rates(rates, len(queries)))
+    verified = _verified(verifier, queries, recorded_samples(strangers))
     show(
-        f"With the thresholds found at enrolment, verify accepts {verified['genuine_accepted']} of "
-        f"{verified['genuine']} genuine claims and {verified['impostors_accepted']} of "
-        f"{verified['impostors']} claims of impostors."
+        f"At a target of one stranger in a hundred, verify accepts {verified['genuine_accepted']} of "
+        f"{verified['genuine']} genuine claims, {verified['impostors_accepted']} of "
+        f"{verified['impostors']} of other users and {verified['strangers_accepted']} of "
+        f"{verified['strangers']} of strangers."
     )
-    watched = _watch(enrolled, queries, unknown, out)
+    watched = _watch(verifier, queries, unknown, out)
     show(_watched_text(watched, user))
     states = _show_states(known, asked, user, session, out)
-    _write(out, keystrokes.drop(columns="state"), rates, enrolled, user, session)
+    _write(out, keystrokes.drop(columns="state"), rates, verifier, user, session)
     names = ", ".join(sorted(path.name for path in out.iterdir() if not path.name.startswith(".")))
     show(f"\nIn [bold]{escape(str(out))}[/bold]: {names}; {time.perf_counter() - started:.0f} s.")
     _propose(out, user)
@@ -92,30 +106,42 @@ def run(out: Path, n_users: int, seed: int) -> dict[str, Any]:
     }
 
 
-def _enrol(known: pd.DataFrame, folder: Path) -> Enrolled:
-    with progress_bar("enrolling", n_steps(known)) as progress:
-        enrolled = enrol(known, DETECTOR, n_jobs=2, progress=progress)
-    with changing(folder, None, anew=True) as change:
-        change.commit(enrolled)
-    return enrolled
+def _divided(everybody: pd.DataFrame, n_users: int) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """The typists who will be enrolled, those who calibrate, and strangers' last samples."""
+    number = everybody["user"]
+    calibrates = (number >= n_users) & (number < n_users + CALIBRATING)
+    strange = (number >= n_users + CALIBRATING) & (everybody["session"] >= TRAINING)
+    users, calibrating, strangers = (
+        everybody[which].reset_index(drop=True) for which in (number < n_users, calibrates, strange)
+    )
+    return users, calibrating.drop(columns="state"), strangers.drop(columns="state")
 
 
-def _ranking(scores: Scores, unknown: int) -> Table:
-    """The best candidates for one query."""
+def _enrol(known: pd.DataFrame, calibrating: pd.DataFrame, folder: Path) -> Verifier:
+    with working("calibrating"):
+        targets = Targets(lockouts_per_hour=LOCKOUTS_PER_HOUR)
+        verifier = Verifier(make_detector(DETECTOR), targets).calibrate(calibrating, n_jobs=2)
+    groups = {str(user): _of(known, user) for user in known["user"].unique()}
+    with progress_bar("enrolling", len(groups)) as progress:
+        verifier.enrol_many(groups, n_jobs=2, progress=progress)
+    verifier.save(folder)
+    return verifier
+
+
+def _ranking(found: Identification, owner: str) -> Table:
+    """The best candidates for one query, and nobody."""
     table = Table(title="Who typed the unknown sample?", title_justify="left")
-    for name in ("rank", "candidate", "log-likelihood per key", "probability"):
+    for name in ("rank", "candidate", "probability"):
         table.add_column(name, justify="left" if name == "candidate" else "right")
-    raw = scores.raw[unknown]
-    posterior = np.exp(raw - np.logaddexp.reduce(raw))
-    for place, u in enumerate(np.argsort(-raw)[:5].tolist()):
-        right = scores.users[u] == scores.owners[unknown]
+    for place, candidate in enumerate(found.candidates[:5]):
+        right = candidate.user == owner
         table.add_row(
             str(place + 1),
-            f"user {scores.users[u]}" + ("  ← typed it" if right else ""),
-            f"{raw[u] / KEYS:.3f}",
-            f"{posterior[u]:.3g}",
+            f"user {candidate.user}" + ("  ← typed it" if right else ""),
+            f"{candidate.probability:.3g}",
             style="bold green" if right else None,
         )
+    table.add_row("–", "nobody of these", f"{found.nobody_probability:.3g}")
     return table
 
 
@@ -136,27 +162,33 @@ def _rates(rates: pd.DataFrame, n_queries: int) -> Table:
     return table
 
 
-def _verified(enrolled: Enrolled, queries: Samples) -> dict[str, int]:
-    """How many claims `keydyn verify` accepts: everybody's samples in the name of everybody."""
-    counts = {"genuine": 0, "genuine_accepted": 0, "impostors": 0, "impostors_accepted": 0}
-    for user in enrolled.users.tolist():
-        threshold = enrolled.manifest.person(user).threshold or 0.0
-        accepted = enrolled.claim_scores(user, queries) >= threshold
-        genuine = queries.users.astype(str) == user
-        counts["genuine"] += int(genuine.sum())
-        counts["genuine_accepted"] += int(accepted[genuine].sum())
-        counts["impostors"] += int((~genuine).sum())
-        counts["impostors_accepted"] += int(accepted[~genuine].sum())
+def _verified(verifier: Verifier, queries: Samples, strangers: Samples) -> dict[str, int]:
+    """How many claims `keydyn verify` accepts: everybody's samples in the name of every user."""
+    counts = dict.fromkeys(("genuine", "impostors", "strangers"), 0)
+    counts |= {f"{kind}_accepted": 0 for kind in counts}
+    owners = queries.users.astype(str)
+    for user in verifier.users:
+        decided = [decision.accepted for decision in verifier.verify_many(user, queries)]
+        strange = [decision.accepted for decision in verifier.verify_many(user, strangers)]
+        own = owners == user
+        for kind, accepted in (
+            ("genuine", np.array(decided)[own]),
+            ("impostors", np.array(decided)[~own]),
+            ("strangers", np.array(strange)),
+        ):
+            counts[kind] += len(accepted)
+            counts[f"{kind}_accepted"] += int(accepted.sum())
     return counts
 
 
-def _watch(enrolled: Enrolled, queries: Samples, unknown: int, out: Path) -> dict[str, Any]:
+def _watch(verifier: Verifier, queries: Samples, unknown: int, out: Path) -> dict[str, Any]:
     """What `keydyn watch` says of the unknown sample, and of all others in the same name; drawn, too."""
-    owner = str(queries.users[unknown])
-    level = float(enrolled.manifest.person(owner).penalty or 0.0)
-    penalties: Floats = enrolled.claim_penalties(owner, queries).reshape(len(queries), KEYS)
-    genuine, others = penalties[unknown], penalties[queries.users.astype(str) != owner].T
-    draw_penalty(genuine, others, level, out / "watching.png")
+    owner, level = str(queries.users[unknown]), verifier.watching.level
+    templates = [verifier.person(owner).template, *verifier.background.beside(owner)]
+    terms = type(templates[0]).score_events_many(templates, queries)
+    found: Floats = suspicion_of(terms, queries.sequences.offsets).reshape(len(queries), KEYS)
+    genuine, others = found[unknown], found[queries.users.astype(str) != owner].T
+    draw_suspicion(genuine, others, level, out / "watching.png")
     rejected = first_above(genuine, level)
     detected = [first_above(others[:, i], level) < KEYS for i in range(others.shape[1])]
     return {
@@ -173,7 +205,8 @@ def _watched_text(watched: dict[str, Any], user: object) -> str:
     genuine = "is never interrupted" if at is None else f"is interrupted at key {at}"
     whole = "" if watched["detected"] == watched["impostors"] else ", the others counted whole"
     return (
-        f"Watched key by key in the name of user {user}, the genuine session {genuine}; "
+        f"Watched key by key in the name of user {user}, at a level that interrupts genuine typing "
+        f"{LOCKOUTS_PER_HOUR} times per hour, the genuine session {genuine}; "
         f"{watched['detected']} of {watched['impostors']} sessions of others are detected, after "
         f"{watched['mean_keys']:.0f} keys on average{whole}."
     )
@@ -221,11 +254,11 @@ def _of(keystrokes: pd.DataFrame, user: object) -> pd.DataFrame:
 
 
 def _write(
-    out: Path, recorded: pd.DataFrame, rates: pd.DataFrame, enrolled: Enrolled, user: object, session: object
+    out: Path, recorded: pd.DataFrame, rates: pd.DataFrame, verifier: Verifier, user: object, session: object
 ) -> None:
     with replacing(out / "recognition.csv") as temporary:
         rates.to_csv(temporary)
-    enrolled.templates[str(user)].save_template(out / "typist.keydyn")
+    verifier.person(str(user)).template.save_template(out / "typist.keydyn")
     save_recordings(recorded[recorded["session"] < TRAINING], out / "typing.csv")
     save_recordings(recorded[recorded["session"] >= TRAINING], out / "unknown.csv")
     # As a program has it that does not know who types: keys and times alone.
@@ -244,7 +277,7 @@ def _propose(out: Path, user: object) -> None:
     commands = (
         f"{keydyn} identify {session} --models {models}",
         f"{keydyn} verify {session} --models {models} --user {user}",
-        f"{keydyn} watch {session} --models {models} --user {user}",
+        f"{keydyn} watch {session} --models {models} --user {user} --lockouts-per-hour {LOCKOUTS_PER_HOUR}",
         f"{keydyn} evaluate {shlex.quote(str(out / 'typing.csv'))} --out {shlex.quote(str(out / 'report'))}",
     )
     show("Continue with")

@@ -8,40 +8,49 @@ import pytest
 from typer.testing import CliRunner
 
 from keydyn.cli import app
-from keydyn.enrolment import changing, enrol, load_enrolled, read_manifest
-from tests.enrolment.typed_samples import as_version_1, manifest_of, typed, write_manifest
+from keydyn.decisions import Verifier
+from keydyn.decisions.folder import changing, read_manifest
+from keydyn.decisions.manifest import file_of
+from tests.decisions.typed_samples import OTHERS, background, manifest_of, typed, write_manifest
 
 
 def run(*arguments):
     return CliRunner().invoke(app, list(map(str, arguments)), env={"COLUMNS": "140"})
 
 
+def one_line(text):
+    return " ".join(text.split())
+
+
 @pytest.fixture(scope="module")
 def three():
-    return enrol(typed())
+    verifier = Verifier.of(background())
+    verifier.enrol_many({user: typed(0, (user,)) for user in ("ann", "bob", "eve")})
+    return verifier
 
 
 @pytest.fixture
 def folder(three, tmp_path):
-    """Recordings, and a folder in which ann, bob and eve are enrolled."""
-    with changing(tmp_path / "models") as change:
-        change.commit(three)
-    typed(3, users=("zoe",), tempos=[1.5]).to_csv(tmp_path / "zoe.csv", index=False)
-    typed(4, users=("bob",), tempos=[1], n_samples=4).to_csv(tmp_path / "bob.csv", index=False)
+    """Recordings, and a folder in which ann, bob and eve are enrolled with pohmm."""
+    three.save(tmp_path / "models")
+    typed(3, users=("zoe",)).to_csv(tmp_path / "zoe.csv", index=False)
+    typed(7, users=("zoe",), n_samples=1).to_csv(tmp_path / "later.csv", index=False)
+    typed(4, users=("bob",), n_samples=4).to_csv(tmp_path / "bob.csv", index=False)
     return tmp_path
 
 
 def names(folder):
-    return load_enrolled(folder / "models").users.tolist()
+    return Verifier.load(folder / "models").users
 
 
 def test_fit_adds_people(folder):
     done = run("fit", folder / "zoe.csv", "--out", folder / "models")
     assert done.exit_code == 0, done.output
-    assert "1 user enrolled with pohmm" in done.output
+    assert "1 user enrolled with pohmm" in one_line(done.output)
     assert "4 users, 1 new, 0 enrolled again" in done.output
     assert names(folder) == ["ann", "bob", "eve", "zoe"]
-    own = run("verify", folder / "zoe.csv", "--models", folder / "models", "--user", "zoe")
+    assert "Calibration: that of the folder (10 people were asked)" in done.output
+    own = run("verify", folder / "later.csv", "--models", folder / "models", "--user", "zoe")
     assert own.exit_code == 0, own.output
 
 
@@ -53,14 +62,35 @@ def test_fit_enrols_somebody_again(folder):
     after = {person.user: person for person in read_manifest(folder / "models").people}
     assert [user for user in after if after[user] != before[user]] == ["bob"]
     assert after["bob"].samples == 4
-    assert len(list((folder / "models").glob("*.keydyn"))) == 3
+    assert {path.name for path in (folder / "models").glob("*.key*")} == read_manifest(
+        folder / "models"
+    ).files
 
 
 def test_fit_starts_anew_when_asked(folder):
-    done = run("fit", folder / "zoe.csv", "--out", folder / "models", "--replace", "--detector", "hmm")
+    done = run("fit", folder / "zoe.csv", "--out", folder / "models", "--replace")
     assert done.exit_code == 0, done.output
     assert names(folder) == ["zoe"]
-    assert "enrol these again" in done.output
+    assert "1 user enrolled with population" in one_line(done.output)
+
+
+def test_people_in_a_file_calibrate_if_there_are_enough(tmp_path):
+    """Those who are enrolled are in the cohort, too, and are recognised all the same."""
+    people = (*OTHERS, *(f"more{n}" for n in range(10)))
+    typed(0, people, 3).to_csv(tmp_path / "typing.csv", index=False)
+    done = run("fit", tmp_path / "typing.csv", "--out", tmp_path / "models", "--json")
+    assert done.exit_code == 0, done.output
+    printed = json.loads(done.stdout)
+    assert printed["detector"] == "population"
+    assert printed["calibration"] == {"origin": "learnt from these people", "people": 20}
+    assert {member.user for member in read_manifest(tmp_path / "models").cohort} == set(people)
+    typed(1, people, 1).to_csv(tmp_path / "later.csv", index=False)
+    call = [tmp_path / "later.csv", "--models", tmp_path / "models", "--json"]
+    rows = json.loads(run("identify", *call).stdout)
+    assert [row["candidates"][0]["user"] for row in rows] == [row["user"] for row in rows]
+    assert sum(row["nobody"] for row in rows) <= 6
+    watched = json.loads(run("watch", *call, "--user", "other0").stdout)
+    assert [row["answer"] for row in watched if row["user"] == "other0"] == ["accept"]
 
 
 def test_fit_that_fails_leaves_everybody(folder):
@@ -87,19 +117,20 @@ def test_a_second_writer_gets_a_message(folder):
 def test_users_are_listed_and_removed(folder):
     listed = json.loads(run("users", "--models", folder / "models", "--json").stdout)
     assert [row["user"] for row in listed["users"]] == ["ann", "bob", "eve"]
-    assert [row["judged_beside"] for row in listed["users"]] == [2, 2, 2]
-    assert "3 users enrolled with pohmm" in run("users", "--models", folder / "models").output
+    assert [(row["samples"], row["keys"]) for row in listed["users"]] == [(6, 72)] * 3
+    assert "3 users enrolled with pohmm" in one_line(run("users", "--models", folder / "models").output)
     unknown = run("users", "--models", folder / "models", "--remove", "ann", "--remove", "zoe")
     assert unknown.exit_code == 2
     assert names(folder) == ["ann", "bob", "eve"]
     assert run("users", "--models", folder / "models", "--remove", "ann").exit_code == 0
     assert names(folder) == ["bob", "eve"]
-    assert len(list((folder / "models").glob("*.keydyn"))) == 2
     nobody = run("users", "--models", folder / "models", "--remove", "bob", "--remove", "eve")
     assert nobody.exit_code == 0
     assert "Nobody is enrolled" in nobody.output
-    assert run("fit", folder / "zoe.csv", "--out", folder / "models", "--detector", "hmm").exit_code == 0
+    assert run("fit", folder / "zoe.csv", "--out", folder / "models").exit_code == 0
     assert names(folder) == ["zoe"]
+    # An empty folder takes the detector of whoever comes next.
+    assert read_manifest(folder / "models").detector == "population"
 
 
 def test_a_folder_that_does_not_exist_is_not_made(tmp_path):
@@ -109,18 +140,18 @@ def test_a_folder_that_does_not_exist_is_not_made(tmp_path):
 
 
 def test_an_impostor_who_alters_the_folder(folder):
-    """Swapped models, and a threshold of zero under a key, are both refused by verify."""
+    """Swapped models, and under a key an altered list, are both refused by verify."""
     models, key = folder / "models", folder / "key"
     key.write_bytes(bytes(range(32)))
     claim = ["verify", folder / "zoe.csv", "--models", models, "--user", "ann"]
     assert run(*claim).exit_code == 1
-    ann, bob = (models / read_manifest(models).person(user).file for user in ("ann", "bob"))
+    ann, bob = (models / file_of(read_manifest(models).person(user).sha256) for user in ("ann", "bob"))
     contents = ann.read_bytes()
     ann.write_bytes(bob.read_bytes())
     bob.write_bytes(contents)
     swapped = run(*claim)
     assert swapped.exit_code == 4
-    assert "is not the model with which ann was enrolled" in swapped.stderr
+    assert "the model of ann, is not the file that was written" in " ".join(swapped.stderr.split())
 
     typed().to_csv(folder / "all.csv", index=False)
     assert run("fit", folder / "all.csv", "--out", models, "--replace", "--key-file", key).exit_code == 0
@@ -138,27 +169,33 @@ def test_an_impostor_who_alters_the_folder(folder):
     assert run("fit", folder / "zoe.csv", "--out", models).exit_code == 4
     assert run("fit", folder / "zoe.csv", "--out", models, "--key-file", key).exit_code == 0
     manifest = manifest_of(models)
-    manifest["users"][0]["threshold"] = 0.0
+    ann, zoe = manifest["users"][0], manifest["users"][3]
+    ann["sha256"], zoe["sha256"] = zoe["sha256"], ann["sha256"]
     write_manifest(models, manifest)
     altered = run(*claim, "--key-file", key)
     assert altered.exit_code == 4
     assert "altered" in altered.stderr
 
 
-def test_people_are_added_to_a_folder_of_version_1(folder):
-    as_version_1(folder / "models")
-    assert run("fit", folder / "zoe.csv", "--out", folder / "models").exit_code == 0
-    assert names(folder) == ["ann", "bob", "eve", "zoe"]
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_folder_of_an_earlier_version_is_enrolled_again(folder, version):
+    models = folder / "models"
+    write_manifest(models, manifest_of(models) | {"version": version})
+    for call in (
+        ["fit", folder / "zoe.csv", "--out", models],
+        ["users", "--models", models],
+        ["verify", folder / "zoe.csv", "--models", models, "--user", "ann"],
+    ):
+        done = run(*call)
+        assert done.exit_code == 4
+        assert "keydyn fit RECORDINGS --out FOLDER --replace" in " ".join(done.stderr.split())
+    assert run("fit", folder / "zoe.csv", "--out", models, "--replace").exit_code == 0
+    assert names(folder) == ["zoe"]
 
 
-def test_somebody_enrolled_alone_is_told_what_to_do(folder):
+def test_somebody_alone_is_enrolled_and_verified(folder):
+    """What scores mean comes with keydyn; nobody else is needed."""
     models = folder / "alone"
-    assert run("fit", folder / "bob.csv", "--out", models).exit_code == 0
     assert run("fit", folder / "zoe.csv", "--out", models).exit_code == 0
-    claim = ["verify", folder / "bob.csv", "--models", models, "--user", "bob"]
-    first = run(*claim)
-    assert first.exit_code == 4
-    assert "bob has no threshold" in first.stderr
-    assert run("verify", folder / "zoe.csv", "--models", models, "--user", "zoe").exit_code == 0
-    assert run("fit", folder / "bob.csv", "--out", models).exit_code == 0
-    assert run(*claim).exit_code == 0
+    assert run("verify", folder / "later.csv", "--models", models, "--user", "zoe").exit_code == 0
+    assert run("verify", folder / "bob.csv", "--models", models, "--user", "zoe").exit_code == 1

@@ -10,7 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from keydyn.cli import app
-from tests.enrolment.typed_samples import typed
+from keydyn.decisions import Verifier
+from tests.decisions.typed_samples import background, typed
 
 
 def run(*arguments, stdin=None):
@@ -20,8 +21,9 @@ def run(*arguments, stdin=None):
 @pytest.fixture(scope="module")
 def models(tmp_path_factory):
     folder = tmp_path_factory.mktemp("stream")
-    typed(0).to_csv(folder / "train.csv", index=False)
-    assert run("fit", folder / "train.csv", "--out", folder / "models").exit_code == 0
+    verifier = Verifier.of(background())
+    verifier.enrol_many({user: typed(0, (user,)) for user in ("ann", "bob", "eve")})
+    verifier.save(folder / "models")
     return folder / "models"
 
 
@@ -34,9 +36,9 @@ def test_a_stream_ends_as_a_file_does(models, tmp_path, user):
     whole = run("watch", tmp_path / "session.csv", *call)
     stream = run("watch", "-", *call, stdin=(tmp_path / "session.csv").read_text())
     answers = [json.loads(line) for line in stream.stdout.splitlines()]
-    assert [row["key"] for row in answers] == [*range(1, 9)] * 6
+    assert [row["key"] for row in answers] == [*range(1, 13)] * 6
     assert [row["keyname"] for row in answers] == frame["keyname"].tolist()
-    last = answers[7::8]
+    last = answers[11::12]
     expected = json.loads(whole.stdout)
     assert [row["user"] for row in last] == [row["user"] for row in expected]
     assert [row["answer"] for row in last] == [row["answer"] for row in expected]
@@ -47,11 +49,11 @@ def test_too_little_is_unsure_until_it_is_enough(models):
     text = typed(2, users=("ann",), n_samples=1).drop(columns=["user", "session"]).to_csv(index=False)
     done = run("watch", "-", "--models", models, "--user", "ann", "--json", stdin=text)
     answers = [json.loads(line) for line in done.stdout.splitlines()]
-    assert [row["answer"] for row in answers] == ["unsure"] * 5 + ["accept"] * 3
+    assert [row["answer"] for row in answers] == ["unsure"] * 5 + ["accept"] * 7
     assert {row["user"] for row in answers} == {None}
     assert done.exit_code == 0
     shown = run("watch", "-", "--models", models, "--user", "ann", stdin=text).stdout.splitlines()
-    assert len(shown) == 8
+    assert len(shown) == 12
     assert shown[0].endswith("unsure")
     assert shown[-1].endswith("accepted")
 

@@ -7,12 +7,16 @@ import pytest
 from scipy.stats import norm
 
 from keydyn.decisions.calibration import RATES, Calibration
+from keydyn.decisions.lockout_levels import locked_at, watched_hours
 from keydyn.decisions.operating_point import Costs, Targets
+from keydyn.decisions.sequential import suspicion
 from keydyn.decisions.trials import Trials
 
 LENGTHS = np.array([10, 40])
 # Genuine scores are N(d/2, 1) and strangers' N(−d/2, 1): the true log-likelihood ratio is d times the score.
 APART = np.array([1.5, 3.0])
+# Two genuine sessions of half an hour each, whose suspicion rises to 4 and to 6.
+WATCHED = (np.array([1.0, 4.0, 2.0, 6.0]), np.array([0, 2, 4]), np.array([0.0, 0.5, 0.0, 0.5]))
 
 
 def simulated(n_people: int, queries: int, seed: int, apart: np.ndarray = APART) -> Trials:
@@ -22,7 +26,8 @@ def simulated(n_people: int, queries: int, seed: int, apart: np.ndarray = APART)
         each.ravel() for each in np.meshgrid(np.arange(n_people), np.arange(n_people), np.arange(queries))
     )
     sign = np.where(claimed == typist, 0.5, -0.5)[:, None]
-    return Trials(LENGTHS, sign * apart + random.normal(size=(len(claimed), 2)), claimed, typist)
+    scores = sign * apart + random.normal(size=(len(claimed), 2))
+    return Trials(LENGTHS, scores, claimed, typist, *WATCHED)
 
 
 def test_ratios_are_the_true_ones_at_and_between_the_lengths() -> None:
@@ -47,9 +52,11 @@ def test_the_false_match_rate_is_that_of_the_distribution() -> None:
             found = calibration.false_match_rate(score, keys)
             assert found.value == pytest.approx(rate, rel=0.2)
             assert found.low <= found.value <= found.high
-            assert calibration.false_non_match_rate(float(norm.ppf(rate, APART[g] / 2)), keys) == (
-                pytest.approx(rate, rel=0.5)
-            )
+            low = norm.ppf(rate, APART[g] / 2)
+            below = calibration.false_non_match_rates(np.array([low]), np.array([keys]))
+            assert below == pytest.approx([rate], rel=0.5)
+            level = calibration.threshold(rate, keys)
+            assert calibration.false_match_rate(level, keys).value == pytest.approx(rate, rel=1e-6)
     assert calibration.false_match_rate(-1e6, 10).value == 1.0
     # Never 0: one more stranger might be above everybody seen so far.
     assert calibration.false_match_rate(1e6, 10).value >= 1e-4
@@ -58,7 +65,7 @@ def test_the_false_match_rate_is_that_of_the_distribution() -> None:
 def test_a_new_stranger_is_accepted_as_rarely_as_was_said() -> None:
     """The rate holds on average over calibrations, however few trials each has."""
     target, accepted = 0.1, []
-    for seed in range(400):
+    for seed in range(120):
         calibration = Calibration.learn(simulated(10, 2, 1000 + seed))
         level = calibration.impostor[0, int(np.argmin(np.abs(RATES - target)))]
         accepted.append(norm.sf(level, -APART[0] / 2))
@@ -80,13 +87,13 @@ def test_answers_follow_targets_and_costs() -> None:
     apart = APART[1]
     accept = float(norm.isf(0.01, -apart / 2))
     targets = Targets(false_match=0.01, false_non_match=0.01)
-    assert targets.answer(calibration, accept + 0.3, 40) == "accept"
-    assert targets.answer(calibration, accept - 0.3, 40) == "unsure"
-    assert targets.answer(calibration, float(norm.ppf(0.01, apart / 2)) - 0.4, 40) == "reject"
+    low = float(norm.ppf(0.01, apart / 2))
+    scores, keys = np.array([accept + 0.3, accept - 0.3, low - 0.4]), np.full(3, 40)
+    assert targets.answers(calibration, scores, keys) == ["accept", "unsure", "reject"]
     costs = Costs(false_match=10.0, false_non_match=1.0, prior=0.5)
     assert costs.threshold == pytest.approx(np.log(10.0))
-    assert costs.answer(calibration, np.log(10.0) / apart + 0.2, 40) == "accept"
-    assert costs.answer(calibration, np.log(10.0) / apart - 0.2, 40) == "reject"
+    scores = np.log(10.0) / apart + np.array([0.2, -0.2])
+    assert costs.answers(calibration, scores, keys[:2]) == ["accept", "reject"]
     assert Costs(1.0, 1.0, prior=0.9).threshold == pytest.approx(-np.log(9.0))
 
 
@@ -100,9 +107,10 @@ def test_targets_are_rates(rate: float) -> None:
 
 def test_perfect_separation_and_ties_give_numbers() -> None:
     apart = Calibration.learn(simulated(12, 3, 6, np.array([200.0, 400.0])))
-    assert np.isfinite(apart.slope).all() and (apart.slope > 0).all()
+    assert np.isfinite(apart.slope).all()
+    assert (apart.slope > 0).all()
     trials = simulated(12, 3, 7)
-    tied = Trials(LENGTHS, np.zeros_like(trials.scores), trials.claimed, trials.typist)
+    tied = Trials(LENGTHS, np.zeros_like(trials.scores), trials.claimed, trials.typist, *WATCHED)
     calibration = Calibration.learn(tied)
     # A score that everybody has says nothing, and everybody reaches it.
     assert calibration.ratio(0.0, 10) == pytest.approx(0.0, abs=1e-6)
@@ -121,7 +129,17 @@ def test_nobody_can_change_it_and_nonsense_is_refused() -> None:
         calibration.slope[0] = 2.0
     parts = {
         name: np.array(getattr(calibration, name))
-        for name in ("lengths", "intercept", "slope", "impostor", "low", "high", "genuine")
+        for name in (
+            "lengths",
+            "intercept",
+            "slope",
+            "lapse",
+            "impostor",
+            "low",
+            "high",
+            "genuine",
+            "suspicion",
+        )
     }
     for wrong, problem in (
         ({"slope": -parts["slope"]}, "positive"),
@@ -131,4 +149,45 @@ def test_nobody_can_change_it_and_nonsense_is_refused() -> None:
         ({"intercept": parts["intercept"][:1]}, "intercept of a calibration"),
     ):
         with pytest.raises(ValueError, match=problem):
-            Calibration(**(parts | wrong), n_people=12)
+            Calibration(**(parts | wrong), n_people=12, hours=1.0)
+    for hours in (0.0, -1.0, float("inf"), float("nan")):
+        with pytest.raises(ValueError, match="hours of a calibration"):
+            Calibration(**parts, n_people=12, hours=hours)
+
+
+def test_the_level_of_lock_outs_is_that_of_the_sessions() -> None:
+    calibration = Calibration.learn(simulated(12, 3, 9))
+    # At most five of the two sessions in their hour together: the lowest level there is, which 6 exceeds.
+    assert calibration.lockout_level(5.0) == 4.0
+    assert calibration.lockout_level(100.0) == 4.0
+    assert calibration.lockout_level(3.2) == 4.0
+    # An hour supports no rate below 3 per hour: from there on, above all that was seen, by Page's bound.
+    assert calibration.hours == 1.0
+    assert calibration.supported_lockouts == 3.0
+    for rate in (1.0, 0.1, 1e-3):
+        assert calibration.lockout_level(rate) == pytest.approx(6.0 + np.log(3.0 / rate))
+    with pytest.raises(ValueError, match="above 0"):
+        calibration.lockout_level(0.0)
+
+
+@pytest.mark.parametrize("per_hour", [5.0, 1.0, 0.2])
+def test_people_who_type_as_their_template_says_are_locked_out_no_oftener_than_asked(per_hour: float) -> None:
+    """Calibrated in three hours, which support 1 per hour, and watched for three hundred."""
+    few, many = watched(3, 10), watched(300, 11)
+    trials = simulated(12, 3, 12)
+    calibration = Calibration.learn(
+        Trials(trials.lengths, trials.scores, trials.claimed, trials.typist, *few)
+    )
+    at = locked_at(many[0], many[1], np.full(300, calibration.lockout_level(per_hour)))
+    hours = watched_hours(many[2], many[1], at).sum()
+    # The chance of the few hours of a rate that is measured, and that of the many.
+    chance = 3 * np.sqrt(per_hour / calibration.hours + per_hour / hours) if per_hour >= 1.0 else 0.0
+    assert (at < np.diff(many[1])).sum() / hours <= per_hour + chance
+
+
+def watched(n_hours: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Page's sum in sessions of an hour, a key per second: values are N(0, 1), those of others N(1, 1)."""
+    keys = 3600
+    offsets = np.arange(n_hours + 1) * keys
+    x = np.random.default_rng(seed).normal(size=n_hours * keys)
+    return suspicion(0.5 - x, offsets), offsets, np.tile(np.arange(1, keys + 1) / keys, n_hours)

@@ -23,14 +23,14 @@ def asked():
     return model, cohort, frame[frame["user"] >= 5].reset_index(drop=True)
 
 
-def test_everybody_in_everybodys_name(asked):
+def test_people_type_in_their_own_name_and_in_others(asked):
     model, cohort, frame = asked
-    sessions, terms = watched_people(frame, model, cohort, fold=3, takeovers=2)
-    # Three sittings; in each, four people in four names, and two take over from each.
-    assert len(sessions.claimed) == 3 * (16 + 8)
+    sessions, terms = watched_people(frame, model, cohort, fold=3, others=2)
+    # Three sittings; in each, each of four people, two others in their name, and two who take over.
+    assert len(sessions.claimed) == 3 * 4 * (1 + 2 + 2)
     assert terms.shape == (sessions.offsets[-1], 6)
     assert sessions.genuine.sum() == 12
-    assert sessions.from_start.sum() == 36
+    assert sessions.from_start.sum() == 24
     assert (sessions.changed[~sessions.genuine & ~sessions.from_start] == KEYS // 2).all()
     assert (sessions.folds == 3).all()
     samples = recorded_samples(frame)

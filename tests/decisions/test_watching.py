@@ -20,7 +20,14 @@ SETTINGS = Watching(level=4.0, ratio_keeps=0.9, keep=0.8)
 
 RATES = np.zeros((2, 41))
 CALIBRATION = Calibration(
-    np.array([5, 20]), np.array([0.5, 0.1]), np.array([0.4, 0.8]), RATES, RATES, RATES, RATES, 10
+    np.array([5, 20]),
+    np.array([0.5, 0.1]),
+    np.array([0.4, 0.8]),
+    np.full(2, 1e-3),
+    *[RATES] * 4,
+    np.full(41, 4.0),
+    10,
+    30.0,
 )
 
 
@@ -28,7 +35,9 @@ def evidence(sums, keys):
     """The same by hand."""
     score = 0.5 * sums[0] - logsumexp(0.5 * sums[1:]) + np.log(len(sums) - 1)
     share = np.clip(np.log(np.rint(keys) / 5) / np.log(20 / 5), 0, 1)
-    return (1 - share) * (0.5 + 0.4 * score) + share * (0.1 + 0.8 * score)
+    # One genuine sample in a thousand is typed as a stranger would.
+    few, many = (np.log(0.999 * np.exp(line) + 0.001) for line in (0.5 + 0.4 * score, 0.1 + 0.8 * score))
+    return (1 - share) * few + share * many
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +119,7 @@ def test_what_is_saved_goes_on_elsewhere_bit_for_bit(known, cut):
 def test_one_session(known):
     model, templates, frame = known
     typed = frame[frame["session"] == 2]
-    watch = Watch(model, templates[2], templates[4:], CALIBRATION, SETTINGS)
+    watch = Watch(WatchedSessions(model, [templates[2]], templates[4:], CALIBRATION, SETTINGS))
     assert watch.standing == TRUSTED
     assert watch.locked_at is None
     found = [shown(watch.update(typed.iloc[n : n + 1])) for n in range(60)]
@@ -121,7 +130,7 @@ def test_one_session(known):
     state = watch.state()
     watch.restart()
     assert watch.standing == TRUSTED
-    other = Watch(model, templates[2], templates[4:], CALIBRATION, SETTINGS)
+    other = Watch(WatchedSessions(model, [templates[2]], templates[4:], CALIBRATION, SETTINGS))
     other.resume(state)
     assert other.standing == LOCKED
     # As values, in one call.
@@ -134,7 +143,7 @@ def test_one_session(known):
 def test_times_that_cannot_be_are_not_seen(known):
     """Keys pressed at once, released before they were pressed, or never."""
     model, templates, _ = known
-    watch = Watch(model, templates[0], templates[4:], CALIBRATION, SETTINGS)
+    watch = Watch(WatchedSessions(model, [templates[0]], templates[4:], CALIBRATION, SETTINGS))
     strange = pd.DataFrame(
         {
             "keyname": list("abcda"),
@@ -144,7 +153,7 @@ def test_times_that_cannot_be_are_not_seen(known):
     )
     found = watch.update(strange)
     assert np.isfinite(found.ratio[1:]).all()
-    same = Watch(model, templates[0], templates[4:], CALIBRATION, SETTINGS)
+    same = Watch(WatchedSessions(model, [templates[0]], templates[4:], CALIBRATION, SETTINGS))
     values = [[np.nan, 10.0], [np.nan, np.nan], [50.0, np.nan], [np.nan, np.nan], [1.0, 19.0]]
     np.testing.assert_array_equal(shown(same.update_values(values, list("abcda"))), shown(found))
 
@@ -169,7 +178,37 @@ def test_what_is_refused_leaves_nothing(known):
     with pytest.raises(ValueError, match="another claimed"):
         sessions.resume(sessions.state([1]), [0])
     with pytest.raises(ValueError, match="nobody"):
-        Watch(model, templates[0], [], CALIBRATION, SETTINGS)
+        WatchedSessions(model, [templates[0]], [], CALIBRATION, SETTINGS)
     with pytest.raises(ValueError, match="level"):
         Watching(level=0.0)
     assert len(sessions.update(np.empty((0, 2)), [], []).ratio) == 0
+
+
+def test_nobody_is_compared_with_themselves(known):
+    """Leaving a member of the cohort out for one session is the same as a cohort without that member."""
+    model, templates, frame = known
+    two = [templates[4], templates[1]]
+    own = WatchedSessions(model, two, templates[4:], CALIBRATION, SETTINGS, left_out=[0, -1])
+    alone = WatchedSessions(model, two[:1], templates[5:], CALIBRATION, SETTINGS)
+    whole = WatchedSessions(model, two[1:], templates[4:], CALIBRATION, SETTINGS)
+    rows = frame[frame["session"] < 2].reset_index(drop=True)
+    for _ in range(2):
+        found = own.update_keystrokes(rows, rows["session"].to_numpy())
+        for session, expected in enumerate((alone, whole)):
+            own_rows = rows[rows["session"] == session].reset_index(drop=True)
+            same = expected.update_keystrokes(own_rows, np.zeros(len(own_rows), dtype=np.int64))
+            here = (rows["session"] == session).to_numpy()
+            np.testing.assert_allclose(found.suspicion[here], same.suspicion, rtol=1e-12)
+            np.testing.assert_allclose(found.ratio[here], same.ratio, rtol=1e-12)
+            expected.restart()
+        own.restart()
+    # Another person in the first session, who is not in the cohort.
+    own.restart([0], [templates[0]])
+    other = WatchedSessions(model, [templates[0]], templates[4:], CALIBRATION, SETTINGS)
+    first = rows[rows["session"] == 0].reset_index(drop=True)
+    nought = np.zeros(len(first), dtype=np.int64)
+    np.testing.assert_array_equal(
+        own.update_keystrokes(first, nought).suspicion, other.update_keystrokes(first, nought).suspicion
+    )
+    with pytest.raises(ValueError, match="places in the cohort, 0 to 5, or -1"):
+        WatchedSessions(model, two, templates[4:], CALIBRATION, SETTINGS, left_out=[6, -1])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from keydyn.figures.penalty_over_time import draw_penalty, penalty_figure
+from keydyn.figures.penalty_over_time import draw_suspicion, penalty_figure
 
 
 def test_penalty_shows_the_user_the_impostors_and_the_threshold():
@@ -32,5 +32,5 @@ def test_penalties_of_another_length_are_refused():
 
 
 def test_one_key_one_impostor(tmp_path):
-    draw_penalty(np.zeros(1), np.ones((1, 1)), 0.0, tmp_path / "penalty.png")
+    draw_suspicion(np.zeros(1), np.ones((1, 1)), 0.0, tmp_path / "penalty.png")
     assert [path.name for path in tmp_path.iterdir()] == ["penalty.png"]

@@ -5,17 +5,16 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from keydyn.enrolment import Manifest, Person, read_manifest
+from keydyn.decisions.folder import read_manifest
+from keydyn.decisions.manifest import Manifest, Member, Person
 from tests.fuzz.changes import changed_bytes, changed_json, pick
 from tests.fuzz.targets import Generator, Target
 
 KEY = b"a key of no consequence"
-DIGESTS = [f"{n:064x}" for n in range(3)]
-PEOPLE = tuple(
-    Person(user, 5, 0.5, 12.0, n, 3, DIGESTS[n], f"{DIGESTS[n]}.keydyn")
-    for n, user in enumerate(("ann", "bob", "é"))
-)
-MANIFEST = Manifest("pohmm", ("pressure",), PEOPLE, 3)
+DIGESTS = [f"{n:064x}" for n in range(7)]
+PEOPLE = tuple(Person(user, 5, 60, DIGESTS[n], DIGESTS[3]) for n, user in enumerate(("ann", "bob", "é")))
+COHORT = (Member("ann", DIGESTS[0]), Member("zoe", DIGESTS[4]))
+MANIFEST = Manifest("pohmm", ("pressure",), "", COHORT, DIGESTS[5], DIGESTS[6], PEOPLE)
 
 
 def manifests() -> Target:
@@ -37,8 +36,9 @@ def manifests() -> Target:
         except ValueError:
             return "refused"
         assert key is None or found == MANIFEST
-        assert all(person.threshold is None or 0 <= person.threshold <= 1 for person in found.people)
-        assert Manifest.from_text(found.to_text(key).encode(), key).people == found.people
+        assert all(person.samples > 0 and person.keys > 0 for person in found.people)
+        assert all("/" not in name for name in found.files)
+        assert Manifest.from_text(found.to_text(key).encode(), key) == found
         return "read"
 
     return Target("manifests", case, judge)

@@ -30,11 +30,13 @@ class Target:
 def targets() -> tuple[Target, ...]:
     """All kinds of input, made when they are first asked for."""
     from tests.fuzz import (
+        fuzzed_calibrations,
         fuzzed_logs,
         fuzzed_manifests,
         fuzzed_models,
         fuzzed_populations,
         fuzzed_recordings,
+        fuzzed_states,
     )
 
     return (
@@ -44,4 +46,6 @@ def targets() -> tuple[Target, ...]:
         fuzzed_logs.frames(),
         fuzzed_manifests.manifests(),
         fuzzed_populations.values(),
+        fuzzed_states.values(),
+        fuzzed_calibrations.values(),
     )

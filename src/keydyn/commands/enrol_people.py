@@ -9,7 +9,7 @@ import typer
 
 from keydyn.commands.every_command import every_command
 from keydyn.commands.models_options import KeyFileOption, ModelsOption, key_of
-from keydyn.commands.population_options import PopulationOption, population_of
+from keydyn.commands.population_options import PopulationOption
 from keydyn.commands.recording_options import Reading, listed, reads_recording
 from keydyn.exit_codes import UsageError, checking_options
 from keydyn.progress import progress_bar
@@ -18,16 +18,14 @@ from keydyn.terminal import JsonOption, print_json, say, show_table
 if TYPE_CHECKING:
     import pandas as pd
 
-    from keydyn.enrolment import Enrolled, Manifest
+    from keydyn.decisions.background import Background
+    from keydyn.decisions.folder import Change
+    from keydyn.decisions.manifest import Manifest
+    from keydyn.decisions.verifier import Verifier
 
-DEFAULT_DETECTOR = "pohmm"
-# Why a fit stopped, in words; and what these mean where they could worry somebody.
-STOPPED = {"tol": "convergence", "max_iter": "limit of iterations", "decrease": "no further gain"}
-EXPLAINED = {
-    "max_iter": "Limit of iterations: the fit was still improving; its model is used as it is.",
-    "decrease": "No further gain: the last step lowered the log-likelihood a little, which can happen "
-    "because parameters are smoothed. It is a normal end of a fit.",
-}
+DEFAULT_DETECTOR = "population"
+# With so many people in a recording a population is learnt from them; with fewer the shipped one serves.
+ENOUGH_PEOPLE = 20
 
 
 @every_command
@@ -41,7 +39,7 @@ def fit(
     detector: Annotated[
         str | None,
         typer.Option(
-            help="hmm, pohmm, pohmm-recommended or population; by default that of the folder, or pohmm.",
+            help="population, hmm, pohmm or pohmm-recommended; by default that of the folder, or population.",
             show_default=False,
         ),
     ] = None,
@@ -58,36 +56,43 @@ def fit(
     key_file: KeyFileOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Enrol: fit a model to each user's samples, and find the thresholds for verify and watch.
+    """Enrol: learn a template from each user's samples, for verify, identify and watch.
 
     People are added to those in the folder; anybody who is there already is enrolled again. The folder
     changes in one step at the very end, or not at all.
+
+    What a score means is learnt when the folder is made, and stays: from the people in the file if there are
+    20 or more, or else from the recordings that keydyn's own population was learnt from. A population that
+    `keydyn population fit` wrote brings it along. Detectors other than population learn it from the people in
+    the file, of whom they need 10 or more.
 
     Examples:
     `keydyn fit typing.csv --out models/`
 
     `keydyn fit phone.csv --out models/ --sensors pressure,x,y --unit s`
 
-    `keydyn fit typing.csv --out models/ --detector population`
+    `keydyn fit typing.csv --out models/ --detector pohmm`
     """
-    from keydyn.enrolment import changing, enrol, n_steps
-    from keydyn.enrolment.enrolling import storing_detector
+    from keydyn.decisions.folder import changing
+    from keydyn.decisions.storing import storing_detector
 
     key = key_of(key_file)
-    people = population_of(population)
-    detector = "population" if people is not None and detector is None else detector
+    if population is not None and detector not in (None, DEFAULT_DETECTOR):
+        raise UsageError(f"a population is for the detector population, not for {detector}")
     if detector is not None:
         with checking_options():
-            storing_detector(detector, people)
+            storing_detector(detector)
     keystrokes = reading.recording()[0].keystrokes
     with changing(out, key, anew=replace) as change:
         chosen = _settings(change.before, detector, sensors, out)
-        beside = change.beside(keystrokes["user"].astype(str).unique())
-        n_others = 0 if beside is None else len(beside.templates)
-        with progress_bar("fitting", n_steps(keystrokes, n_others), hidden=as_json) as progress:
-            enrolled = enrol(keystrokes, *chosen, min_samples, jobs or -1, progress, beside, people)
-        manifest = change.commit(enrolled)
-    _report(enrolled, manifest, change.before, keystrokes, out, as_json)
+        verifier, origin = _verifier(change, *chosen, population, keystrokes, jobs or -1, as_json)
+        groups = _groups(keystrokes, min_samples)
+        with progress_bar("enrolling", len(groups), hidden=as_json) as progress:
+            enrolled = verifier.enrol_many(groups, jobs or -1, progress)
+        earlier = {person.user for person in change.before.people} if change.before else set()
+        known = None if earlier else verifier.background
+        manifest = change.commit(known, enrolled, verifier.secret, verifier.sensors)
+    _report(manifest, earlier, list(enrolled), origin, verifier.background, out, as_json)
 
 
 @every_command
@@ -96,32 +101,50 @@ def users(
     remove: Annotated[
         list[str] | None, typer.Option("--remove", metavar="NAME", help="Remove this user; repeatable.")
     ] = None,
+    undo: Annotated[
+        str | None,
+        typer.Option(
+            "--undo",
+            metavar="NAME",
+            help="Take back the last update of this user's template.",
+            show_default=False,
+        ),
+    ] = None,
     key_file: KeyFileOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List the people enrolled in a folder, or remove some of them.
+    """List the people enrolled in a folder, remove some of them, or take back an update.
 
     Examples:
     `keydyn users --models models/`
 
     `keydyn users --models models/ --remove anna`
+
+    `keydyn users --models models/ --undo anna`
     """
-    from keydyn.enrolment import Enrolled, changing, read_manifest
+    from keydyn.decisions import Verifier
+    from keydyn.decisions.folder import changing, read_manifest
 
     key = key_of(key_file)
     manifest = read_manifest(models, key)
     if remove:
         with changing(models, key) as change:
             with checking_options():
-                manifest = read_manifest(models, key).without(set(remove))
-            change.commit(Enrolled(manifest, {}))
+                read_manifest(models, key).without(set(remove))
+            manifest = change.remove(remove)
+    if undo is not None:
+        with changing(models, key) as change:
+            with checking_options():
+                read_manifest(models, key).person(undo)
+            verifier = Verifier.load(models, key, [undo])
+            verifier.undo(undo)
+            manifest = change.commit(None, {undo: verifier.person(undo)}, verifier.secret, verifier.sensors)
     rows = [
         {
             "user": person.user,
             "samples": person.samples,
-            "threshold": person.threshold,
-            "penalty": person.penalty,
-            "judged_beside": len(manifest.cohort(person)),
+            "keys": person.keys,
+            "updated": bool(person.enrolment) and person.sha256 != person.enrolment,
         }
         for person in manifest.people
     ]
@@ -154,58 +177,128 @@ def _settings(
     return before.detector, before.sensors
 
 
-def _report(
-    enrolled: Enrolled,
-    manifest: Manifest,
-    before: Manifest | None,
+def _verifier(
+    change: Change,
+    detector: str,
+    sensors: tuple[str, ...],
+    population: Path | None,
     keystrokes: pd.DataFrame,
+    n_jobs: int,
+    quiet: bool,
+) -> tuple[Verifier, str]:
+    """What people are enrolled with, and where its calibration comes from, in words."""
+    from keydyn.decisions.background import FOLDS, Background
+    from keydyn.decisions.folder import new_secret, read_folder
+    from keydyn.decisions.recorded_samples import recorded_samples
+    from keydyn.decisions.shipped import shipped_background
+    from keydyn.decisions.storing import storing_detector
+    from keydyn.decisions.verifier import Verifier
+
+    secret = new_secret(change.key)
+    if change.before is not None and change.before.people:
+        if population is not None:
+            raise UsageError(
+                f"people in {change.folder} are enrolled with a population already: leave out --population, "
+                "give another folder, or start over with --replace"
+            )
+        found = read_folder(change.folder, change.key, ())
+        background, secret, origin = found.background, found.secret, "that of the folder"
+    elif population is not None:
+        background, origin = _given(population, keystrokes, sensors, n_jobs)
+    elif detector == DEFAULT_DETECTOR and not sensors and _several(keystrokes) < ENOUGH_PEOPLE:
+        background, origin = shipped_background(), "the one that comes with keydyn"
+    else:
+        samples = recorded_samples(keystrokes, sensors)
+        with progress_bar("calibrating", FOLDS + 1, hidden=quiet) as progress:
+            background = Background.learnt(
+                storing_detector(detector), samples, n_jobs=n_jobs, progress=progress
+            )
+        origin = "learnt from these people"
+    verifier = Verifier.of(background, sensors=sensors)
+    verifier.secret = secret
+    return verifier, origin
+
+
+def _given(
+    path: Path, keystrokes: pd.DataFrame, sensors: tuple[str, ...], n_jobs: int
+) -> tuple[Background, str]:
+    """With a population from a file: with the calibration beside it, or else one from these people."""
+    from keydyn.decisions.background import Background
+    from keydyn.decisions.population_files import read_background
+    from keydyn.decisions.recorded_samples import recorded_samples
+    from keydyn.detectors import PopulationDetector
+    from keydyn.population import PopulationModel
+
+    people = PopulationModel.load(path)
+    beside = read_background(path, people)
+    if beside is not None:
+        return beside, f"that of {path}"
+    pattern = PopulationDetector(population=people)
+    try:
+        learnt = Background.calibrated(pattern, recorded_samples(keystrokes, sensors), n_jobs=n_jobs)
+    except ValueError as error:
+        raise ValueError(
+            f"{path} has no calibration beside it, and none can be learnt here: {error}; "
+            "`keydyn population fit` writes both"
+        ) from None
+    return learnt, "learnt from these people"
+
+
+def _several(keystrokes: pd.DataFrame) -> int:
+    """How many people have two samples or more."""
+    counts = keystrokes.drop_duplicates(["user", "session"])["user"].value_counts()
+    return int((counts > 1).sum())
+
+
+def _groups(keystrokes: pd.DataFrame, min_samples: int) -> dict[str, pd.DataFrame]:
+    """Each user's keystrokes; a `ValueError` names a user who has too few samples, or whose name is taken."""
+    groups: dict[str, pd.DataFrame] = {}
+    for user, typed in keystrokes.groupby("user", sort=False):
+        if str(user) in groups:
+            raise ValueError(f"two users are called {user}")
+        n = typed["session"].nunique()
+        if n < min_samples:
+            raise ValueError(
+                f"user {user} has {n} sample{'s' if n != 1 else ''}; at least {min_samples} are required"
+            )
+        groups[str(user)] = typed.reset_index(drop=True)
+    return groups
+
+
+def _report(
+    manifest: Manifest,
+    earlier: set[str],
+    newly: list[str],
+    origin: str,
+    background: Background,
     out: Path,
     as_json: bool,
 ) -> None:
-    from keydyn.detectors import Markov
-
-    n_keys = keystrokes["user"].astype(str).value_counts()
-    earlier = {person.user for person in before.people} if before else set()
-    rows: list[dict[str, Any]] = []
-    for person in manifest.people:
-        if person.user not in n_keys:
-            continue
-        row: dict[str, Any] = {"user": person.user, "samples": person.samples}
-        template = enrolled.templates[person.user]
-        if isinstance(template, Markov):
-            model = template.model_
-            row["log_likelihood_per_key"] = model.log_likelihood_ / int(n_keys[person.user])
-            row |= {"iterations": model.n_iter_, "stopped_by": model.stop_reason_}
-        rows.append(row | {"threshold": person.threshold})
-    again = [row["user"] for row in rows if row["user"] in earlier]
+    rows: list[dict[str, Any]] = [
+        {"user": person.user, "samples": person.samples, "keys": person.keys}
+        for person in manifest.people
+        if person.user in newly
+    ]
+    again = [user for user in newly if user in earlier]
     if as_json:
         print_json(
             {
                 "models": str(out),
                 "detector": manifest.detector,
+                "calibration": {"origin": origin, "people": background.calibration.n_people},
                 "users": rows,
                 "replaced": again,
                 "enrolled": len(manifest.people),
             }
         )
         return
-    reasons = {row["stopped_by"] for row in rows if "stopped_by" in row}
-    shown = [
-        {name: STOPPED.get(value, value) if name == "stopped_by" else value for name, value in row.items()}
-        for row in rows
-    ]
-    show_table(f"{_counted(len(rows))} enrolled with {manifest.detector}", shown)
-    for reason in reasons & {*EXPLAINED}:
-        say(EXPLAINED[reason])
+    show_table(f"{_counted(len(rows))} enrolled with {manifest.detector}", rows)
     say(
         f"Models are in {out}: {_counted(len(manifest.people))}, {len(rows) - len(again)} new, "
         f"{len(again)} enrolled again"
     )
-    if rows[0]["threshold"] is None:
-        say(
-            "No thresholds: they need two users or more, with two samples or more each. When there are more "
-            "users, enrol these again."
-        )
+    kind = "Population and calibration" if manifest.population else "Calibration"
+    say(f"{kind}: {origin} ({background.calibration.n_people} people were asked)")
 
 
 def _counted(n_users: int) -> str:

@@ -12,10 +12,12 @@ import typer
 from keydyn.commands.every_command import every_command
 from keydyn.commands.recording_options import Reading, listed, reads_recording
 from keydyn.commands.study_options import EngineOption, JobsOption
-from keydyn.progress import share_bar
-from keydyn.terminal import JsonOption, heading, print_json, show_table
+from keydyn.progress import progress_bar, share_bar
+from keydyn.terminal import JsonOption, heading, print_json, show_table, warn
 
 if TYPE_CHECKING:
+    from keydyn.decisions.background import Background
+    from keydyn.keystrokes.samples import Samples
     from keydyn.population import PopulationModel
 
 app = typer.Typer(
@@ -45,6 +47,9 @@ def fit(
     states: Annotated[
         bool, typer.Option("--states/--no-states", help="Tell pauses from active typing by hidden states.")
     ] = True,
+    calibrate: Annotated[
+        bool, typer.Option("--calibrate/--no-calibrate", help="Learn what scores mean, for decisions.")
+    ] = True,
     jobs: JobsOption = -1,
     engine: EngineOption = "",
     scratch: Annotated[
@@ -55,13 +60,16 @@ def fit(
 ) -> None:
     """Learn what people share and how they differ; the more people the better.
 
-    The file that is written contains no samples.
+    The file that is written contains no samples. What its scores mean is learnt from the people of FILE, in
+    four folds of people, and written to a second file beside it, PEOPLE.calibration.keydyn, for
+    `keydyn fit --population`; with fewer than 10 people who have two samples or more this is left out.
 
     Examples:
     `keydyn population fit typing.csv --out people.keydyn`
 
     `keydyn population fit first.parquet --also second.parquet --out people.keydyn`
     """
+    from keydyn.decisions.population_files import write_background
     from keydyn.engine import using
     from keydyn.keystrokes.samples import Samples
     from keydyn.population import PopulationModel
@@ -77,7 +85,11 @@ def fit(
             scratch=scratch,
             progress=lambda share: show("learning", share),
         )
-    people.save(out)
+    background = _calibrated(people, first, jobs or -1, as_json) if calibrate else None
+    if background is None:
+        people.save(out)
+    else:
+        write_background(out, background)
     _show(people, str(out), as_json)
 
 
@@ -107,6 +119,21 @@ def info(
         _show(PopulationModel.shipped(), "the population that comes with keydyn", as_json)
     else:
         _show(PopulationModel.load(file), str(file), as_json)
+
+
+def _calibrated(people: PopulationModel, samples: Samples, n_jobs: int, quiet: bool) -> Background | None:
+    """The population with what its scores mean; None, with a warning, if there are too few people."""
+    from keydyn.decisions.background import FOLDS, Background
+    from keydyn.detectors import PopulationDetector
+
+    pattern = PopulationDetector(hidden_states=people.hidden_states)
+    try:
+        with progress_bar("calibrating", FOLDS + 1, hidden=quiet) as progress:
+            learnt = Background.learnt(pattern, samples, keep_cohort=False, n_jobs=n_jobs, progress=progress)
+    except ValueError as error:
+        warn(f"no calibration is written: {error}")
+        return None
+    return Background(PopulationDetector(population=people), (), learnt.calibration)
 
 
 def _show(people: PopulationModel, name: str, as_json: bool) -> None:

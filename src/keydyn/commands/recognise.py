@@ -13,14 +13,14 @@ from keydyn.commands.models_options import KeyFileOption, ModelsOption, key_of
 from keydyn.commands.recording_options import STANDARD_INPUT, Reading, reads_recording
 from keydyn.exit_codes import ExitCode, UsageError, checking_options
 from keydyn.progress import working
-from keydyn.terminal import JsonOption, heading, print_json, show_table, warn
+from keydyn.terminal import JsonOption, heading, print_json, say, show_table, warn
 
 if TYPE_CHECKING:
     from keydyn.datasets.recordings import Recording
-    from keydyn.enrolment import Enrolled
+    from keydyn.decisions import Decision, Verifier
 
 OutOption = Annotated[Path | None, typer.Option("--out", help="Write the table to this CSV file too.")]
-# As in keydyn.enrolment.evidence, which needs the numerical stack.
+# As in keydyn.decisions.evidence, which needs the numerical stack.
 LEAST_KEYSTROKES, LEAST_KNOWN = 6, 4
 MinKeystrokesOption = Annotated[
     int, typer.Option("--min-keystrokes", min=1, help="With fewer keystrokes there is not enough evidence.")
@@ -34,7 +34,18 @@ MinKnownOption = Annotated[
         "text are judged too.",
     ),
 ]
+FalseMatchOption = Annotated[
+    float | None,
+    typer.Option(
+        "--false-match-rate",
+        min=0,
+        max=1,
+        help="The largest share of strangers to accept; by default 0.01.",
+        show_default=False,
+    ),
+]
 MOST_WARNINGS = 5
+WORDS = {"accept": "accepted", "reject": "rejected", "unsure": "unsure"}
 # Columns of CSV files whose headings in tables have changed since.
 IN_CSV = {"log_likelihood_per_key": "log-likelihood a key"}
 
@@ -52,28 +63,29 @@ def score(
 
     Example: `keydyn score typing.csv --models models/ --out scores.csv`
     """
-    from keydyn.enrolment import evidence, load_enrolled
+    from keydyn.decisions.evidence import evidence
+    from keydyn.decisions.recorded_samples import recorded_samples
 
-    with working(f"reading {models}"):
-        enrolled = load_enrolled(models, key_of(key_file))
+    verifier = _opened(models, key_file)
     recording, _ = reading.recording(anonymous=True)
-    samples = enrolled.samples(recording.keystrokes)
+    samples = recorded_samples(recording.keystrokes, verifier.sensors)
     with working("scoring"):
-        scores = enrolled.scores(samples)
-    if all(said.other_text for said in evidence(samples, enrolled.templates[enrolled.users[0]])):
+        scores = verifier.log_likelihoods(samples)
+    first = verifier.person(verifier.users[0]).template
+    if all(said.other_text for said in evidence(samples, first)):
         warn("these samples are of another text than those enrolled; their scores say little")
     rows = [
         {
             "user": _typist(recording, user),
             "session": str(session),
-            "model": str(name),
+            "model": name,
             "log_likelihood": float(value),
             "keys": int(n),
         }
         for (user, session), n, line in zip(samples.index, samples.sequences.lengths, scores, strict=True)
-        for name, value in zip(enrolled.users, line, strict=True)
+        for name, value in zip(verifier.users, line, strict=True)
     ]
-    _deliver(f"{len(samples)} samples under {len(enrolled.users)} models", rows, out, as_json)
+    _deliver(f"{len(samples)} samples under {len(verifier.users)} models", rows, out, as_json)
 
 
 @every_command
@@ -82,61 +94,74 @@ def identify(
     reading: Reading,
     models: ModelsOption,
     top: Annotated[int, typer.Option(min=1, help="How many candidates to show for each sample.")] = 3,
+    false_match_rate: FalseMatchOption = None,
     min_keystrokes: MinKeystrokesOption = LEAST_KEYSTROKES,
     min_known: MinKnownOption = LEAST_KNOWN,
     key_file: KeyFileOption = None,
     out: OutOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Identify: which of the enrolled users typed each sample?
+    """Identify: which of the enrolled users typed each sample, if any of them did?
 
-    The file need not say who typed. Without a column `session` it is a single sample.
+    The file need not say who typed. Without a column `session` it is a single sample. Probabilities are those
+    of the enrolled users and of nobody among them, which is as probable as all of them together before the
+    sample is looked at. The answer is nobody unless the first candidate would also pass `verify`.
 
     Exit code: 3 if a sample has too little evidence, otherwise 0.
 
     Example: `keydyn identify unknown.csv --models models/ --top 5`
     """
-    import numpy as np
-
-    from keydyn.enrolment import evidence, load_enrolled
-    from keydyn.evaluation.penalty import TIE
-
-    with working(f"reading {models}"):
-        enrolled = load_enrolled(models, key_of(key_file))
+    verifier = _opened(models, key_file, None, false_match_rate, min_keystrokes, min_known)
     recording, _ = reading.recording(anonymous=True)
-    samples = enrolled.samples(recording.keystrokes)
     with working("scoring"):
-        raw = enrolled.scores(samples)
-    posterior = np.exp(raw - np.logaddexp.reduce(raw, axis=1, keepdims=True))
-    if len(enrolled.users) > 1 and np.ptp(raw, axis=1).max() < TIE:
-        warn("all models score alike; is --unit the unit of this file?")
+        found = verifier.identify_many(recording.keystrokes)
+    index = _samples_in(recording)
     rows: list[dict[str, Any]] = []
+    objects: list[dict[str, Any]] = []
     unsure: list[str] = []
-    for n, (user, session) in enumerate(samples.index):
-        order = np.argsort(-raw[n], kind="stable").tolist()
-        best = enrolled.templates[enrolled.users[order[0]]]
-        shortage = evidence(samples[[n]], best)[0].shortage(min_keystrokes, min_known)
+    for (user, session), one in zip(index, found, strict=True):
         who = _typist(recording, user)
-        if shortage:
+        short = one.evidence.shortage(min_keystrokes, min_known)
+        if short:
             sample = f"session {session}" if who is None else f"user {user}, session {session}"
-            unsure.append(f"{sample}: not enough evidence: {'; '.join(shortage)}")
-        for place, u in enumerate(order[:top]):
+            unsure.append(f"{sample}: not enough evidence: {'; '.join(short)}")
+        objects.append(
+            {
+                "user": who,
+                "session": str(session),
+                "candidates": [
+                    {
+                        "user": candidate.user,
+                        "probability": candidate.probability,
+                        "llr": candidate.llr,
+                        "false_match_rate": candidate.false_match_rate,
+                    }
+                    for candidate in one.candidates[:top]
+                ],
+                "nobody": one.nobody,
+                "nobody_probability": one.nobody_probability,
+                "enough_evidence": not short,
+                "reasons": list(one.reasons),
+            }
+        )
+        listed = [(candidate.user, candidate.probability) for candidate in one.candidates[:top]]
+        for place, (name, probability) in enumerate([*listed, ("nobody of these", one.nobody_probability)]):
+            answer = "unsure" if short else "nobody" if one.nobody else one.candidates[0].user
             rows.append(
                 {
                     "user": who,
                     "session": str(session),
-                    "rank": place + 1,
-                    "candidate": str(enrolled.users[u]),
-                    "log_likelihood_per_key": float(raw[n, u] / samples.sequences.lengths[n]),
-                    "probability": float(posterior[n, u]),
-                    "enough_evidence": not shortage,
+                    "rank": place + 1 if place < len(listed) else None,
+                    "candidate": name,
+                    "probability": probability,
+                    "answer": answer if place == 0 else None,
                 }
             )
     for text in unsure[:MOST_WARNINGS]:
         warn(text)
     if len(unsure) > MOST_WARNINGS:
         warn(f"and {len(unsure) - MOST_WARNINGS} more; `enough_evidence` in the JSON says which")
-    _deliver("Who typed it?", rows, out, as_json, hidden=("enough_evidence",))
+    _deliver("Who typed it?", rows, out, as_json, objects=objects)
     if unsure:
         raise typer.Exit(ExitCode.UNSURE)
 
@@ -147,7 +172,15 @@ def verify(
     reading: Reading,
     models: ModelsOption,
     user: Annotated[str, typer.Option("--user", help="Who it is claimed to be.")],
-    threshold: Annotated[float | None, typer.Option(min=0, max=1, help="Instead of the user's own.")] = None,
+    false_match_rate: FalseMatchOption = None,
+    update: Annotated[
+        bool,
+        typer.Option(
+            "--update",
+            help="Let the user's template follow samples that are accepted with confidence, within bounds, "
+            "and recognise copies of them; `keydyn users --undo` takes the last one back.",
+        ),
+    ] = False,
     min_keystrokes: MinKeystrokesOption = LEAST_KEYSTROKES,
     min_known: MinKnownOption = LEAST_KNOWN,
     key_file: KeyFileOption = None,
@@ -156,37 +189,47 @@ def verify(
 ) -> None:
     """Verify: is each sample typed by the user it is claimed to be?
 
-    The file need not say who typed. Without a column `session` it is a single sample. The score is scaled to
-    0 … 1 beside the other users: 1 is the best of all models, 0 the worst. A sample with too few keystrokes,
-    or of another text, is neither accepted nor rejected: the verdict is `unsure`.
+    The file need not say who typed. Without a column `session` it is a single sample. A claim is accepted
+    where at most one stranger in a hundred would score as high, and rejected where at most one genuine sample
+    in a hundred would score as low; in between, with too few keystrokes, or with another text, the answer is
+    `unsure`, which counts as not accepted. Copies of earlier samples and keys that no hand has typed are
+    rejected.
 
     Exit code: 1 if a sample is rejected, otherwise 3 if one is `unsure`, otherwise 0.
 
     Example: `keydyn verify login.csv --models models/ --user anna`
     """
-    from keydyn.enrolment import evidence
+    from keydyn.decisions.decision import as_json as fields
 
-    enrolled = _opened_for(user, models, key_file)
+    verifier = _opened(models, key_file, user, false_match_rate, min_keystrokes, min_known)
     recording, _ = reading.recording(anonymous=True)
-    level = _level(threshold, enrolled.manifest.person(user).threshold, user)
-    samples = enrolled.samples(recording.keystrokes)
+    with working("scoring"):
+        if update:
+            verifier, decisions = _updating(verifier, models, key_file, user, recording)
+        else:
+            decisions = verifier.verify_many(user, recording.keystrokes)
+    index = _samples_in(recording)
+    objects = [
+        {"user": _typist(recording, who), "session": str(session), **fields(decision)}
+        for (who, session), decision in zip(index, decisions, strict=True)
+    ]
     rows = [
         {
             "user": _typist(recording, who),
             "session": str(session),
             "claimed": user,
-            "score": float(value),
-            "threshold": level,
-            **_answer(value >= level, said.shortage(min_keystrokes, min_known)),
+            "keys": decision.evidence.keystrokes,
+            "llr": decision.llr,
+            "false_match_rate": decision.false_match_rate,
+            "answer": decision.answer,
+            "verdict": WORDS[decision.answer],
+            "reasons": list(decision.reasons),
         }
-        for (who, session), value, said in zip(
-            samples.index,
-            enrolled.claim_scores(user, samples),
-            evidence(samples, enrolled.templates[user]),
-            strict=True,
-        )
+        for (who, session), decision in zip(index, decisions, strict=True)
     ]
-    _deliver(f"Is it {user}?", rows, out, as_json, hidden=("claimed", "answer"))
+    _deliver(f"Is it {user}?", rows, out, as_json, ("claimed", "answer"), objects)
+    if not as_json and len(decisions) == 1:
+        _explain(decisions[0], verifier)
     _exit_by_verdict(rows)
 
 
@@ -196,7 +239,17 @@ def watch(
     reading: Reading,
     models: ModelsOption,
     user: Annotated[str, typer.Option("--user", help="Whose session it is said to be.")],
-    threshold: Annotated[float | None, typer.Option(min=0, help="Instead of the user's own.")] = None,
+    threshold: Annotated[
+        float | None, typer.Option(min=0, help="Suspicion to lock at, instead of the calibrated one.")
+    ] = None,
+    lockouts_per_hour: Annotated[
+        float | None,
+        typer.Option(
+            min=0.01,
+            help="How often the right person may be locked out, per hour of typing; by default 1.",
+            show_default=False,
+        ),
+    ] = None,
     min_keystrokes: MinKeystrokesOption = LEAST_KEYSTROKES,
     min_known: MinKnownOption = LEAST_KNOWN,
     key_file: KeyFileOption = None,
@@ -205,9 +258,10 @@ def watch(
 ) -> None:
     """Watch: is it still them, keystroke by keystroke?
 
-    At each key the models are ranked; the claimed user's ranks over the last 25 keys are the penalty. The
-    session is rejected when it exceeds the largest that the user's own samples had. A session with too few
-    keystrokes, or of another text, is neither accepted nor rejected: the verdict is `unsure`.
+    Each key adds to the suspicion that somebody else types, or takes from it; it never falls below 0, so that
+    a change of person in mid-session is noticed. The session is rejected when it rises above the level that
+    genuine sessions reach once per hour of typing. A session with too few keystrokes, or of another text, is
+    neither accepted nor rejected: the verdict is `unsure`.
 
     With `-` for a file, lines of CSV are answered as they come, one line for each; the first line is the
     header. With --json each answer is an object on a line of its own.
@@ -221,40 +275,61 @@ def watch(
     """
     import numpy as np
 
-    from keydyn.enrolment import evidence
+    from keydyn.decisions.evidence import evidence
+    from keydyn.decisions.operating_point import LOCKOUTS_PER_HOUR
+    from keydyn.decisions.recorded_samples import recorded_samples
+    from keydyn.decisions.trials import suspicion_of
     from keydyn.evaluation.penalty import first_above
 
-    enrolled = _opened_for(user, models, key_file)
-    level = _level(threshold, enrolled.manifest.person(user).penalty, user)
+    if threshold is not None and lockouts_per_hour is not None:
+        raise UsageError("--threshold and --lockouts-per-hour are two ways to say the same: give one")
+    verifier = _opened(models, key_file, user)
+    rate = LOCKOUTS_PER_HOUR if lockouts_per_hour is None else lockouts_per_hour
+    calibration = verifier.background.calibration
+    level = calibration.lockout_level(rate) if threshold is None else threshold
+    if threshold is None and rate < calibration.supported_lockouts:
+        warn(
+            f"{rate:g} lock-outs per hour are fewer than the calibration can tell, which rests on "
+            f"{calibration.hours:.1f} hours of typing: at this level hardly anybody is noticed; "
+            f"{calibration.supported_lockouts:.2g} per hour is the least that it supports"
+        )
+    templates = [verifier.person(user).template, *verifier.background.beside(user)]
     if reading.file == STANDARD_INPUT:
         from keydyn.commands.watch_stream import watch_stream
 
         if out is not None or reading.sort or reading.clean:
             raise UsageError("--out, --sort and --clean need all of a file; they cannot be used with -")
-        raise typer.Exit(watch_stream(reading, enrolled, user, level, min_keystrokes, min_known, as_json))
+        least = min_keystrokes, min_known
+        raise typer.Exit(watch_stream(reading, templates, verifier.sensors, user, level, least, as_json))
     recording, _ = reading.recording(anonymous=True)
-    samples = enrolled.samples(recording.keystrokes)
-    parts = np.split(enrolled.claim_penalties(user, samples), samples.sequences.offsets[1:-1])
-    said = evidence(samples, enrolled.templates[user])
+    samples = recorded_samples(recording.keystrokes, verifier.sensors)
+    offsets = samples.sequences.offsets
+    terms = type(templates[0]).score_events_many(templates, samples)
+    parts = np.split(suspicion_of(terms, offsets), offsets[1:-1])
     rows = []
-    for (who, session), penalty, here in zip(samples.index, parts, said, strict=True):
+    for (who, session), found, here in zip(
+        samples.index, parts, evidence(samples, templates[0]), strict=True
+    ):
         shortage = here.shortage(min_keystrokes, min_known)
-        at = len(penalty) if shortage else first_above(penalty, level)
+        at = len(found) if shortage else first_above(found, level)
+        answer = "unsure" if shortage else "accept" if at == len(found) else "reject"
         rows.append(
             {
                 "user": _typist(recording, who),
                 "session": str(session),
                 "claimed": user,
-                "keys": len(penalty),
-                "penalty": float(penalty.max()),
+                "keys": len(found),
+                "suspicion": float(found.max()),
                 "threshold": level,
-                "rejected_at_key": at + 1 if at < len(penalty) else None,
-                "over_time": _sparkline(penalty, level),
-                **_answer(at == len(penalty), shortage),
+                "rejected_at_key": at + 1 if at < len(found) else None,
+                "over_time": _sparkline(found, level),
+                "verdict": WORDS[answer],
+                "answer": answer,
+                "reasons": shortage,
             }
         )
     repeated = ("verdict",) if not any(row["reasons"] for row in rows) else ()
-    _deliver(f"Is it still {user}?", rows, out, as_json, hidden=("claimed", "answer", *repeated))
+    _deliver(f"Is it still {user}?", rows, out, as_json, ("claimed", "answer", *repeated))
     _exit_by_verdict(rows)
 
 
@@ -263,34 +338,71 @@ def _typist(recording: Recording, user: object) -> str | None:
     return str(user) if recording.names_users else None
 
 
-def _opened_for(user: str, models: Path, key_file: Path | None) -> Enrolled:
-    """The people that a claim to be this user needs; a user who is not enrolled is an error of usage."""
-    from keydyn.enrolment import load_enrolled, read_manifest
-    from keydyn.enrolment.folder import claim_of
+def _samples_in(recording: Recording) -> list[tuple[Any, Any]]:
+    """User and session of each sample, in order."""
+    from keydyn.keystrokes.schema import SAMPLE, sample_starts
+
+    starts = recording.keystrokes.iloc[sample_starts(recording.keystrokes)][SAMPLE]
+    return list(starts.itertuples(index=False, name=None))
+
+
+def _opened(
+    models: Path,
+    key_file: Path | None,
+    user: str | None = None,
+    false_match_rate: float | None = None,
+    min_keystrokes: int = LEAST_KEYSTROKES,
+    min_known: int = LEAST_KNOWN,
+) -> Verifier:
+    """Everybody in a folder, or what a claim to be one user needs; one not enrolled is an error of usage."""
+    from keydyn.decisions import Targets, Verifier
+    from keydyn.decisions.folder import read_manifest
 
     key = key_of(key_file)
-    manifest = read_manifest(models, key)
-    with checking_options():
-        manifest.person(user)
-    return load_enrolled(models, key, claim_of(user))
+    with working(f"reading {models}"):
+        manifest = read_manifest(models, key)
+        with checking_options():
+            at = Targets() if false_match_rate is None else Targets(false_match_rate)
+            if user is not None:
+                manifest.person(user)
+        if not manifest.people:
+            raise ValueError(f"nobody is enrolled in {models} (see keydyn fit)")
+        verifier = Verifier.load(models, key, None if user is None else [user], at)
+    verifier.least = min_keystrokes, min_known
+    return verifier
 
 
-def _level(given: float | None, own: float | None, user: str) -> float:
-    """The threshold: the one given, or the user's own."""
-    level = own if given is None else given
-    if level is None:
-        raise ValueError(
-            f"{user} has no threshold, since a claim is judged beside other users: enrol two users or more "
-            f"with two samples or more each, {user} among them"
-        )
-    return level
+def _updating(
+    opened: Verifier, models: Path, key_file: Path | None, user: str, recording: Recording
+) -> tuple[Verifier, list[Decision]]:
+    """One sample after another, each with the template that the one before has left; then the folder."""
+    from keydyn.decisions import Verifier
+    from keydyn.decisions.folder import changing
+    from keydyn.decisions.recorded_samples import recorded_samples
+
+    key = key_of(key_file)
+    with changing(models, key) as change:
+        # Read again: somebody may have changed the folder before it was ours to change.
+        verifier = Verifier.load(models, key, [user], opened.at)
+        verifier.least = opened.least
+        samples = recorded_samples(recording.keystrokes, verifier.sensors)
+        decisions = [verifier.update(user, samples[[n]]) for n in range(len(samples))]
+        change.commit(None, {user: verifier.person(user)}, verifier.secret, verifier.sensors)
+    return verifier, decisions
 
 
-def _answer(accepted: bool, shortage: list[str]) -> dict[str, Any]:
-    """The columns that say what is decided: in words for people, as `answer` for programs, and why."""
-    answer = "unsure" if shortage else "accept" if accepted else "reject"
-    words = {"accept": "accepted", "reject": "rejected", "unsure": "unsure"}
-    return {"verdict": words[answer], "answer": answer, "reasons": shortage}
+def _explain(decision: Decision, verifier: Verifier) -> None:
+    """What the answer to a single claim rests on, in sentences."""
+    from keydyn.evaluation.confidence import percentage
+
+    low, high = (percentage(rate, 2) for rate in decision.interval)
+    say(
+        f"About {percentage(decision.false_match_rate, 2)} % of strangers would score as high "
+        f"(95 % interval {low}–{high} %, from {verifier.background.calibration.n_people} people)."
+    )
+    for words, spoke in (("For", decision.spoke_for), ("Against", decision.spoke_against)):
+        if spoke:
+            say(f"{words} the claim: {', '.join(str(one) for one in spoke)}.")
 
 
 def _exit_by_verdict(rows: list[dict[str, Any]]) -> None:
@@ -302,9 +414,14 @@ def _exit_by_verdict(rows: list[dict[str, Any]]) -> None:
 
 
 def _deliver(
-    title: str, rows: list[dict[str, Any]], out: Path | None, as_json: bool, hidden: tuple[str, ...] = ()
+    title: str,
+    rows: list[dict[str, Any]],
+    out: Path | None,
+    as_json: bool,
+    hidden: tuple[str, ...] = (),
+    objects: list[dict[str, Any]] | None = None,
 ) -> None:
-    """A table on the terminal, or JSON; and a CSV file if asked for."""
+    """A table on the terminal, or JSON, of `objects` if they say more; and a CSV file if asked for."""
     flat = [{name: "; ".join(v) if isinstance(v, list) else v for name, v in row.items()} for row in rows]
     if out is not None:
         import pandas as pd
@@ -313,7 +430,7 @@ def _deliver(
             headings = {name: IN_CSV.get(name, heading(name)) for name in flat[0]}
             pd.DataFrame(flat).rename(columns=headings).to_csv(temporary, index=False)
     if as_json:
-        print_json(rows)
+        print_json(objects or rows)
         return
     if not any(row.get("reasons") for row in rows):
         hidden = (*hidden, "reasons")

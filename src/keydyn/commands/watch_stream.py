@@ -16,9 +16,10 @@ import typer
 
 from keydyn.arrays import Floats, Integers
 from keydyn.datasets.recordings import Recording, read_recording
+from keydyn.decisions.cohort import HIGHEST, LOWEST
+from keydyn.decisions.evidence import Evidence, evidence_by_key
+from keydyn.decisions.sequential import increments, suspicion
 from keydyn.detectors import Detector, Markov, PopulationDetector
-from keydyn.enrolment.evidence import Evidence, evidence_by_key
-from keydyn.evaluation.online import OnlinePenalties
 from keydyn.exit_codes import ExitCode
 from keydyn.keystrokes.samples import Samples
 from keydyn.keystrokes.schema import SAMPLE, sample_starts
@@ -26,7 +27,6 @@ from keydyn.model.watch.online_batch import OnlineBatch
 
 if TYPE_CHECKING:
     from keydyn.commands.recording_options import Reading
-    from keydyn.enrolment import Enrolled
 
 CODES = {"accept": ExitCode.DONE, "reject": ExitCode.REJECTED, "unsure": ExitCode.UNSURE}
 CHUNK = 1 << 16
@@ -34,18 +34,19 @@ CHUNK = 1 << 16
 
 def watch_stream(
     reading: Reading,
-    enrolled: Enrolled,
+    templates: Sequence[Detector],
+    sensors: tuple[str, ...],
     user: str,
     level: float,
-    min_keystrokes: int,
-    min_known: int,
+    least: tuple[int, int],
     as_json: bool,
 ) -> ExitCode:
     """Answer each line of standard input; the exit code at its end is as for a file.
 
-    A time of 0 ms, which no model of times can take, is taken as not seen.
+    `templates` are the claimed user's and then the cohort's. A time of 0 ms, which no model of times can
+    take, is taken as not seen.
     """
-    session = WatchedSession(enrolled, user, level, min_keystrokes, min_known)
+    session = WatchedSession(templates, sensors, user, level, least)
     final: dict[tuple[Any, Any], str] = {}
     for recording in _recordings(reading):
         frame = recording.keystrokes
@@ -115,14 +116,18 @@ class WatchedSession:
     """One session after another in the name of a user, keystroke by keystroke."""
 
     def __init__(
-        self, enrolled: Enrolled, user: str, level: float, min_keystrokes: int, min_known: int
+        self,
+        templates: Sequence[Detector],
+        sensors: tuple[str, ...],
+        user: str,
+        level: float,
+        least: tuple[int, int],
     ) -> None:
-        self.templates = enrolled.claim_templates(user)
-        self.sensors, self.user, self.level = enrolled.manifest.sensors, user, level
-        self.least = min_keystrokes, min_known
+        self.templates, self.sensors = templates, sensors
+        self.user, self.level, self.least = user, level, least
         self.filters = _filters(self.templates)
-        self.penalties = OnlinePenalties(1, len(self.templates))
-        self.penalty = 0.0
+        # Of `increments` and `suspicion`: one session.
+        self.weights, self.suspicion = np.zeros((1, len(templates) - 1)), np.zeros(1)
         self.last: pd.DataFrame | None = None
         self.counts: Integers = np.zeros(4, dtype=np.int64)
         self.rejected_at: int | None = None
@@ -144,22 +149,24 @@ class WatchedSession:
         for n in range(len(last), len(both)):
             scores = self.filters.update(X[n], both["keyname"].iloc[n])
             if scores is not None:
-                self.penalty = float(self.penalties.update(scores[None, :])[0, 0])
+                one = np.array([0, 1])
+                terms = np.clip(scores, LOWEST, HIGHEST)[None, :]
+                step = increments(terms, one, state=self.weights)
+                suspicion(step, one, state=self.suspicion)
             self.counts = self.counts + counts[n]
-            answers.append(self._answer(both.iloc[n], self.penalty))
+            answers.append(self._answer(both.iloc[n], float(self.suspicion[0])))
         self.last = both.tail(1)
         return answers
 
     def _restart(self) -> None:
         self.filters.restart()
-        self.penalties.restart()
-        self.penalty = 0.0
+        self.weights, self.suspicion = np.zeros_like(self.weights), np.zeros(1)
         self.counts = np.zeros(4, dtype=np.int64)
         self.keys, self.rejected_at = 0, None
 
-    def _answer(self, keystroke: pd.Series[Any], penalty: float) -> dict[str, Any]:
+    def _answer(self, keystroke: pd.Series[Any], suspected: float) -> dict[str, Any]:
         self.keys += 1
-        if penalty > self.level and self.rejected_at is None:
+        if suspected > self.level and self.rejected_at is None:
             self.rejected_at = self.keys
         reasons = Evidence(*self.counts.tolist()).shortage(*self.least)
         answer = "unsure" if reasons else "accept" if self.rejected_at is None else "reject"
@@ -169,7 +176,7 @@ class WatchedSession:
             "claimed": self.user,
             "key": self.keys,
             "keyname": str(keystroke["keyname"]),
-            "penalty": penalty,
+            "suspicion": suspected,
             "threshold": self.level,
             "rejected_at_key": self.rejected_at,
             "answer": answer,
@@ -181,8 +188,8 @@ def _line(row: dict[str, Any]) -> str:
     verdict = {"accept": "accepted", "unsure": "unsure"}.get(
         row["answer"], f"rejected at key {row['rejected_at_key']}"
     )
-    penalty = f"penalty {row['penalty']:>5g} of {row['threshold']:g}"
-    return f"key {row['key']:>4}  {row['keyname']:<12} {penalty}  {verdict}"
+    suspected = f"suspicion {row['suspicion']:>5.1f} of {row['threshold']:.1f}"
+    return f"key {row['key']:>4}  {row['keyname']:<12} {suspected}  {verdict}"
 
 
 def _recordings(reading: Reading) -> Iterator[Recording]:

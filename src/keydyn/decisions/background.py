@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -36,33 +37,71 @@ class Background:
     Attributes
     ----------
     pattern : a detector that fits templates without further preparation
-    cohort : templates of people at large, or of nobody in particular
+    cohort : templates of people at large; if there are none, the population itself is compared with
     calibration : what scores beside that cohort mean
+    members : the name of each person in the cohort
     """
 
     pattern: Detector
     cohort: tuple[Detector, ...]
     calibration: Calibration
+    members: tuple[str, ...] = ()
 
-    def scores(self, templates: Sequence[Detector], samples: Samples) -> Floats:
-        """(n, U) open-set score of each sample under each template."""
-        raw = type(self.pattern).score_many([*templates, *self.cohort], samples)
-        return open_set_scores(raw[:, : len(templates)], raw[:, len(templates) :])
+    def __post_init__(self) -> None:
+        if len(self.members) != len(self.cohort):
+            raise ValueError(f"{len(self.cohort)} people in the cohort have {len(self.members)} names")
+
+    @cached_property
+    def others(self) -> tuple[Detector, ...]:
+        """What claimed templates are compared with."""
+        return self.cohort or nobody(self.pattern)
+
+    def place(self, user: str) -> int:
+        """Where somebody is in the cohort; −1 for nowhere."""
+        return self.members.index(user) if user in self.members else -1
+
+    def beside(self, user: str) -> tuple[Detector, ...]:
+        """What claims to be somebody are compared with: everybody but that person."""
+        place = self.place(user)
+        return tuple(one for n, one in enumerate(self.others) if n != place)
+
+    def without(self, user: str) -> Background:
+        """With a cohort that lacks somebody; a `ValueError` if nobody would be left of one that is needed."""
+        place = self.place(user)
+        if place < 0:
+            return self
+        cohort = self.cohort[:place] + self.cohort[place + 1 :]
+        members = self.members[:place] + self.members[place + 1 :]
+        left = replace(self, cohort=cohort, members=members)
+        # Asked for now: without anybody in it, only a population can do.
+        _ = left.others
+        return left
+
+    def scores(self, templates: Mapping[str, Detector], samples: Samples) -> Floats:
+        """(n, U) open-set score of each sample under each person's template, beside the others."""
+        U = len(templates)
+        raw = type(self.pattern).score_many([*templates.values(), *self.others], samples)
+        claimed, cohort = raw[:, :U], raw[:, U:]
+        scores = open_set_scores(claimed, cohort)
+        for u, place in enumerate(map(self.place, templates)):
+            if place >= 0:
+                scores[:, [u]] = open_set_scores(claimed[:, [u]], np.delete(cohort, place, axis=1))
+        return scores
 
     @classmethod
     def calibrated(
         cls,
         pattern: Detector,
         samples: Samples,
-        cohort: Sequence[Detector] | None = None,
+        keep_cohort: bool = True,
         n_jobs: int | None = None,
         progress: Progress | None = None,
     ) -> Background:
-        """From people that the pattern has not learnt from; they are the cohort unless one is given."""
-        people = people_of(samples)
-        own = _cohort(pattern, samples, people, n_jobs) if cohort is None else (tuple(cohort), None)
-        trials = _asked(pattern, samples, people, _some(people), own, lengths_for(samples), n_jobs, progress)
-        return cls(pattern, own[0], Calibration.learn(trials))
+        """From people that the pattern has not learnt from; they are the cohort, unless it is not kept."""
+        people, lengths = people_of(samples), lengths_for(samples)
+        cohort = _cohort(pattern, samples, people, keep_cohort, n_jobs)
+        trials = _asked(pattern, samples, people, _some(people), cohort, lengths, n_jobs, progress)
+        return cls(pattern, cohort[0], Calibration.learn(trials), _names(samples, people, cohort[1]))
 
     @classmethod
     def learnt(
@@ -75,10 +114,11 @@ class Background:
     ) -> Background:
         """The detector is prepared on all of these people, and calibrated by folds over them.
 
-        In each fold it is prepared on the others. Without `keep_cohort`, nobody's template is kept: the
-        cohort is `nobody`. `progress` is called with the number of parts done, of `FOLDS` + 1.
+        In each fold it is prepared on the others. Without `keep_cohort`, nobody's template is kept, and the
+        population itself is compared with. `progress` is called with the number of parts done, `FOLDS` + 1
+        in all.
         """
-        return cls(*learnt_with_trials(detector, samples, keep_cohort, n_jobs, progress)[:3])
+        return learnt_with_trials(detector, samples, keep_cohort, n_jobs, progress)[0]
 
 
 def learnt_with_trials(
@@ -87,24 +127,27 @@ def learnt_with_trials(
     keep_cohort: bool = True,
     n_jobs: int | None = None,
     progress: Progress | None = None,
-) -> tuple[Detector, tuple[Detector, ...], Calibration, Trials]:
-    """The parts of `Background.learnt`, and the trials that the calibration was learnt from."""
+) -> tuple[Background, Trials]:
+    """`Background.learnt`, and the trials that the calibration was learnt from."""
     people, lengths = people_of(samples), lengths_for(samples)
     asked = _some(people)
     parts = []
-    for fold in range(FOLDS if detector.needs_everyone else 1):
-        here = asked[np.arange(len(asked)) % FOLDS == fold] if detector.needs_everyone else asked
+    # What learns nothing from people needs no folds; of very many some can be left out all at once.
+    n_folds = FOLDS if detector.needs_everyone and len(np.unique(people)) <= FOLDS * LARGEST_ASKED else 1
+    for fold in range(n_folds):
+        here = asked[np.arange(len(asked)) % n_folds == fold]
         pattern = detector.prepare(samples[~np.isin(people, here)])
-        cohort = _cohort(pattern, samples, people, n_jobs) if keep_cohort else (nobody(pattern), None)
+        cohort = _cohort(pattern, samples, people, keep_cohort, n_jobs)
         parts.append(_asked(pattern, samples, people, here, cohort, lengths, n_jobs, None))
         if progress is not None:
             progress(fold + 1)
     trials = together(parts)
     pattern = detector.prepare(samples)
-    cohort = _cohort(pattern, samples, people, n_jobs) if keep_cohort else (nobody(pattern), None)
+    cohort = _cohort(pattern, samples, people, keep_cohort, n_jobs)
     if progress is not None:
         progress(FOLDS + 1)
-    return pattern, cohort[0], Calibration.learn(trials), trials
+    names = _names(samples, people, cohort[1])
+    return Background(pattern, cohort[0], Calibration.learn(trials), names), trials
 
 
 def nobody(pattern: Detector) -> tuple[Detector, ...]:
@@ -119,14 +162,20 @@ def of_population(people: PopulationModel) -> PopulationDetector:
     return PopulationDetector(population=people)
 
 
-_Cohort = tuple[tuple[Detector, ...], Integers | None]
+_Cohort = tuple[tuple[Detector, ...], Integers]
 
 
-def _cohort(pattern: Detector, samples: Samples, people: Integers, n_jobs: int | None) -> _Cohort:
+def _cohort(pattern: Detector, samples: Samples, people: Integers, keep: bool, n_jobs: int | None) -> _Cohort:
     """Templates of everybody, or of some of very many, each from all samples; and who they are."""
+    if not keep:
+        return (), np.zeros(0, dtype=np.int64)
     members = _some(people, LARGEST_COHORT)
     templates = fit_templates(pattern, [samples[people == u] for u in members.tolist()], n_jobs)
     return tuple(templates), members
+
+
+def _names(samples: Samples, people: Integers, members: Integers) -> tuple[str, ...]:
+    return tuple(str(samples.users[np.argmax(people == u)]) for u in members.tolist())
 
 
 def _asked(
@@ -140,8 +189,9 @@ def _asked(
     progress: Progress | None,
 ) -> Trials:
     templates, members = cohort
-    strangers = np.full(len(templates), -1, dtype=np.int64) if members is None else members
-    return claims(pattern, samples, people, asked, templates, strangers, lengths, n_jobs, progress)
+    if not templates:
+        templates, members = nobody(pattern), np.array([-1])
+    return claims(pattern, samples, people, asked, templates, members, lengths, n_jobs, progress)
 
 
 def _some(people: Integers, most: int = LARGEST_ASKED) -> Integers:

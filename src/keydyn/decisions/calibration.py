@@ -10,16 +10,31 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import minimize
+from scipy.special import expit
 
 from keydyn.arrays import Floats, Integers, Truths
+from keydyn.decisions.lockout_levels import lockout_level
 from keydyn.decisions.trials import Trials
-from keydyn.evaluation.confidence import interval, user_weights
+from keydyn.evaluation.claim_rates import Claims
 
 # Rates for which the score is known: ten per factor of ten.
 RATES: Floats = np.logspace(0.0, -4.0, 41)
+# Lock-outs of genuine people per hour of typing for which the level is known, twenty per factor of ten, so
+# that hardly anything lies between a rate that is supported and one that is not; and the lowest level.
+LOCKOUTS: Floats = np.logspace(-1.0, 1.0, 41)
+LEAST_SUSPICION = 1.0
+# The rule of three: if nothing happened in n hours, it happens less than 3/n times per hour, with 95 %.
+OF_THREE = 3.0
+# Stands for no typing at all where hours divide.
+LEAST_HOURS = 1.0 / 3600.0
+# The least and the largest share of genuine samples that may be typed as a stranger would.
+LAPSES = (1e-4, 0.2)
 # Pulls the slope towards 0 where genuine and impostor scores do not overlap at all.
 RIDGE = 1e-4
 REPLICATES = 400
+# No score, slope or level is larger; so nothing that is computed from them overflows.
+LARGEST = 1e100
+BISECTIONS = 60
 # Stands for a rate of 0 where logarithms are taken.
 NOTHING = 1e-9
 # After fewer trials of either kind a number of keys is left out.
@@ -43,38 +58,60 @@ class Calibration:
     ----------
     lengths : (G,) numbers of keys, rising
     intercept, slope : (G,) of the logistic regression of genuine against impostor scores; slopes are positive
+    lapse : (G,) share of genuine samples that are typed as a stranger would: no ratio is below its logarithm
     impostor : (G, L) the score that a share RATES of strangers reaches; ∞ where too few were asked to say
     low, high : (G, L) interval of that share, over people
     genuine : (G, L) the score below which a share RATES of genuine samples lies
+    suspicion : (len(LOCKOUTS),) above which genuine sessions are locked so many times per hour of typing
     n_people : how many were asked
+    hours : of genuine typing that `suspicion` was measured on
+    population : SHA-256 of the population whose scores are meant; empty if that is known otherwise
     """
 
     lengths: Integers
     intercept: Floats
     slope: Floats
+    lapse: Floats
     impostor: Floats
     low: Floats
     high: Floats
     genuine: Floats
+    suspicion: Floats
     n_people: int
+    hours: float
+    population: str = ""
 
     def __post_init__(self) -> None:
         """Nobody can change the arrays; a `ValueError` says what makes no calibration."""
         G, L = len(self.lengths), len(RATES)
-        shapes: dict[str, tuple[int, ...]] = {"lengths": (G,), "intercept": (G,), "slope": (G,)}
+        shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("lengths", "intercept", "slope", "lapse"), (G,))
         shapes |= dict.fromkeys(("impostor", "low", "high", "genuine"), (G, L))
+        shapes["suspicion"] = (len(LOCKOUTS),)
         for name, shape in shapes.items():
             array = getattr(self, name)
-            if array.shape != shape or np.isnan(array).any():
+            kind = np.int64 if name == "lengths" else np.float64
+            # Scores that too few strangers reach to say are ∞.
+            known = array == np.inf if name == "impostor" else False
+            if array.shape != shape or array.dtype != kind or not (known | (np.abs(array) <= LARGEST)).all():
                 raise ValueError(f"{name} of a calibration must be numbers of shape {shape}")
             array.flags.writeable = False
-        if G == 0 or (np.diff(self.lengths) <= 0).any() or self.lengths[0] < 1:
+        if any(((rates < 0) | (rates > 1)).any() for rates in (self.low, self.high)):
+            raise ValueError("the rates of a calibration must lie between 0 and 1")
+        if G == 0 or (self.lengths[1:] <= self.lengths[:-1]).any() or self.lengths[0] < 1:
             raise ValueError("the numbers of keys of a calibration must rise")
-        if not np.isfinite(self.intercept).all() or not (np.isfinite(self.slope) & (self.slope > 0)).all():
+        if not (self.slope > 0).all():
             raise ValueError("the slopes of a calibration must be positive")
+        if ((self.lapse <= 0) | (self.lapse >= 1)).any():
+            raise ValueError("the lapses of a calibration must be shares")
         falling = (self.impostor[:, 1:] < self.impostor[:, :-1]).any()
         if falling or (self.genuine[:, 1:] > self.genuine[:, :-1]).any():
             raise ValueError("scores of a calibration must rise as fewer strangers reach them")
+        if not np.isfinite(self.impostor[:, :1]).all():
+            raise ValueError("a score that every stranger reaches is finite")
+        if (self.suspicion <= 0).any() or (self.suspicion[1:] > self.suspicion[:-1]).any():
+            raise ValueError("the suspicion of a calibration must be positive, and fall with more lock-outs")
+        if not 0.0 < self.hours < np.inf:
+            raise ValueError(f"the hours of a calibration must be above 0, not {self.hours}")
 
     @classmethod
     def learn(cls, trials: Trials) -> Calibration:
@@ -88,20 +125,28 @@ class Calibration:
                 continue
             enough.append(g)
             reached = _reached(others)
-            low, high = _shares(trials, here & ~genuine, g, reached)
+            low, high = _intervals(trials, here & ~genuine, g, reached)
             rows.append((*_logistic(own, others), reached, low, high, np.quantile(own, RATES)))
         if not rows:
             raise ValueError(
                 f"a calibration needs {LEAST_TRIALS} genuine and {LEAST_TRIALS} false claims or more"
             )
-        intercept, slope, impostor, low, high, below = (np.array(each) for each in zip(*rows, strict=True))
+        intercept, slope, lapse, impostor, low, high, below = (
+            np.array(each) for each in zip(*rows, strict=True)
+        )
         lengths = trials.lengths[enough]
-        return cls(lengths, intercept, slope, impostor, low, high, below, trials.n_people)
+        hours = max(float(trials.hours[trials.offsets[1:] - 1].sum()), LEAST_HOURS)
+        suspicion = _levels(trials, hours)
+        return cls(
+            lengths, intercept, slope, lapse, impostor, low, high, below, suspicion, trials.n_people, hours
+        )
 
     def llr(self, scores: Floats, keys: Integers) -> Floats:
         """Natural-log likelihood ratio of each score, of samples with so many keys; shapes broadcast."""
         before, after, share = self._between(keys)
-        ratios = [self.intercept[g] + self.slope[g] * scores for g in (before, after)]
+        ratios = [
+            _with_lapses(self.intercept[g] + self.slope[g] * scores, self.lapse[g]) for g in (before, after)
+        ]
         llr: Floats = (1.0 - share) * ratios[0] + share * ratios[1]
         return llr
 
@@ -111,26 +156,60 @@ class Calibration:
 
     def false_match_rate(self, score: float, keys: int) -> MatchRate:
         """How many strangers reach this score with so many keys, and the interval of that share."""
+        one, of = np.array([score]), np.array([keys])
         value, low, high = (
-            self._share(score, keys, self.impostor, rates) for rates in (None, self.low, self.high)
+            float(self._shares(one, of, self.impostor, rates)[0]) for rates in (None, self.low, self.high)
         )
         return MatchRate(value, min(value, low), max(value, high))
 
-    def false_non_match_rate(self, score: float, keys: int) -> float:
-        """How many genuine samples with so many keys lie below this score."""
-        return self._share(score, keys, self.genuine, None)
+    def false_match_rates(self, scores: Floats, keys: Integers) -> Floats:
+        """(n,) the same of several scores (n,), of samples with so many keys (n,), without the intervals."""
+        return self._shares(scores, keys, self.impostor, None)
 
-    def _share(self, score: float, keys: int, table: Floats, rates: Floats | None) -> float:
-        """The rate of a score in a table of scores at RATES, between two numbers of keys."""
-        before, after, share = self._between(np.array([keys]))
-        logs = []
-        for g in (int(before[0]), int(after[0])):
+    def false_non_match_rates(self, scores: Floats, keys: Integers) -> Floats:
+        """(n,) how many genuine samples with so many keys (n,) lie below each score (n,)."""
+        return self._shares(scores, keys, self.genuine, None)
+
+    def threshold(self, false_match: float, keys: int) -> float:
+        """The score from which on at most this share of strangers with so many keys is accepted."""
+        low, high = float(self.impostor[:, 0].min()), float(self.impostor[np.isfinite(self.impostor)].max())
+        for _ in range(BISECTIONS):
+            middle = (low + high) / 2
+            above = self.false_match_rate(middle, keys).value > false_match
+            low, high = (middle, high) if above else (low, middle)
+        return high
+
+    def lockout_level(self, per_hour: float) -> float:
+        """The suspicion above which genuine sessions are locked so many times per hour of typing.
+
+        It is measured where the hours of genuine typing support the rate (`supported_lockouts`). For lower
+        rates it lies above all that was seen, by 1 for each factor e: so much more rarely is it reached by
+        people who type as their template says. Real people sometimes do not, so that such a rate is aimed at,
+        not measured, and a single odd session can make the level so high that hardly anybody is noticed.
+        Above the highest of LOCKOUTS it is that of the highest.
+        """
+        if not per_hour > 0.0:
+            raise ValueError(f"lock-outs per hour must be above 0, not {per_hour}")
+        beyond = max(float(np.log(LOCKOUTS[0] / per_hour)), 0.0)
+        return float(np.interp(np.log(per_hour), np.log(LOCKOUTS), self.suspicion)) + beyond
+
+    @property
+    def supported_lockouts(self) -> float:
+        """The lowest rate of lock-outs per hour that was measured, by the rule of three: 3 in all hours."""
+        return OF_THREE / self.hours
+
+    def _shares(self, scores: Floats, keys: Integers, table: Floats, rates: Floats | None) -> Floats:
+        """The rates of scores in a table of scores at RATES, between two numbers of keys."""
+        logs = np.empty((len(self.lengths), len(scores)))
+        for g in range(len(self.lengths)):
             known = np.isfinite(table[g])
-            scores, of = table[g, known], RATES[known] if rates is None else rates[g, known]
-            order = np.argsort(scores, kind="stable")
-            logs.append(np.interp(score, scores[order], np.log(np.maximum(of, NOTHING))[order]))
-        found = float(np.exp((1.0 - share[0]) * logs[0] + share[0] * logs[1]))
-        return found if found > 2.0 * NOTHING else 0.0
+            at, of = table[g, known], RATES[known] if rates is None else rates[g, known]
+            order = np.argsort(at, kind="stable")
+            logs[g] = np.interp(scores, at[order], np.log(np.maximum(of, NOTHING))[order])
+        before, after, share = self._between(keys)
+        each = np.arange(len(scores))
+        found: Floats = np.exp((1.0 - share) * logs[before, each] + share * logs[after, each])
+        return np.where(found > 2.0 * NOTHING, found, 0.0)
 
     def _between(self, keys: Integers) -> tuple[Integers, Integers, Floats]:
         """The neighbours of so many keys among `lengths`, and the share of the later one."""
@@ -141,24 +220,47 @@ class Calibration:
         return before, after, at - before
 
 
-def _logistic(genuine: Floats, impostor: Floats) -> tuple[float, float]:
-    """Intercept and positive slope of the logistic regression, both kinds with equal weight."""
+def _levels(trials: Trials, hours: float) -> Floats:
+    """The level of each rate of LOCKOUTS, measured or, where the hours do not support the rate, extended."""
+    everybody = np.ones(len(trials.offsets) - 1, dtype=bool)
+    highest = float(trials.suspicion.max())
+    levels = [
+        lockout_level(trials.suspicion, trials.offsets, trials.hours, everybody, rate)
+        if rate * hours >= OF_THREE
+        else highest + np.log(OF_THREE / (rate * hours))
+        for rate in LOCKOUTS
+    ]
+    found: Floats = np.maximum(np.array(levels), LEAST_SUSPICION)
+    return found
+
+
+def _with_lapses(ratio: Floats, lapse: Floats | float) -> Floats:
+    """The log-likelihood ratio where a share of genuine samples is typed as a stranger would."""
+    found: Floats = np.logaddexp(np.log1p(-lapse) + ratio, np.log(lapse))
+    return found
+
+
+def _logistic(genuine: Floats, impostor: Floats) -> tuple[float, float, float]:
+    """Intercept, positive slope and lapse that cost least, both kinds with equal weight.
+
+    Without lapses a few samples that are quite unlike their owner's others would make all ratios small.
+    """
     scores = np.concatenate([genuine, impostor])
     centre, width = float(np.median(scores)), float(scores.std()) or 1.0
     x = (scores - centre) / width
     sign = np.repeat([1.0, -1.0], [len(genuine), len(impostor)])
     weight = np.repeat([0.5 / len(genuine), 0.5 / len(impostor)], [len(genuine), len(impostor)])
+    low, high = LAPSES
 
-    def cost(values: Floats) -> tuple[float, Floats]:
-        a, slope = values[0], np.exp(values[1])
-        margin = sign * (a + slope * x)
-        pull = -sign * weight / (1.0 + np.exp(np.clip(margin, -500.0, 500.0)))
-        gradient = np.array([pull.sum(), slope * ((pull * x).sum() + 2.0 * RIDGE * slope)])
-        return float((weight * np.logaddexp(0.0, -margin)).sum() + RIDGE * slope**2), gradient
+    def cost(values: Floats) -> float:
+        slope, lapse = np.exp(values[1]), low + (high - low) * expit(values[2])
+        margin = sign * _with_lapses(values[0] + slope * x, lapse)
+        return float((weight * np.logaddexp(0.0, -margin)).sum() + RIDGE * slope**2)
 
-    a, log_slope = minimize(cost, np.zeros(2), jac=True, method="BFGS").x
+    start = np.array([0.0, 0.0, -2.0])
+    a, log_slope, share = minimize(cost, start, method="Nelder-Mead", options={"maxiter": 2000}).x
     slope = float(np.exp(log_slope)) / width
-    return float(a) - slope * centre, slope
+    return float(a) - slope * centre, slope, float(low + (high - low) * expit(share))
 
 
 def _reached(impostor: Floats) -> Floats:
@@ -175,22 +277,9 @@ def _reached(impostor: Floats) -> Floats:
     return reached
 
 
-def _shares(trials: Trials, which: Truths, g: int, reached: Floats) -> tuple[Floats, Floats]:
+def _intervals(trials: Trials, which: Truths, g: int, reached: Floats) -> tuple[Floats, Floats]:
     """Interval of the share of strangers who reach each score, over claimed people and typists alike."""
-    people = np.unique(np.concatenate([trials.claimed[which], trials.typist[which]]))
-    U = len(people)
-    pairs = np.searchsorted(people, trials.claimed[which]) * U + np.searchsorted(people, trials.typist[which])
+    claims = Claims(trials.claimed[which], trials.typist[which], REPLICATES)
     scores = trials.scores[which, g]
-    weights = user_weights(U, REPLICATES)
-    totals = _drawn(weights, np.bincount(pairs, minlength=U * U).reshape(U, U))
-    low, high = np.empty(len(RATES)), np.empty(len(RATES))
-    for k, score in enumerate(reached):
-        counts = np.bincount(pairs[scores >= score], minlength=U * U).reshape(U, U)
-        low[k], high[k] = interval(_drawn(weights, counts) / np.maximum(totals, 1e-12))
-    return low, high
-
-
-def _drawn(weights: Floats, counts: Integers) -> Floats:
-    """(R,) pairs counted as often as both of their people were drawn."""
-    drawn: Floats = ((weights @ counts) * weights).sum(axis=1)
-    return drawn
+    low, high = np.array([claims.interval(scores >= score) for score in reached]).T
+    return np.ascontiguousarray(low), np.ascontiguousarray(high)

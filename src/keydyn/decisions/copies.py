@@ -56,10 +56,11 @@ class Fingerprints:
 
     def __post_init__(self) -> None:
         """Check that the parts belong together, whoever made them; nobody can change them."""
-        if self.hashes.dtype != np.uint32 or self.hashes.ndim != 1 or self.offsets.ndim != 1:
+        kinds = self.hashes.dtype == np.uint32, self.offsets.dtype == np.int64
+        if not all(kinds) or self.hashes.ndim != 1 or self.offsets.ndim != 1:
             raise ValueError("fingerprints are a list of hashes of 32 bits and a list of offsets")
         ends = self.offsets[[0, -1]].tolist() if len(self.offsets) else None
-        if ends != [0, len(self.hashes)] or (np.diff(self.offsets) < 0).any():
+        if ends != [0, len(self.hashes)] or (self.offsets[1:] < self.offsets[:-1]).any():
             raise ValueError("the offsets of fingerprints must rise from 0 to the number of hashes")
         for array in (self.hashes, self.offsets):
             array.flags.writeable = False

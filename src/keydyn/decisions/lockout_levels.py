@@ -7,6 +7,8 @@ import numpy as np
 from keydyn.arrays import Floats, Integers, Truths
 from keydyn.evaluation.continuous import rejection_times
 
+MS_PER_HOUR = 3.6e6
+
 
 def locked_at(levels: Floats, offsets: Integers, limits: Floats) -> Integers:
     """(n,) the first key, from 0, whose level (N,) is above the session's limit (n,); its length if none is.

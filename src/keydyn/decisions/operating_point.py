@@ -5,8 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
+from keydyn.arrays import Floats, Integers
 from keydyn.decisions.calibration import Calibration
 
+LOCKOUTS_PER_HOUR = 1.0
 ACCEPT, REJECT, UNSURE = "accept", "reject", "unsure"
 # A rate that was rounded is not above its target.
 ROUNDING = 1.0 + 1e-9
@@ -20,10 +24,12 @@ class Targets:
     ----------
     false_match : the largest share of strangers accepted
     false_non_match : the largest share of genuine samples rejected; in between the answer is unsure
+    lockouts_per_hour : how often a watched session may be locked although the right person types
     """
 
     false_match: float = 0.01
     false_non_match: float = 0.01
+    lockouts_per_hour: float = LOCKOUTS_PER_HOUR
 
     def __post_init__(self) -> None:
         """Check that the rates are rates."""
@@ -31,13 +37,13 @@ class Targets:
             if not 0.0 < getattr(self, name) < 1.0:
                 raise ValueError(f"{name} must lie between 0 and 1, not {getattr(self, name)}")
 
-    def answer(self, calibration: Calibration, score: float, keys: int) -> str:
-        """The answer to a claim with this score, of a sample with so many keys."""
-        if calibration.false_match_rate(score, keys).value <= self.false_match * ROUNDING:
-            return ACCEPT
-        if calibration.false_non_match_rate(score, keys) <= self.false_non_match * ROUNDING:
-            return REJECT
-        return UNSURE
+    def answers(self, calibration: Calibration, scores: Floats, keys: Integers) -> list[str]:
+        """The answer to each claim, given its score and the number of keys of its sample."""
+        accepted = calibration.false_match_rates(scores, keys) <= self.false_match * ROUNDING
+        below = calibration.false_non_match_rates(scores, keys)
+        rejected = ~accepted & (below <= self.false_non_match * ROUNDING)
+        answers: list[str] = np.select([accepted, rejected], [ACCEPT, REJECT], UNSURE).tolist()
+        return answers
 
 
 @dataclass(frozen=True)
@@ -48,11 +54,13 @@ class Costs:
     ----------
     false_match, false_non_match : the cost of each error, in any unit
     prior : probability that a claim is genuine
+    lockouts_per_hour : as of `Targets`
     """
 
     false_match: float
     false_non_match: float
     prior: float = 0.5
+    lockouts_per_hour: float = LOCKOUTS_PER_HOUR
 
     def __post_init__(self) -> None:
         """Check that costs are positive and the prior is a probability."""
@@ -68,9 +76,11 @@ class Costs:
         odds = self.prior / (1.0 - self.prior)
         return math.log(self.false_match / self.false_non_match) - math.log(odds)
 
-    def answer(self, calibration: Calibration, score: float, keys: int) -> str:
-        """The answer to a claim with this score, of a sample with so many keys."""
-        return ACCEPT if calibration.ratio(score, keys) >= self.threshold else REJECT
+    def answers(self, calibration: Calibration, scores: Floats, keys: Integers) -> list[str]:
+        """The answer to each claim, given its score and the number of keys of its sample."""
+        ratios = calibration.llr(scores, keys)
+        answers: list[str] = np.where(ratios >= self.threshold, ACCEPT, REJECT).tolist()
+        return answers
 
 
 OperatingPoint = Targets | Costs

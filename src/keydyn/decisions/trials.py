@@ -9,13 +9,15 @@ after so many keys as well as at a sample's end, since what a score means depend
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
 
 from keydyn.arrays import Floats, Integers, Truths
-from keydyn.decisions.cohort import open_set_scores
+from keydyn.decisions.cohort import HIGHEST, LOWEST, open_set_scores
+from keydyn.decisions.sample_times import times_of
+from keydyn.decisions.sequential import increments, suspicion
 from keydyn.detectors import Detector
 from keydyn.detectors.population import fit_templates
 from keydyn.engine import Progress
@@ -23,6 +25,8 @@ from keydyn.keystrokes.samples import Samples
 
 # Scores are taken after so many keys, as far as samples are longer than that.
 LENGTHS = (10, 20, 40, 80, 160, 320, 640)
+# A sample of less than this share of the median length is not whole.
+SHORT = 0.75
 # With so many samples the earlier half enrols and the later half asks; with fewer each is left out in turn.
 MANY = 8
 # Queries of each person in each enrolment, evenly spread.
@@ -41,12 +45,17 @@ class Trials:
     lengths : (G,) numbers of keys; the last stands for whole samples, and is their median length
     scores : (n, G) open-set scores; NaN where the sample is shorter
     claimed, typist : (n,) numbers of people
+    suspicion : (N,) at each key of the genuine samples, one after the other (see `sequential`)
+    offsets : where these samples begin; hours : (N,) hours of typing since then
     """
 
     lengths: Integers
     scores: Floats
     claimed: Integers
     typist: Integers
+    suspicion: Floats = field(default_factory=lambda: np.zeros(0))
+    offsets: Integers = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
+    hours: Floats = field(default_factory=lambda: np.zeros(0))
 
     @property
     def genuine(self) -> Truths:
@@ -63,7 +72,7 @@ class Trials:
 def lengths_for(samples: Samples) -> Integers:
     """The numbers of keys after which samples like these are scored."""
     whole = int(np.median(samples.sequences.lengths))
-    return np.array([*(n for n in LENGTHS if n <= 0.75 * whole), whole], dtype=np.int64)
+    return np.array([*(n for n in LENGTHS if n <= SHORT * whole), whole], dtype=np.int64)
 
 
 def people_of(samples: Samples) -> Integers:
@@ -97,6 +106,7 @@ def claims(
     `progress` is called with the number of people who were asked, over all enrolments.
     """
     parts: list[tuple[Floats, Integers, Integers]] = []
+    watched: list[tuple[Floats, Integers, Floats]] = []
     done = 0
     for enrol, ask in _held_out(samples, people):
         enrolled = [int(u) for u in asked if (enrol & (people == u)).any()]
@@ -112,8 +122,22 @@ def claims(
             events = type(pattern).score_events_many([*templates, *cohort], query)
             scores = _scores_after(events, query, lengths, np.array(enrolled), typist, cohort_people)
             parts.append((scores, np.tile(enrolled, len(query)), np.full(len(scores), typist)))
+            if typist in enrolled:
+                counted = np.flatnonzero(cohort_people != typist) + len(enrolled)
+                own = events[:, [enrolled.index(typist), *counted.tolist()]]
+                offsets = query.sequences.offsets
+                watched.append((suspicion_of(own, offsets), np.diff(offsets), hours_of(query)))
     scores, claimed, typists = (np.concatenate(each) for each in zip(*parts, strict=True))
-    return Trials(lengths, scores, claimed.astype(np.int64), typists.astype(np.int64))
+    suspicion, keys, hours = (np.concatenate(each) for each in zip(*watched, strict=True))
+    return Trials(
+        lengths,
+        scores,
+        claimed.astype(np.int64),
+        typists.astype(np.int64),
+        suspicion,
+        np.concatenate([[0], np.cumsum(keys)]).astype(np.int64),
+        hours,
+    )
 
 
 def n_asked(samples: Samples, asked: Integers) -> int:
@@ -123,12 +147,30 @@ def n_asked(samples: Samples, asked: Integers) -> int:
 
 def together(parts: Sequence[Trials]) -> Trials:
     """The trials of several runs of `claims`, with the same lengths."""
+    keys = np.concatenate([np.diff(part.offsets) for part in parts])
     return Trials(
         parts[0].lengths,
         np.concatenate([part.scores for part in parts]),
         np.concatenate([part.claimed for part in parts]),
         np.concatenate([part.typist for part in parts]),
+        np.concatenate([part.suspicion for part in parts]),
+        np.concatenate([[0], np.cumsum(keys)]).astype(np.int64),
+        np.concatenate([part.hours for part in parts]),
     )
+
+
+def suspicion_of(terms: Floats, offsets: Integers) -> Floats:
+    """Page's sum at each key, from its terms under the claimed template, first column, and the cohort."""
+    return suspicion(increments(np.clip(terms, LOWEST, HIGHEST), offsets), offsets)
+
+
+def hours_of(samples: Samples) -> Floats:
+    """(N,) hours of typing since each sample's first key."""
+    intervals = np.nan_to_num(times_of(samples)[:, 0])
+    total = np.cumsum(intervals)
+    starts = samples.sequences.offsets[:-1]
+    hours: Floats = (total - np.repeat(total[starts], samples.sequences.lengths)) / 3.6e6
+    return hours
 
 
 def _held_out(samples: Samples, people: Integers) -> Iterator[tuple[Truths, Truths]]:
@@ -174,5 +216,5 @@ def _scores_after(
         for u, claimed in enumerate(enrolled.tolist()):
             counts = (cohort_people != claimed) & (cohort_people != typist)
             own = open_set_scores(sums[:, [u]], sums[:, U:][:, counts])[:, 0]
-            scores[:, u, g] = own if whole else np.where(keys >= length, own, np.nan)
+            scores[:, u, g] = np.where(keys >= (SHORT * length if whole else length), own, np.nan)
     return scores.reshape(n * U, len(lengths))

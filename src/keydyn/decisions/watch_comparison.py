@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -82,21 +81,6 @@ class Compared:
     from_start: NoticeTimes
     after_change: NoticeTimes
 
-    def row(self) -> dict[str, Any]:
-        """For a table."""
-        found: dict[str, Any] = {
-            "way": self.way,
-            "false lock-outs per hour": self.per_hour.text(2),
-            "genuine sessions locked, %": self.locked.text(1, 100.0),
-        }
-        for name, times in (("impostor", self.from_start), ("change", self.after_change)):
-            found |= {
-                f"{name}: median keys": times.median.text(),
-                f"{name}: mean keys": times.mean.text(),
-                f"{name}: never noticed, %": times.unnoticed.text(1, 100.0),
-            }
-        return found
-
 
 def compare(
     ways: Mapping[str, Sequence[Way]],
@@ -115,11 +99,6 @@ def compare(
         _compared(name, variants, sessions, per_hour, horizon, replicates, seed)
         for name, variants in ways.items()
     ]
-
-
-def table(compared: Sequence[Compared]) -> pd.DataFrame:
-    """One row per way."""
-    return pd.DataFrame([one.row() for one in compared])
 
 
 def _compared(

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from keydyn.arrays import Floats
+from keydyn.decisions.lockout_levels import MS_PER_HOUR
 from keydyn.decisions.recorded_samples import recorded_samples
 from keydyn.decisions.watch_comparison import Sessions
 from keydyn.keystrokes.schema import sample_starts
@@ -17,9 +18,8 @@ from keydyn.keystrokes.swapping import swapped
 from keydyn.population.model import PopulationModel
 from keydyn.population.template import Template
 
-# How many others take over from each person, in each of their sessions.
-TAKEOVERS = 3
-MS_PER_HOUR = 3.6e6
+# How many others type in each person's name, from the start, and as many take over, in each session.
+OTHERS = 3
 
 # The claimed person, the key at which another takes over, terms (N, 1 + C) and hours (N,).
 _Session = tuple[Any, int, Floats, Floats]
@@ -30,13 +30,14 @@ def watched_people(
     model: PopulationModel,
     cohort: Sequence[Template],
     fold: int = 0,
-    takeovers: int = TAKEOVERS,
+    others: int = OTHERS,
 ) -> tuple[Sessions, Floats]:
     """Sessions of people from whom neither the population nor the cohort was learnt, and their terms.
 
     Each session in turn is watched, and the template of the claimed person is enrolled from their others. In
-    each person's name types the person; every other, from the start; and the person, then another, from the
-    middle on. What is typed after the change is scored with all that was carried over from before it.
+    each person's name types the person; so many others, from the start; and the person, then each of those
+    others, from the middle on. What is typed after the change is scored with all that was carried over from
+    before it.
     `terms` are (N, 1 + C), the claimed person's first.
     """
     samples = recorded_samples(keystrokes)
@@ -47,10 +48,16 @@ def watched_people(
         people = [user for user in pd.unique(typed["user"]) if (users == user).sum() > 1]
         templates = [model.enrol(samples[(users == user) & (numbers != session)]) for user in people]
         n, middle = len(people), int(typed.groupby("user").size().min()) // 2
-        steps = range(1, min(takeovers, n - 1) + 1)
-        taken = [(u, (u + step) % n) for u in range(n) for step in steps]
+        steps = range(min(others, n - 1) + 1)
+        claims = [(u, (u + step) % n) for u in range(n) for step in steps]
+        taken = [(u, v) for u, v in claims if u != v]
         pairs = [((people[u], session), (people[v], session)) for u, v in taken]
-        parts += list(_whole(typed, people, templates, model, cohort))
+        typists = typed["user"].iloc[sample_starts(typed)]
+        whole = dict(zip(typists, _scored(typed, templates, model, cohort), strict=True))
+        for u, v in claims:
+            terms, hours = whole[people[v]]
+            columns = [u, *range(n, terms.shape[1])]
+            parts.append((people[u], len(terms) if u == v else 0, terms[:, columns], hours))
         if pairs and middle:
             changed = swapped(typed, pairs, middle)
             for q, (terms, hours) in enumerate(_scored(changed, templates, model, cohort)):
@@ -80,22 +87,6 @@ def together(parts: Sequence[tuple[Sessions, Floats]]) -> tuple[Sessions, Floats
         np.concatenate([sessions.changed for sessions in several]),
         np.concatenate([sessions.folds for sessions in several]),
     ), np.concatenate([terms for _, terms in parts])
-
-
-def _whole(
-    typed: pd.DataFrame,
-    people: Sequence[Any],
-    templates: Sequence[Template],
-    model: PopulationModel,
-    cohort: Sequence[Template],
-) -> Iterator[_Session]:
-    """Everybody in the name of everybody."""
-    n = len(people)
-    typists = typed["user"].iloc[sample_starts(typed)].tolist()
-    for typist, (terms, hours) in zip(typists, _scored(typed, templates, model, cohort), strict=True):
-        for u, user in enumerate(people):
-            columns = [u, *range(n, terms.shape[1])]
-            yield user, len(terms) if typist == user else 0, terms[:, columns], hours
 
 
 def _scored(

@@ -29,6 +29,8 @@ from keydyn.population.template import Template
 # (n,), to calibrated log-likelihood ratios (n,).
 Evidence = Callable[[Floats, Floats], Floats]
 TRUSTED, LOCKED = "trusted", "locked"
+# The term of somebody in the cohort who does not count.
+ABSENT = -1e9
 # How much of the ratio is left after each key: it is that of the last fifty, roughly.
 RATIO_KEEPS = 0.98
 
@@ -37,7 +39,8 @@ def calibrated(calibration: Calibration) -> Evidence:
     """The ratios of fading sums: those of open-set scores after as many keys as the sums amount to."""
 
     def evidence(sums: Floats, keys: Floats) -> Floats:
-        scores = open_set_scores(sums[:, :1], sums[:, 1:])[:, 0]
+        cohort = sums[:, 1:]
+        scores = open_set_scores(sums[:, :1], cohort, cohort <= ABSENT)[:, 0]
         return calibration.llr(scores, np.rint(keys).astype(np.int64))
 
     return evidence
@@ -88,7 +91,8 @@ class WatchedSessions:
     """S sessions, each in the name of one person, beside a cohort that all share.
 
     An event says what the one before it was worth, because that needs the next key. Neither the time of an
-    update nor memory grows with the length of sessions.
+    update nor memory grows with the length of sessions. Nobody is compared with themselves: `left_out` says
+    for each session where in the cohort the person claimed is, −1 for nowhere.
     """
 
     def __init__(
@@ -98,6 +102,7 @@ class WatchedSessions:
         cohort: Sequence[Template],
         calibration: Calibration,
         watching: Watching,
+        left_out: ArrayLike | None = None,
     ) -> None:
         if len(cohort) == 0:
             raise ValueError("a claim is judged beside a cohort, and there is nobody in it")
@@ -108,6 +113,8 @@ class WatchedSessions:
         self._sums, self._weights = np.zeros((n, U + 1)), np.zeros((n, U - 1))
         self._suspicion, self._press = np.zeros(n), np.full(n, np.nan)
         self._locked_at: Integers = np.zeros(n, dtype=np.int64)
+        self._left_out: Integers = np.full(n, -1)
+        self._leave_out(slice(None), left_out)
 
     def __len__(self) -> int:
         return len(self._streams)
@@ -121,13 +128,22 @@ class WatchedSessions:
         """The code of each key's name, for `update(codes=…)`."""
         return self._streams.encode(keys)
 
-    def restart(self, sessions: ArrayLike | None = None, claimed: Sequence[Template] | None = None) -> None:
-        """Begin these sessions (all unless named) again, trusted; `claimed` gives each another person."""
+    def restart(
+        self,
+        sessions: ArrayLike | None = None,
+        claimed: Sequence[Template] | None = None,
+        left_out: ArrayLike | None = None,
+    ) -> None:
+        """Begin these sessions (all unless named) again, trusted.
+
+        `claimed` gives each another person, and `left_out` says where those are in the cohort.
+        """
         self._streams.restart(sessions, claimed)
         which = slice(None) if sessions is None else np.asarray(sessions, dtype=np.int64)
         for array in (self._sums, self._weights, self._suspicion, self._locked_at):
             array[which] = 0
         self._press[which] = np.nan
+        self._leave_out(which, self._left_out[which] if claimed is None else left_out)
 
     def update(
         self,
@@ -145,6 +161,9 @@ class WatchedSessions:
         own, counts = np.unique(which, return_counts=True)
         offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         terms, settings = terms[order], self._watching
+        absent = self._left_out[which[order]]
+        there = absent >= 0
+        terms[there, 1 + absent[there]] = ABSENT
         states = self._sums[own], self._weights[own], self._suspicion[own]
         sums, n_keys = faded(terms, offsets, settings.ratio_keeps, states[0])
         steps = increments(terms, offsets, settings.keep, settings.least, states[1])
@@ -206,9 +225,23 @@ class WatchedSessions:
                 raise ValueError(f"the state's {name} has values out of range")
         if (state["locked_at"] < 0).any() or (state["sums"][:, -1] < 0).any():
             raise ValueError("the state has values out of range: locked_at or sums")
+        if (state["sums"][:, 1:-1] <= ABSENT).all(axis=1).any():
+            raise ValueError("the state's sums leave nobody in the cohort")
         self._streams.restore(state, sessions)
         for name, array in self._own().items():
             array[which] = state[name]
+
+    def _leave_out(self, which: slice | Integers, places: ArrayLike | None) -> None:
+        """Where in the cohort the person claimed is, who does not count."""
+        found = np.asarray(-1 if places is None else places, dtype=np.int64)
+        if (found < -1).any() or (found >= self._streams.n_templates - 1).any():
+            raise ValueError(
+                f"left_out must be places in the cohort, 0 to {self._streams.n_templates - 2}, or -1"
+            )
+        self._left_out[which] = found
+        sessions = np.arange(len(self))[which]
+        there = sessions[self._left_out[sessions] >= 0]
+        self._weights[there, self._left_out[there]] = ABSENT
 
     def _own(self) -> dict[str, Any]:
         return {
@@ -234,15 +267,10 @@ class WatchedSessions:
 class Watch:
     """One session: `WatchedSessions` of one."""
 
-    def __init__(
-        self,
-        population: PopulationModel,
-        claimed: Template,
-        cohort: Sequence[Template],
-        calibration: Calibration,
-        watching: Watching,
-    ) -> None:
-        self._sessions = WatchedSessions(population, [claimed], cohort, calibration, watching)
+    def __init__(self, session: WatchedSessions) -> None:
+        if len(session) != 1:
+            raise ValueError(f"a watch follows one session, not {len(session)}")
+        self._sessions = session
 
     @property
     def standing(self) -> str:

@@ -14,7 +14,7 @@ from keydyn.detectors.detector import Detector, register
 from keydyn.keystrokes.samples import Samples
 from keydyn.model.data.vocabulary import Types
 from keydyn.model.files.storage import parsed
-from keydyn.population import PopulationModel
+from keydyn.population import PopulationModel, Template
 
 
 @register
@@ -71,9 +71,13 @@ class PopulationDetector(Detector):
 
     def anyone(self) -> Self:
         """The template of somebody of whom no sample is known."""
-        template = self.fresh()
-        template.template_ = self.people.anyone()
-        return template
+        return self.carrying(self.people.anyone())
+
+    def carrying(self, template: Template) -> Self:
+        """A copy with this template."""
+        copied = self.fresh()
+        copied.template_ = template
+        return copied
 
     @property
     def known_keys(self) -> Types | None:
@@ -88,9 +92,7 @@ class PopulationDetector(Detector):
         self.people.save_template(self.template_, path)
 
     def with_template(self, contents: bytes, path: Path, features: Sequence[str]) -> Self:
-        template = self.fresh()
-        template.template_ = self.people.checked(parsed(contents, path), path)
-        return template
+        return self.carrying(self.people.checked(parsed(contents, path), path))
 
     def score(self, samples: Samples) -> Floats:
         return self.score_many([self], samples)[:, 0]

@@ -17,9 +17,14 @@ TITLE = "Is it still them? Rank penalty over the last {window} keys"
 
 
 def penalty_figure(
-    genuine: Floats, impostors: Floats, threshold: float, title: str | None = None, window: int = WINDOW
+    genuine: Floats,
+    impostors: Floats,
+    threshold: float,
+    title: str | None = None,
+    window: int = WINDOW,
+    name: str = "penalty",
 ) -> Figure:
-    """`genuine` (N,) and `impostors` (N, I) are penalties key by key in the same session.
+    """`genuine` (N,) and `impostors` (N, I) are penalties key by key in the same session, or suspicions.
 
     Impostors are shown by their mean and a band that holds 95 % of them. The triangle is their mean
     rejection time: keys before the first penalty above the threshold, the whole session if there is none.
@@ -41,7 +46,7 @@ def penalty_figure(
         axes.plot(keys, impostors.mean(axis=1), "--", color=COLOURS[1], label="impostors, mean")
         axes.plot(keys, genuine, color=COLOURS[0], linewidth=1.8, label="genuine user")
         axes.axhline(
-            threshold, color=GREY, linewidth=0.9, linestyle=(0, (1, 1.5)), label=f"threshold, {threshold:g}"
+            threshold, color=GREY, linewidth=0.9, linestyle=(0, (1, 1.5)), label=f"threshold, {threshold:.3g}"
         )
         axes.plot(
             rejected,
@@ -54,7 +59,7 @@ def penalty_figure(
             label=f"impostors rejected after {rejected:.0f} keys on average",
         )
         axes.set_title(text_of(title) if title else TITLE.format(window=window), pad=10)
-        axes.set(xlabel="key", ylabel="penalty", ylim=(0.0, None))
+        axes.set(xlabel="key", ylabel=name, ylim=(0.0, None))
         axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
         axes.margins(x=0.01)
         figure.legend(loc="outside lower center", ncols=3)
@@ -66,8 +71,9 @@ def mean_rejection(impostors: Floats, threshold: float) -> float:
     return float(np.mean([first_above(column, threshold) for column in impostors.T]))
 
 
-def draw_penalty(genuine: Floats, impostors: Floats, threshold: float, path: Path) -> None:
-    """Write the figure to one file."""
-    figure = penalty_figure(genuine, impostors, threshold)
+def draw_suspicion(genuine: Floats, impostors: Floats, threshold: float, path: Path) -> None:
+    """Write the figure of suspicions to one file."""
+    title = "Is it still them? Suspicion that somebody else types"
+    figure = penalty_figure(genuine, impostors, threshold, title, name="suspicion")
     with house_style(), replacing(path) as temporary:
         figure.savefig(temporary, dpi=150)

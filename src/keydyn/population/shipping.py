@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from os import PathLike
 
+import pandas as pd
+
 from keydyn.datasets import load_dataset
 from keydyn.keystrokes.samples import Samples
 from keydyn.population.model import SHIPPED, PopulationModel
@@ -15,12 +17,17 @@ from keydyn.population.model import SHIPPED, PopulationModel
 DATASETS = ("fable", "essay")
 
 
-def published_people(data: str | PathLike[str] | None = None) -> Iterator[Samples]:
-    """Everybody of the recordings; people of different ones are different people."""
+def published_keystrokes(data: str | PathLike[str] | None = None) -> Iterator[pd.DataFrame]:
+    """The recordings; people of different ones are different people."""
     for name in DATASETS:
         keystrokes = load_dataset(name, data).keystrokes
-        users = f"{name} " + keystrokes["user"].astype(str)
-        yield Samples.of(keystrokes.assign(user=users), first="missing")
+        yield keystrokes.assign(user=f"{name} " + keystrokes["user"].astype(str))
+
+
+def published_people(data: str | PathLike[str] | None = None) -> Iterator[Samples]:
+    """Everybody of the recordings, part by part."""
+    for keystrokes in published_keystrokes(data):
+        yield Samples.of(keystrokes, first="missing")
 
 
 if __name__ == "__main__":

@@ -10,18 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from keydyn.enrolment import changing, enrol
-from tests.enrolment.typed_samples import typed
+from keydyn.decisions import Verifier
+from tests.decisions.typed_samples import background, typed
 
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="processes are forked and killed as in POSIX")
 def test_writers_killed_at_random_moments_lose_nobody(tmp_path):
-    with changing(tmp_path) as change:
-        change.commit(enrol(typed(users=("first",))))
+    verifier = Verifier.of(background())
+    verifier.enrol("first", typed(users=("first",)))
+    verifier.save(tmp_path)
     done = subprocess.run(
-        [sys.executable, "-m", "tests.enrolment.killed_writers", str(tmp_path), "15", "1"],
+        [sys.executable, "-m", "tests.decisions.killed_writers", str(tmp_path), "15", "1"],
         capture_output=True,
         text=True,
         timeout=300,

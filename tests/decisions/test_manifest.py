@@ -8,24 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keydyn.enrolment import Manifest, Person, read_key
+from keydyn.decisions.authentication import read_key
+from keydyn.decisions.manifest import Manifest, Member, Person
 
-SHA = [f"{n:064x}" for n in range(3)]
-PEOPLE = tuple(
-    Person(user, 5, 0.5, 12.0, n, 3, SHA[n], f"{SHA[n]}.keydyn") for n, user in enumerate(("ann", "bob", "é"))
-)
-MANIFEST = Manifest("pohmm", ("pressure",), PEOPLE, 3)
-VERSION_1 = {
-    "format": "keydyn-models",
-    "version": 1,
-    "keydyn": "0.1.0",
-    "detector": "pohmm",
-    "sensors": [],
-    "users": [
-        {"user": user, "file": f"user-{n:06d}.keydyn", "samples": 4, "threshold": 0.5, "penalty": None}
-        for n, user in enumerate(["ann", 7])
-    ],
-}
+SHA = [f"{n:064x}" for n in range(8)]
+PEOPLE = tuple(Person(user, 5, 60, SHA[n], SHA[3]) for n, user in enumerate(("ann", "bob", "é")))
+COHORT = (Member("ann", SHA[0]), Member("zoe", SHA[4]))
+MANIFEST = Manifest("pohmm", ("pressure",), "", COHORT, SHA[5], SHA[6], PEOPLE)
 
 
 def plain():
@@ -55,11 +44,19 @@ def test_a_round_trip():
     assert read(MANIFEST.to_text(b"key"), b"key") == MANIFEST
 
 
-def test_version_1():
-    manifest = read(VERSION_1)
-    assert [person.user for person in manifest.people] == ["ann", "7"]
-    assert manifest.cohort(manifest.person("7")) == ["ann"]
-    assert manifest.person("ann").threshold == 0.5
+def test_files():
+    """Somebody in the cohort may be enrolled too; the file is the same."""
+    names = {f"{SHA[n]}.keydyn" for n in range(6)}
+    assert MANIFEST.files == names | {f"{SHA[6]}.key"}
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_earlier_versions_are_refused_with_the_command_that_enrols_again(version):
+    """Their thresholds accept strangers, and samples to find others from were not kept."""
+    earlier = {"format": "keydyn-models", "version": version, "users": [{"user": "ann", "threshold": 0.5}]}
+    for key in (None, b"k" * 16):
+        with pytest.raises(ValueError, match=f"its version is {version}.* keydyn fit .* --replace"):
+            read(earlier, key)
 
 
 HUGE = int("9" * 400)
@@ -76,55 +73,44 @@ HUGE = int("9" * 400)
         ('{"users": NaN}', "NaN is not a number"),
         ({}, "its format is None"),
         (plain() | {"format": "other"}, "its format is 'other'"),
-        (plain() | {"version": 3}, "its version is 3"),
+        (plain() | {"version": 4}, "its version is 4; this program reads 3"),
+        (plain() | {"version": 3.0}, "its version is 3.0"),
         (plain() | {"version": True}, "its version is True"),
-        (plain() | {"version": "2"}, "its version is '2'"),
-        (plain() | {"version": [2]}, r"its version is \[2\]"),
+        (plain() | {"version": "3"}, "its version is '3'"),
+        (plain() | {"version": [3]}, r"its version is \[3\]"),
         (plain() | {"more": 1}, "fields that are not known: .'more'"),
-        (plain() | {"users": {}}, "not a list of objects"),
-        (plain() | {"users": [1]}, "not a list of objects"),
+        (plain() | {"users": {}}, "users is not a list of objects"),
+        (plain() | {"users": [1]}, "users is not a list of objects"),
+        (plain() | {"cohort": None}, "cohort is not a list of objects"),
+        (plain() | {"cohort": [SHA[0]]}, "cohort is not a list of objects"),
+        (plain() | {"cohort": [{"user": "ann"}]}, r"cohort\[0\]: it has no sha256"),
+        (plain() | {"cohort": [vars(COHORT[0])] * 2}, "two of cohort have the name 'ann'"),
+        (plain() | {"cohort": [vars(Member("ann", "../x"))]}, r"cohort\[0\]: sha256 is '../x', not 64"),
+        (plain() | {"population": SHA[0][1:]}, "population is '0.*not 64 hexadecimal digits"),
+        (plain() | {"calibration": ""}, "calibration is '', not text"),
+        (plain() | {"calibration": 5}, "calibration is 5, not text"),
+        (plain() | {"secret": ""}, "secret is '', not text"),
         (plain() | {"sensors": "x"}, "sensors is 'x', not a list"),
         (plain() | {"sensors": [1]}, "sensors is 1, not text"),
         (plain() | {"detector": None}, "detector is None, not text"),
-        (plain() | {"next_number": 2}, "do not rise"),
-        (plain() | {"next_number": HUGE}, "next_number is 9.*not a whole number"),
-        (changed(threshold=-1), r"users\[0\]: threshold is -1, not a number from 0 to 1"),
-        (changed(threshold=1.0001), "threshold is 1.0001"),
-        (changed(threshold="0.0"), "threshold is '0.0'"),
-        (changed(threshold=True), "threshold is True"),
-        (changed(threshold=HUGE), "threshold is 9"),
-        (changed(threshold=[]), r"threshold is \[\]"),
-        (json.dumps(changed(threshold=0.25)).replace("0.25", "1e999"), "threshold is inf"),
-        (json.dumps(changed(threshold=0.25)).replace("0.25", "Infinity"), "Infinity is not a number"),
-        (changed(penalty=-0.5), "penalty is -0.5"),
-        (changed(penalty=HUGE), "penalty is 9"),
+        (changed(keys=0), r"users\[0\]: keys is 0, not a whole number of 1 or more"),
+        (changed(keys=True), "keys is True"),
+        (json.dumps(changed(keys=5)).replace('"keys": 5', '"keys": 1e999'), "keys is inf"),
+        (json.dumps(changed(keys=5)).replace('"keys": 5', '"keys": Infinity'), "Infinity is not a number"),
         (changed(samples=0), "samples is 0, not a whole number of 1 or more"),
         (changed(samples=-3), "samples is -3"),
         (changed(samples=2.0), "samples is 2.0"),
         (changed(samples=HUGE), "samples is 9"),
-        (changed(number=-1), "number is -1"),
-        (changed(number=1), "numbers of the users do not rise"),
-        (changed(number=3), "do not rise"),
-        (changed(cohort=0), "do not rise"),
-        (changed(cohort=4), "do not rise"),
         (changed(sha256="../elsewhere"), "not 64 hexadecimal digits"),
-        (changed(sha256=SHA[0].upper() + "\n"), "not 64 hexadecimal digits"),
-        (changed(sha256=SHA[1]), "two users have the model"),
-        (changed(user="bob"), "two users have the name 'bob'"),
+        (changed(sha256="a" * 64 + "\n"), "not 64 hexadecimal digits"),
+        (changed(sha256=SHA[1]), "two of users have the template"),
+        (changed(fingerprints="x"), "fingerprints is 'x', not 64 hexadecimal digits"),
+        (changed(user="bob"), "two of users have the name 'bob'"),
         (changed(user=""), "user is '', not text"),
         (changed(user=None), "user is None, not text"),
         (changed(user="\ud800"), "not text"),
-        (changed(file="x"), "not known"),
+        (changed(threshold=0.5), "not known"),
         (without("sha256"), "it has no sha256"),
-        (VERSION_1 | {"users": [VERSION_1["users"][0] | {"file": "../user-000000.keydyn"}]}, "no model file"),
-        (VERSION_1 | {"users": [VERSION_1["users"][0] | {"file": "/dev/zero"}]}, "no model file"),
-        (VERSION_1 | {"users": [VERSION_1["users"][0]] * 2}, "two users have the name 'ann'"),
-        (
-            VERSION_1 | {"users": [VERSION_1["users"][0], VERSION_1["users"][0] | {"user": "bob"}]},
-            "two users have the model 'user-000000.keydyn'",
-        ),
-        (VERSION_1 | {"users": [VERSION_1["users"][0] | {"user": HUGE}]}, "user is 9.*not text"),
-        (VERSION_1 | {"users": [VERSION_1["users"][0] | {"user": True}]}, "user is True, not text"),
     ],
     ids=lambda value: str(value)[:30],
 )
@@ -144,20 +130,19 @@ JSON = st.recursive(
 @given(st.data())
 def test_any_value_in_any_place_is_read_or_refused(data):
     """Never another error; and what is read is right: it can be written and read again."""
-    manifest = data.draw(st.sampled_from([plain(), json.loads(json.dumps(VERSION_1))]))
-    place = data.draw(st.sampled_from([manifest, *manifest["users"]]))
+    manifest = plain()
+    place = data.draw(st.sampled_from([manifest, *manifest["users"], *manifest["cohort"]]))
     place[data.draw(st.sampled_from(sorted(place)))] = data.draw(JSON)
     try:
         found = Manifest.from_text(json.dumps(manifest).encode())
     except ValueError:
         return
-    assert all(person.threshold is None or 0 <= person.threshold <= 1 for person in found.people)
-    if manifest["version"] == 2:
-        assert Manifest.from_text(found.to_text().encode()) == found
+    assert all(person.samples > 0 and person.keys > 0 for person in found.people)
+    assert Manifest.from_text(found.to_text().encode()) == found
 
 
 def test_people_by_name():
-    assert MANIFEST.cohort(MANIFEST.person("bob")) == ["ann", "é"]
+    assert MANIFEST.person("bob") == PEOPLE[1]
     assert [person.user for person in MANIFEST.without({"bob"}).people] == ["ann", "é"]
     with pytest.raises(ValueError, match="user 'zoe' is not enrolled; enrolled are ann, bob, é"):
         MANIFEST.without({"bob", "zoe"})

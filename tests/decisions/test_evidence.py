@@ -6,20 +6,20 @@ import numpy as np
 import pytest
 
 from keydyn.commands import recognise
+from keydyn.decisions.evidence import LEAST_KEYSTROKES, LEAST_KNOWN, Evidence, evidence
+from keydyn.decisions.recorded_samples import recorded_samples
 from keydyn.detectors import make_detector
-from keydyn.enrolment.enrolled import sequence_samples
-from keydyn.enrolment.evidence import LEAST_KEYSTROKES, LEAST_KNOWN, Evidence, evidence
-from tests.enrolment.typed_samples import typed
+from tests.decisions.typed_samples import typed
 
 
 @pytest.mark.parametrize(("detector", "known"), [("pohmm", [8, 5, 0]), ("hmm", [8, 8, 8])])
 def test_keystrokes_are_counted(detector, known):
     """A model without event types knows every key."""
-    template = make_detector(detector).fit(sequence_samples(typed(users=("ann",)), ()))
-    frame = typed(1, users=("ann",), n_samples=3)
+    template = make_detector(detector).fit(recorded_samples(typed(users=("ann",), n_keys=8)))
+    frame = typed(1, users=("ann",), n_samples=3, n_keys=8)
     frame.loc[8:10, "keyname"] = "ß"
     frame.loc[16:, "keyname"] = "null"
-    found = evidence(sequence_samples(frame, ()), template)
+    found = evidence(recorded_samples(frame), template)
     # Seven pairs each; of ß only the last five keys, four pairs, are as at enrolment, of null none is.
     pairs = [(7, 7), (7, 4), (7, 0)] if detector == "pohmm" else [(0, 0)] * 3
     assert found == [Evidence(8, n, *counts) for n, counts in zip(known, pairs, strict=True)]
@@ -27,10 +27,10 @@ def test_keystrokes_are_counted(detector, known):
 
 def test_a_keystroke_without_any_time_is_not_counted():
     """The first one's interval is not known; without a release nothing is."""
-    template = make_detector("pohmm").fit(sequence_samples(typed(users=("ann",)), ()))
+    template = make_detector("pohmm").fit(recorded_samples(typed(users=("ann",))))
     frame = typed(1, users=("ann",), n_samples=1).iloc[:1]
     frame["timerelease"] = np.nan
-    assert evidence(sequence_samples(frame, ()), template) == [Evidence(0, 0)]
+    assert evidence(recorded_samples(frame), template) == [Evidence(0, 0)]
 
 
 @pytest.mark.parametrize(

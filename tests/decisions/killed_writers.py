@@ -1,6 +1,6 @@
 """People are enrolled and removed by two processes at once, which are killed at random moments; what is lost?
 
-python -m tests.enrolment.killed_writers FOLDER ROUNDS SEED
+python -m tests.decisions.killed_writers FOLDER ROUNDS SEED
 
 The folder holds one person to begin with. Every change that a writer has seen completed is noted in a pipe;
 after each round the folder must hold what the notes say, give or take the one change that each writer was at.
@@ -20,8 +20,8 @@ from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
-from keydyn.enrolment import Enrolled, Person, changing, load_enrolled
-from keydyn.enrolment.lock import InUseError
+from keydyn.decisions.folder import changing, read_folder
+from keydyn.decisions.lock import InUseError
 
 MOST_PEOPLE = 3
 
@@ -40,39 +40,36 @@ def changes(prefix, own):
             yield "-", own.pop(0)
 
 
-def make_change(folder, model, sign, user):
+def make_change(folder, found, sign, user):
     with changing(folder) as change:
-        manifest = change.before
         if sign == "-":
-            change.commit(Enrolled(manifest.without({user}), {}))
+            change.remove([user])
             return
-        number = manifest.next_number
-        person = Person(user, 1, 0.5, 1.0, number, number + 1)
-        own = copy(model)
-        own.model_ = copy(model.model_)
+        first = found.people["first"]
+        own = copy(first.template)
+        own.model_ = copy(own.model_)
         own.model_.log_likelihood_ = mark(user)
-        more = replace(manifest, people=(*manifest.people, person), next_number=number + 1)
-        change.commit(Enrolled(more, {user: own}))
+        change.commit(None, {user: replace(first, template=own)}, found.secret)
 
 
-def write_until_killed(folder, model, todo, notes):
+def write_until_killed(folder, found, todo, notes):
     for sign, user in todo:
         while True:
             try:
-                make_change(folder, model, sign, user)
+                make_change(folder, found, sign, user)
                 break
             except InUseError:
                 time.sleep(0.001)
         os.write(notes, f"{sign}{user}\n".encode())
 
 
-def start_writer(folder, model, todo):
+def start_writer(folder, found, todo):
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(reading)
         try:
-            write_until_killed(folder, model, todo, writing)
+            write_until_killed(folder, found, todo, writing)
         finally:
             os._exit(1)
     os.close(writing)
@@ -86,14 +83,13 @@ def noted(reading):
 
 def main(folder, rounds, seed):
     rng, counts = random.Random(seed), {"acknowledged": 0, "killed": 0, "half written": 0, "lost": 0}
-    found = load_enrolled(folder)
-    model = found.templates["first"]
+    found = read_folder(folder)
     for each in range(rounds):
-        enrolled, writers = found.users.tolist(), []
+        enrolled, writers = list(found.people), []
         for letter in "ab":
             prefix = f"{letter}{each}."
             own = [user for user in enrolled if user.startswith(letter)]
-            writers.append((prefix, own, *start_writer(folder, model, changes(prefix, list(own)))))
+            writers.append((prefix, own, *start_writer(folder, found, changes(prefix, list(own)))))
         for _, _, child, _ in writers:
             time.sleep(rng.uniform(0.0, 0.06))
             os.kill(child, rng.choice([signal.SIGKILL, signal.SIGTERM]))
@@ -111,19 +107,17 @@ def main(folder, rounds, seed):
             sign, user = next(steps)
             expected |= people - {user}
             possible |= people | {user}
-        found = load_enrolled(folder)
-        people = set(found.users.tolist())
+        found = read_folder(folder)
+        people = set(found.people)
         counts["lost"] += len(expected - people) + len(people - possible)
         marks = {
-            user: template.model_.log_likelihood_
-            for user, template in found.templates.items()
-            if user != "first"
+            user: one.template.model_.log_likelihood_ for user, one in found.people.items() if user != "first"
         }
         counts["lost"] += sum(value != mark(user) for user, value in marks.items())
-        listed = {person.file for person in found.manifest.people}
+        listed = found.manifest.files
         counts["half written"] += any(path.name not in listed for path in Path(folder).rglob("*.keydyn"))
-    make_change(folder, model, "+", "last")
-    listed = {person.file for person in load_enrolled(folder).manifest.people}
+    make_change(folder, found, "+", "last")
+    listed = read_folder(folder).manifest.files
     counts["left over"] = len(
         {path.name for path in Path(folder).iterdir()} - listed - {"models.json", ".lock"}
     )

@@ -1,0 +1,44 @@
+"""A population's calibration, in a file beside the population's own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from keydyn.decisions.background import Background
+from keydyn.decisions.files import parsed_calibration, write_calibration
+from keydyn.detectors import PopulationDetector
+from keydyn.population import PopulationModel
+from keydyn.regular_files import read_regular
+
+LARGEST = 1 << 24
+
+
+def calibration_file(population: Path) -> Path:
+    """people.keydyn has its calibration in people.calibration.keydyn."""
+    return population.with_name(f"{population.stem}.calibration{population.suffix}")
+
+
+def write_background(path: Path, background: Background) -> None:
+    """Write the population, then its calibration; of the cohort nothing is written."""
+    pattern = background.pattern
+    if not isinstance(pattern, PopulationDetector) or background.cohort:
+        raise ValueError("only a population that is its own cohort can be written")
+    pattern.people.save(path)
+    write_calibration(
+        calibration_file(path), replace(background.calibration, population=pattern.people.sha256)
+    )
+
+
+def read_background(path: Path, people: PopulationModel) -> Background | None:
+    """The population with the calibration beside it; None if there is none.
+
+    A `ValueError` if it is the calibration of another population.
+    """
+    beside = calibration_file(path)
+    if not beside.exists():
+        return None
+    calibration = parsed_calibration(read_regular(beside, LARGEST), beside)
+    if calibration.population != people.sha256:
+        raise ValueError(f"{beside} is the calibration of another population than {path}")
+    return Background(PopulationDetector(population=people), (), calibration)

@@ -1,0 +1,422 @@
+"""The verifier: enrolled people, and decisions about samples in their names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+from threading import Lock
+from types import MappingProxyType
+from typing import Self, TypeGuard
+
+import numpy as np
+import pandas as pd
+
+from keydyn.arrays import Floats
+from keydyn.decisions.background import Background
+from keydyn.decisions.copies import Fingerprints, copy_evidence, copy_reason
+from keydyn.decisions.decision import Candidate, Decision, Identification, Spoke
+from keydyn.decisions.enrolled import Enrolled
+from keydyn.decisions.evidence import LEAST_KEYSTROKES, LEAST_KNOWN, Evidence, evidence
+from keydyn.decisions.folder import changing, new_secret, read_folder
+from keydyn.decisions.operating_point import ACCEPT, REJECT, UNSURE, OperatingPoint, Targets
+from keydyn.decisions.quality import remarks, was_pasted
+from keydyn.decisions.recorded_samples import recorded_samples
+from keydyn.decisions.regularity import regularity_reason, spreads
+from keydyn.decisions.shipped import shipped_background
+from keydyn.decisions.watching import Watch, WatchedSessions, Watching
+from keydyn.detectors import Detector, PopulationDetector
+from keydyn.detectors.population import fit_templates
+from keydyn.engine import Progress
+from keydyn.keystrokes.samples import Samples
+from keydyn.population import PopulationModel
+
+Typing = pd.DataFrame | Samples
+# How probable it is that a sample to identify was typed by nobody who is enrolled, before it is looked at.
+STRANGER = 0.5
+# A sample may update a template where at most this share of strangers would score as high.
+CONFIDENT = 0.001
+# So many keys are named that spoke for a claim, and against it.
+NAMED = 3
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """All that decisions depend on; immutable, and replaced as a whole."""
+
+    background: Background | None
+    people: Mapping[str, Enrolled]
+
+
+class Verifier:
+    """Decides whether people are who they say, who they are, and whether it is still them.
+
+    Parameters
+    ----------
+    people : PopulationModel or Detector
+        What templates are made with: a population that has been learnt, or a detector whose templates can be
+        stored.
+    at : Targets or Costs
+        The operating point; by default one stranger in a hundred is accepted.
+    least_keystrokes, least_known : int
+        With fewer keystrokes, or fewer of keys that the claimed person's template knows, the answer is
+        "unsure". With `least_known` 0 samples of another text are judged too.
+    secret : bytes, optional
+        16 to 64 bytes with which fingerprints are keyed; by default new random ones.
+
+    A verifier can be used from threads: readers see the people before a change or those after it.
+    """
+
+    def __init__(
+        self,
+        people: PopulationModel | Detector,
+        at: OperatingPoint | None = None,
+        least_keystrokes: int = LEAST_KEYSTROKES,
+        least_known: int = LEAST_KNOWN,
+        secret: bytes | None = None,
+    ) -> None:
+        self.pattern = (
+            PopulationDetector(population=people) if isinstance(people, PopulationModel) else people
+        )
+        self.at = at or Targets()
+        self.least = least_keystrokes, least_known
+        self.secret = secret or new_secret()
+        self.sensors: tuple[str, ...] = ()
+        self._state = State(None, MappingProxyType({}))
+        self._writing = Lock()
+
+    def __repr__(self) -> str:
+        """How many people are enrolled, and with what."""
+        ready = "" if self._state.background else ", not calibrated"
+        return f"<Verifier of {len(self._state.people)} people with {self.pattern.name}{ready}>"
+
+    @classmethod
+    def shipped(cls, at: OperatingPoint | None = None) -> Self:
+        """With the population that comes with keydyn, and its calibration: nobody else's typing is needed."""
+        return cls.of(shipped_background(), at)
+
+    @classmethod
+    def of(
+        cls, background: Background, at: OperatingPoint | None = None, sensors: tuple[str, ...] = ()
+    ) -> Self:
+        """With a background that has been calibrated."""
+        verifier = cls(background.pattern, at)
+        verifier._state, verifier.sensors = State(background, MappingProxyType({})), sensors
+        return verifier
+
+    @classmethod
+    def learn(
+        cls,
+        samples: Typing,
+        detector: Detector | None = None,
+        at: OperatingPoint | None = None,
+        sensors: tuple[str, ...] = (),
+        n_jobs: int | None = None,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Learn a population from these people, by default, and calibrate by folds over them.
+
+        In each fold a quarter of the people are strangers to a population that is learnt from the others.
+        `progress` is called with the number of parts done, of `keydyn.decisions.background.FOLDS` + 1.
+        """
+        typed = recorded_samples(samples, sensors)
+        learnt = Background.learnt(detector or PopulationDetector(), typed, True, n_jobs, progress)
+        return cls.of(learnt, at, sensors)
+
+    def calibrate(self, samples: Typing, n_jobs: int | None = None, progress: Progress | None = None) -> Self:
+        """Learn what scores mean, from people who are not enrolled and whom the population does not know.
+
+        They become the cohort. Whoever is enrolled must be enrolled again.
+        """
+        typed = recorded_samples(samples, self.sensors)
+        background = Background.calibrated(self.pattern, typed, True, n_jobs, progress)
+        with self._writing:
+            self._state = State(background, MappingProxyType({}))
+        return self
+
+    @property
+    def users(self) -> list[str]:
+        """Who is enrolled, in the order in which they first were."""
+        return list(self._state.people)
+
+    @property
+    def background(self) -> Background:
+        """What decisions rest on besides the enrolled people."""
+        return self._ready()[1]
+
+    def person(self, user: str) -> Enrolled:
+        """What is kept of somebody; a `ValueError` if nobody of that name is enrolled."""
+        return _person(self._state, user)
+
+    def enrol(self, user: str, samples: Typing) -> Enrolled:
+        """Enrol somebody, or enrol them again, from one sample up; the samples are not kept."""
+        return self.enrol_many({user: recorded_samples(samples, self.sensors)})[user]
+
+    def enrol_many(
+        self,
+        samples: Mapping[str, Typing],
+        n_jobs: int | None = None,
+        progress: Progress | None = None,
+    ) -> dict[str, Enrolled]:
+        """Enrol several people in one step; `progress` is called with the number done."""
+        groups = [recorded_samples(typed, self.sensors) for typed in samples.values()]
+        templates = fit_templates(self.pattern, groups, n_jobs, progress)
+        newly = {
+            user: Enrolled(
+                template, len(group), group.sequences.n_events, Fingerprints.of(group, self.secret)
+            )
+            for user, template, group in zip(samples, templates, groups, strict=True)
+        }
+        with self._writing:
+            self._state = replace(self._state, people=MappingProxyType({**self._state.people, **newly}))
+        return newly
+
+    def remove(self, user: str) -> None:
+        """Forget somebody, in the cohort too; a `ValueError` if nobody of that name is enrolled."""
+        with self._writing:
+            _person(self._state, user)
+            left = {name: one for name, one in self._state.people.items() if name != user}
+            background = self._state.background
+            if background is not None:
+                background = background.without(user)
+            self._state = State(background, MappingProxyType(left))
+
+    def _change(self, user: str, changed: Callable[[Enrolled], Enrolled]) -> None:
+        """Replace what is kept of one person."""
+        with self._writing:
+            one = changed(_person(self._state, user))
+            self._state = replace(self._state, people=MappingProxyType({**self._state.people, user: one}))
+
+    def remember(self, user: str, samples: Typing) -> None:
+        """Keep fingerprints of later samples too, so that copies of these are recognised."""
+        later = Fingerprints.of(recorded_samples(samples, self.sensors), self.secret)
+        self._change(user, lambda one: replace(one, fingerprints=one.fingerprints.added(later)))
+
+    def update(self, user: str, sample: Typing, confident: float = CONFIDENT) -> Decision:
+        """Verify one sample and, if it is accepted with confidence, let the person's template follow it.
+
+        `confident` is the largest false-match rate at which it does. However many samples follow, no mean
+        goes far from where it was enrolled; `undo` takes the last update back. Copies of the sample are
+        recognised from then on.
+        """
+        typed = recorded_samples(sample, self.sensors)
+        decision = self.verify(user, typed)
+        if decision.accepted and decision.false_match_rate <= confident:
+            known = Fingerprints.of(typed, self.secret)
+            self._change(
+                user,
+                lambda one: replace(one.updated(typed), fingerprints=one.fingerprints.added(known)),
+            )
+        return decision
+
+    def undo(self, user: str) -> None:
+        """Take back the last update of somebody's template; a `ValueError` if there is none."""
+        self._change(user, Enrolled.undone)
+
+    def verify(self, user: str, sample: Typing) -> Decision:
+        """Is one sample typed by the person it is claimed to be?"""
+        decisions = self.verify_many(user, sample)
+        if len(decisions) != 1:
+            raise ValueError(f"verify takes one sample, not {len(decisions)}; verify_many takes several")
+        return decisions[0]
+
+    def verify_many(self, user: str, samples: Typing) -> list[Decision]:
+        """The same for each of several samples."""
+        state, background = self._ready()
+        one = _person(state, user)
+        typed = recorded_samples(samples, self.sensors)
+        scores = background.scores({user: one.template}, typed)[:, 0]
+        counts = evidence(typed, one.template)
+        copies = copy_evidence(typed, one.fingerprints, self.secret)
+        return [
+            self._decided(user, one, background, typed[[n]], float(scores[n]), counts[n], float(copies[n]))
+            for n in range(len(typed))
+        ]
+
+    def identify(self, sample: Typing) -> Identification:
+        """Who typed one sample, if anybody who is enrolled did?"""
+        found = self.identify_many(sample)
+        if len(found) != 1:
+            raise ValueError(f"identify takes one sample, not {len(found)}; identify_many takes several")
+        return found[0]
+
+    def identify_many(self, samples: Typing) -> list[Identification]:
+        """The same for each of several samples."""
+        state, background = self._ready()
+        if not state.people:
+            raise ValueError("nobody is enrolled")
+        templates = {user: one.template for user, one in state.people.items()}
+        typed = recorded_samples(samples, self.sensors)
+        scores, keys = background.scores(templates, typed), typed.sequences.lengths
+        llr = background.calibration.llr(scores, keys[:, None])
+        return [
+            self._identified(list(state.people.items()), background, typed[[n]], scores[n], llr[n])
+            for n in range(len(typed))
+        ]
+
+    def watch(self, user: str) -> Watch:
+        """Follow a session in somebody's name, key by key; only with a population."""
+        return Watch(self.watch_many([user]))
+
+    def watch_many(self, users: Sequence[str]) -> WatchedSessions:
+        """Follow many sessions, each in the name of one of these users; one call advances all of them."""
+        state, background = self._ready()
+        if not isinstance(background.pattern, PopulationDetector):
+            raise ValueError(
+                f"sessions are followed key by key with a population, not with {self.pattern.name}"
+            )
+        claimed = [_person(state, user).template for user in users]
+        templates = [one.template_ for one in (*claimed, *background.others) if _of_population(one)]
+        return WatchedSessions(
+            background.pattern.people,
+            templates[: len(claimed)],
+            templates[len(claimed) :],
+            background.calibration,
+            self._watching(background),
+            [background.place(user) for user in users],
+        )
+
+    @property
+    def watching(self) -> Watching:
+        """How sessions are watched: the right person is locked out as rarely as the operating point says."""
+        return self._watching(self.background)
+
+    def log_likelihoods(self, samples: Typing) -> Floats:
+        """(n, U) log-likelihood of each sample under the template of each user, in the order of `users`."""
+        templates = [one.template for one in self._state.people.values()]
+        if not templates:
+            raise ValueError("nobody is enrolled")
+        typed = recorded_samples(samples, self.sensors)
+        return np.ascontiguousarray(type(self.pattern).score_many(templates, typed))
+
+    def save(self, folder: str | PathLike[str], key: bytes | None = None) -> None:
+        """Write everybody to a folder, in place of those in it; it changes in one step, or not at all.
+
+        With a `key` only its holder can alter the list of people unnoticed.
+        """
+        state, background = self._ready()
+        with changing(Path(folder), key, anew=True) as change:
+            change.commit(background, state.people, self.secret, self.sensors)
+
+    @classmethod
+    def load(
+        cls,
+        folder: str | PathLike[str],
+        key: bytes | None = None,
+        users: Iterable[str] | None = None,
+        at: OperatingPoint | None = None,
+    ) -> Self:
+        """Read what `save` wrote, or `keydyn fit`; of `users` alone if they are named.
+
+        A `ValueError` says what is wrong with the folder, or names a user who is not enrolled.
+        """
+        found = read_folder(Path(folder), key, users)
+        verifier = cls.of(found.background, at, found.manifest.sensors)
+        verifier.secret = found.secret
+        verifier._state = State(found.background, MappingProxyType(found.people))
+        return verifier
+
+    def _ready(self) -> tuple[State, Background]:
+        """The people and the background of one moment; a `ValueError` if there is no background yet."""
+        state = self._state
+        if state.background is None:
+            raise ValueError("the verifier is not calibrated: call calibrate, or use shipped or learn")
+        return state, state.background
+
+    def _watching(self, background: Background) -> Watching:
+        return Watching(background.calibration.lockout_level(self.at.lockouts_per_hour))
+
+    def _decided(
+        self,
+        user: str,
+        one: Enrolled,
+        background: Background,
+        sample: Samples,
+        score: float,
+        counts: Evidence,
+        copied: float,
+    ) -> Decision:
+        keys, calibration = int(sample.sequences.lengths[0]), background.calibration
+        rate = calibration.false_match_rate(score, keys)
+        answer, reasons = self._answer(background, sample, score, counts, copied)
+        loudest = _loudest(one.template, sample)
+        return Decision(
+            user,
+            answer,
+            calibration.ratio(score, keys),
+            rate.value,
+            (rate.low, rate.high),
+            counts,
+            reasons,
+            tuple([spoke for spoke in loudest if spoke.nats > 0][:NAMED]),
+            tuple([spoke for spoke in loudest if spoke.nats < 0][:NAMED]),
+            score,
+        )
+
+    def _answer(
+        self, background: Background, sample: Samples, score: float, counts: Evidence, copied: float
+    ) -> tuple[str, tuple[str, ...]]:
+        """The answer and its reasons: what nobody typed is rejected, and too little is unsure."""
+        forged = [copy_reason(copied), regularity_reason(spreads(sample)[0])]
+        if was_pasted(sample):
+            forged.append("pasted: keys came faster than anybody types")
+        attacks = [reason for reason in forged if reason is not None]
+        doubts = remarks(sample, counts)
+        if attacks:
+            return REJECT, (*attacks, *doubts)
+        shortage = counts.shortage(*self.least)
+        if shortage:
+            return UNSURE, (*shortage, *doubts)
+        answers = self.at.answers(background.calibration, np.array([score]), sample.sequences.lengths)
+        return answers[0], tuple(doubts)
+
+    def _identified(
+        self,
+        people: list[tuple[str, Enrolled]],
+        background: Background,
+        sample: Samples,
+        scores: Floats,
+        llr: Floats,
+    ) -> Identification:
+        # Whoever is enrolled is as probable as anybody else who is.
+        logs = np.append(llr + np.log((1.0 - STRANGER) / len(llr)), np.log(STRANGER))
+        posterior = np.exp(logs - np.logaddexp.reduce(logs))
+        order = np.argsort(-llr, kind="stable").tolist()
+        keys, best = int(sample.sequences.lengths[0]), order[0]
+        one = people[best][1]
+        counts = evidence(sample, one.template)[0]
+        copied = float(copy_evidence(sample, one.fingerprints, self.secret)[0])
+        answer, reasons = self._answer(background, sample, float(scores[best]), counts, copied)
+        candidates = tuple(
+            Candidate(
+                people[u][0],
+                float(posterior[u]),
+                float(llr[u]),
+                background.calibration.false_match_rate(float(scores[u]), keys).value,
+            )
+            for u in order
+        )
+        nobody = answer != ACCEPT or bool(posterior[-1] >= posterior[best])
+        return Identification(candidates, nobody, float(posterior[-1]), counts, reasons)
+
+
+def _person(state: State, user: str) -> Enrolled:
+    if user not in state.people:
+        some = ", ".join(list(state.people)[:8]) + (" …" if len(state.people) > 8 else "")
+        raise ValueError(f"user {user!r} is not enrolled; enrolled are {some or 'no users at all'}")
+    return state.people[user]
+
+
+def _of_population(template: Detector) -> TypeGuard[PopulationDetector]:
+    return isinstance(template, PopulationDetector)
+
+
+def _loudest(template: Detector, sample: Samples) -> list[Spoke]:
+    """What speaks for or against the template, loudest first; nothing where the detector cannot say."""
+    if not _of_population(template):
+        return []
+    table = template.people.explain(template.template_, sample)
+    keys = ["a key never seen" if key is None else str(key) for key in table["key"]]
+    rows = zip(keys, table["feature"], table["evidence"], strict=True)
+    return [Spoke(key, str(feature), float(nats)) for key, feature, nats in rows]
