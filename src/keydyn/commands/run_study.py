@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from keydyn.commands import evaluate, fit_studies, recognition_studies
+from keydyn.commands import decision_studies, evaluate, fit_studies, recognition_studies
 from keydyn.commands.every_command import every_command, parameters_of, with_parameters
 from keydyn.commands.study import Facts, Study
 from keydyn.commands.study_options import (
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 # All studies by name, in the order of the help and of the results page: that of their definitions.
 STUDIES: dict[str, Study] = {
     study.name: study
-    for module in (recognition_studies, fit_studies, evaluate)
+    for module in (recognition_studies, decision_studies, fit_studies, evaluate)
     for study in vars(module).values()
     if isinstance(study, Study)
 }

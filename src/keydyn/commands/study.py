@@ -2,7 +2,8 @@
 
 A study is a function under `@study(…)`. Its parameters are the command's options, its docstring is the
 command's help, and it returns a `Plan`. The decorator names the files that the study may leave. A new study
-is such a function in `recognition_studies.py` or `fit_studies.py`, and is named nowhere else.
+is such a function in `recognition_studies.py`, `decision_studies.py` or `fit_studies.py`, and is named
+nowhere else.
 """
 
 from __future__ import annotations

@@ -87,4 +87,13 @@ def _draw(axes: Axes, rows: Mapping[str, Estimate], detectors: list[str], shift:
             )
             continue
         axes.plot([estimate.low, estimate.high], [y, y], color=edge, linewidth=1.2)
-        axes.plot([estimate.value], [y], sign, color=edge, markerfacecolor=face, markersize=5)
+        axes.plot(
+            [estimate.value],
+            [y],
+            sign,
+            color=edge,
+            markerfacecolor=face,
+            markersize=5,
+            clip_on=False,
+            zorder=3,
+        )

@@ -1,0 +1,84 @@
+"""keydyn study verification: strangers refused, sessions watched, attacks, ageing, fairness and privacy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from keydyn.commands.chosen_recordings import chosen_rows
+from keydyn.commands.recognition_studies import recognition_facts
+from keydyn.commands.study import Facts, Plan, ResultsSection, study
+from keydyn.commands.study_options import DataOption, DatasetOption, JobsOption, SeedOption
+
+if TYPE_CHECKING:
+    from keydyn.evaluation.tables import Table
+    from keydyn.studies.outputs import Outputs
+
+
+def _rebuild_verification(outputs: Outputs, facts: Facts, seed: int) -> list[Table]:
+    from keydyn.studies.verification_frames import read_measured
+    from keydyn.studies.verification_report import write_verification
+
+    return write_verification(outputs, read_measured(outputs.folder), facts, seed)
+
+
+@study(
+    "verification",
+    tables=(
+        *("decisions", "targets", "keys", "few_samples", "identify", "watching", "attacks"),
+        *("copies", "ageing", "poisoning", "privacy", "fairness"),
+    ),
+    figures=(
+        *("reliability", "decisions_det", "decisions_by_keys"),
+        *("watching_delay", "watching_unnoticed", "ageing"),
+    ),
+    frames=(
+        *("claims", "identified", "watching", "choices", "speed", "attacks", "copies"),
+        *("ageing", "poisoning", "privacy"),
+    ),
+    rebuild=_rebuild_verification,
+    results=(
+        ResultsSection(
+            "Decisions",
+            (
+                *("decisions", "targets", "keys", "few_samples", "identify", "watching", "attacks"),
+                *("copies", "ageing", "poisoning", "fairness", "privacy"),
+            ),
+            {
+                "reliability": "Likelihood ratios as stated and as observed, open set",
+                "decisions_det": "Detection error trade-off, open set",
+                "decisions_by_keys": "Decisions by the number of keys, open set",
+                "watching_delay": "Keys until an impostor is noticed, open set",
+                "watching_unnoticed": "Impostors never noticed, open set",
+                "ageing": "Templates that age, open set",
+            },
+        ),
+    ),
+)
+def verification(
+    dataset: DatasetOption = None,
+    data: DataOption = None,
+    jobs: JobsOption = -1,
+    seed: SeedOption = 0,
+) -> Plan[Any]:
+    """Decisions about strangers: error rates stated and measured, watching, attacks, ageing, privacy.
+
+    Examples:
+    `keydyn study verification --data recordings/`
+
+    `keydyn study verification --dataset fable`
+    """
+    from keydyn.detectors import PopulationDetector
+    from keydyn.studies.published import DATASETS
+    from keydyn.studies.verification_frames import choices_of, run_verification
+    from keydyn.studies.verification_report import write_verification
+
+    rows, warnings = chosen_rows(dataset, data, DATASETS)
+    return Plan(
+        lambda parts, show_progress: run_verification(rows, seed, parts, jobs or -1, show_progress),
+        lambda measured: (
+            recognition_facts("verification", rows, [PopulationDetector.name], seed)
+            | {"choices": choices_of(measured)}
+        ),
+        lambda outputs, measured, facts: write_verification(outputs, measured, facts, seed),
+        warnings,
+    )
