@@ -6,7 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.special import logsumexp
+from sklearn.metrics import roc_auc_score
 
+from keydyn.datasets import make_typists
+from keydyn.decisions import Verifier
 from keydyn.decisions.calibration import Calibration
 from keydyn.decisions.watching import LOCKED, TRUSTED, Watch, WatchedSessions, Watching
 from keydyn.keystrokes.samples import Samples
@@ -212,3 +215,23 @@ def test_nobody_is_compared_with_themselves(known):
     )
     with pytest.raises(ValueError, match="places in the cohort, 0 to 5, or -1"):
         WatchedSessions(model, two, templates[4:], CALIBRATION, SETTINGS, left_out=[6, -1])
+
+
+def test_hidden_states_are_those_that_were_simulated() -> None:
+    """Key by key from the stream, and of the whole session."""
+    verifier = Verifier.shipped()
+    typed = make_typists(1, 3, text="free", n_keys=150, return_states=True, random_state=2)
+    session = typed[typed["session"] == 2].reset_index(drop=True)
+    simulated, typed = session.pop("state").to_numpy(), typed.drop(columns="state")
+    verifier.enrol("ada", typed[typed["session"] < 2].reset_index(drop=True))
+    watch = verifier.watch("ada")
+    assert np.isnan(watch.pausing)
+    followed = []
+    for n in range(len(session)):
+        watch.update(session.iloc[[n]])
+        followed.append(watch.pausing)
+    whole = verifier.hidden_states("ada", session)
+    np.testing.assert_allclose(whole.sum(axis=1), 1.0)
+    assert roc_auc_score(simulated, whole[:, 1]) > 0.85
+    # A key's state is known when the next key is.
+    assert roc_auc_score(simulated[:-1], followed[1:]) > 0.8

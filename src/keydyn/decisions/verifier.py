@@ -282,6 +282,13 @@ class Verifier:
         """How sessions are watched: the right person is locked out as rarely as the operating point says."""
         return self._watching(self.background)
 
+    def hidden_states(self, user: str, samples: Typing) -> Floats:
+        """(N, 2) probability that the user was active, or paused, at each key; only with a population."""
+        template = self.person(user).template
+        if not _of_population(template):
+            raise ValueError(f"hidden states are those of a population, not of {self.pattern.name}")
+        return template.people.predict_proba(template.template_, recorded_samples(samples, self.sensors))
+
     def log_likelihoods(self, samples: Typing) -> Floats:
         """(n, U) log-likelihood of each sample under the template of each user, in the order of `users`."""
         templates = [one.template for one in self._state.people.values()]

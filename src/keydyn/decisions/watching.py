@@ -124,6 +124,11 @@ class WatchedSessions:
         """(S,) the key, from 1, at which each session was locked; 0 if it is not."""
         return self._locked_at.copy()
 
+    @property
+    def states(self) -> Floats:
+        """(S, 2) probability that each session's typist was active, or paused, at the key before the last."""
+        return self._streams.states
+
     def encode(self, keys: Any) -> Integers:
         """The code of each key's name, for `update(codes=…)`."""
         return self._streams.encode(keys)
@@ -276,6 +281,11 @@ class Watch:
     def standing(self) -> str:
         """Whether the session is "trusted" or "locked"."""
         return LOCKED if self._sessions.locked_at[0] else TRUSTED
+
+    @property
+    def pausing(self) -> float:
+        """Probability that the typist paused at the key before the last; NaN before there were two keys."""
+        return float(self._sessions.states[0, -1])
 
     @property
     def locked_at(self) -> int | None:

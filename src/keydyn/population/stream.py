@@ -67,6 +67,16 @@ class PopulationStreams:
         return int(self._left[1].shape[2])
 
     @property
+    def states(self) -> Floats:
+        """(S, 2) filtered probability of active and pause at each session's last scored event, as claimed.
+
+        NaN before there is one. One column if the population has no hidden states.
+        """
+        found: Floats = self._left[3][:, :, 0].copy()
+        found[self._count < 2] = np.nan
+        return found
+
+    @property
     def n_events(self) -> Integers:
         """(S,) how many events came in each session."""
         return self._count.copy()

@@ -17,7 +17,7 @@ from keydyn.studies.attack_measurements import STOPPED_BY
 from keydyn.studies.copy_measurements import COPY, FRESH, ROBOT
 from keydyn.studies.privacy_measurements import OTHERS, OWN
 from keydyn.studies.security_measurements import ROUNDS
-from keydyn.studies.verification_tables import OPEN_SET, columns_of
+from keydyn.studies.verification_tables import OPEN_SET, columns_of, percent
 
 TEMPLATE = "template"
 
@@ -107,8 +107,8 @@ def ageing_table(ageing: pd.DataFrame, seed: int) -> Table:
     note = (
         f"{OPEN_SET} Password: enrolled in the first sitting, asked in the later ones, days apart. Static "
         "templates stay as they are; retrained ones know all genuine samples of earlier sittings; updated "
-        f"ones follow samples that at most {CONFIDENT:.1%} of strangers would match, no mean farther than "
-        f"{BOUND:g} scales from its enrolment, or without that bound."
+        f"ones follow samples that at most {percent(CONFIDENT)} of strangers would match, no mean farther "
+        f"than {BOUND:g} scales from its enrolment, or without that bound."
     )
     return Table("ageing", "Templates that age", note, pd.DataFrame(rows), pd.DataFrame(shown), labels=2)
 

@@ -25,6 +25,14 @@ OPEN_SET = (
 FALSE, GENUINE = "fmr", "genuine_accepted"
 
 
+def percent(rate: float) -> str:
+    """A round rate: 1 %."""
+    return f"{100 * rate:.3g} %"
+
+
+TARGET = percent(Targets().false_match)
+
+
 def whole(claims: pd.DataFrame) -> pd.DataFrame:
     """Claims with whole samples, after enrolment with all that there are."""
     return claims[(claims["length"] == WHOLE) & (claims["enrolled"] == ALL)]
@@ -58,9 +66,9 @@ def decisions_table(claims: pd.DataFrame, seed: int) -> Table:
             | {"Cllr / min": fixed(ratios["cllr"] / ratios["min_cllr"], 2)}
         )
     note = (
-        f"{OPEN_SET} The operating point is the default: accept where at most {Targets().false_match:.0%} of "
-        f"strangers score as high, reject where at most {Targets().false_non_match:.0%} of genuine samples "
-        "score as low. EER and the minimum of Cllr are of all claims together."
+        f"{OPEN_SET} The operating point is the default: accept where at most {TARGET} of strangers score as "
+        f"high, reject where at most {percent(Targets().false_non_match)} of genuine samples score as low. "
+        "EER and the minimum of Cllr are of all claims together."
     )
     return Table("decisions", "Decisions about strangers", note, pd.DataFrame(rows), pd.DataFrame(shown))
 
@@ -72,7 +80,7 @@ def targets_table(claims: pd.DataFrame, seed: int) -> Table:
         for target in TARGETS:
             row, cells = _errors(of.assign(answer=_at(of, target)), seed)
             rows.append({"dataset": dataset, "target": target} | row)
-            shown.append({"Dataset": dataset_name(str(dataset)), "Target": f"{100 * target:g} %"} | cells)
+            shown.append({"Dataset": dataset_name(str(dataset)), "Target": percent(target)} | cells)
     note = f"{OPEN_SET} A claim is accepted where the stated false-match rate is not above the target."
     return Table(
         "targets",
@@ -101,7 +109,7 @@ def keys_table(claims: pd.DataFrame, seed: int) -> Table:
     return Table(
         "keys",
         "Decisions by the number of keys",
-        f"{OPEN_SET} Target {Targets().false_match:.0%}.",
+        f"{OPEN_SET} Target {TARGET}.",
         pd.DataFrame(rows),
         pd.DataFrame(shown),
         labels=2,
@@ -122,7 +130,7 @@ def few_samples_table(claims: pd.DataFrame, seed: int) -> Table:
             | {"Cllr": fixed(_ratios(of)["cllr"])}
         )
     note = (
-        f"{OPEN_SET} Target {Targets().false_match:.0%}. The calibration knows nothing of how many samples "
+        f"{OPEN_SET} Target {TARGET}. The calibration knows nothing of how many samples "
         "enrolled somebody: the false-match rate is kept, and fewer genuine samples are accepted."
     )
     return Table(
@@ -167,10 +175,11 @@ def decisions_words(table: pd.DataFrame) -> str:
     names = ", ".join(dataset_name(str(one)) for one in table.loc[~table["target_within"], "dataset"])
     low, high = table["genuine_accepted"].min(), table["genuine_accepted"].max()
     return (
-        f"At a stated false-match rate of {table['target'].iloc[0]:.0%}, the measured share of strangers' "
+        f"At a stated false-match rate of {TARGET}, the measured share of strangers' "
         f"claims that are accepted agrees with it, within its 95 % interval, on {kept} of {len(table)} "
-        f"datasets{f' (not on {names})' if names else ''}. Between {low:.0%} and {high:.0%} of genuine "
-        "samples are accepted, depending on how much is typed; most of the others are answered with unsure, "
+        f"datasets{f' (not on {names})' if names else ''}. Between {percent(low)} and {percent(high)} of "
+        "genuine samples are accepted, depending on how much is typed; most of the others are answered with "
+        "unsure, "
         "not rejected."
     )
 
