@@ -7,6 +7,7 @@ import hashlib
 import os
 import shutil
 import stat
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ import pytest
 from keydyn import HMM, load
 from keydyn.decisions import Verifier, folder
 from keydyn.decisions.background import Background
-from keydyn.decisions.folder import changing, new_secret, read_folder, read_manifest
+from keydyn.decisions.folder import Change, changing, new_secret, read_folder, read_manifest
 from keydyn.decisions.manifest import file_of
 from tests.decisions.typed_samples import background, manifest_of, typed, write_manifest
 
@@ -463,3 +464,19 @@ def test_a_folder_without_anybody(tmp_path, models):
     assert verifier.users == []
     with pytest.raises(ValueError, match="nobody is enrolled"):
         verifier.identify(typed(1, ("ann",), 1))
+
+
+def test_whoever_is_removed_leaves_the_cohort_but_somebody_must_stay_in_it(models):
+    """The cohort is of people who are not enrolled here; two of them are enrolled, then removed."""
+    manifest = read_manifest(models)
+    names = [member.user for member in manifest.cohort]
+    assert names
+    alone = replace(
+        manifest, cohort=tuple(replace(member, user="ann") for member in manifest.cohort[:1]), population=""
+    )
+    with pytest.raises(ValueError, match="nobody is left with whom claims could be compared"):
+        Change(models, None, alone).remove(["ann"])
+    some = replace(manifest, cohort=(replace(manifest.cohort[0], user="ann"), *manifest.cohort[1:]))
+    left = Change(models, None, some).remove(["ann"])
+    assert [member.user for member in left.cohort] == names[1:]
+    assert "ann" not in [person.user for person in read_manifest(models).people]

@@ -56,6 +56,7 @@ def test_everything_is_there(study):
     report = (study / "report.html").read_text()
     assert "not a sole factor" in report
     assert report.count("Open set") >= 5
+    assert "losed set" not in report
     run = json.loads((study / "run.json").read_text())
     assert run["choices"]["operating point"]["false_match"] == Targets().false_match
     assert {row["way"] for row in run["choices"]["watching"]} >= {"Page's sum", "rank penalty", "trust"}

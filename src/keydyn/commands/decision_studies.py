@@ -69,7 +69,7 @@ def verification(
     """
     from keydyn.detectors import PopulationDetector
     from keydyn.studies.published import DATASETS
-    from keydyn.studies.verification_frames import choices_of, run_verification
+    from keydyn.studies.verification_frames import choices_of, protocols_of, run_verification
     from keydyn.studies.verification_report import write_verification
 
     rows, warnings = chosen_rows(dataset, data, DATASETS)
@@ -77,7 +77,7 @@ def verification(
         lambda parts, show_progress: run_verification(rows, seed, parts, jobs or -1, show_progress),
         lambda measured: (
             recognition_facts("verification", rows, [PopulationDetector.name], seed)
-            | {"choices": choices_of(measured)}
+            | {"protocols": protocols_of(rows), "choices": choices_of(measured)}
         ),
         lambda outputs, measured, facts: write_verification(outputs, measured, facts, seed),
         warnings,

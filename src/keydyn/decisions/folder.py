@@ -143,7 +143,13 @@ class Change:
         """Take these people out; a `ValueError` names a user who is not enrolled."""
         if self.before is None:
             raise ValueError(f"nobody is enrolled in {self.folder} (see keydyn fit)")
-        return self._current(self.before.without(set(users)))
+        left = self.before.without(set(users))
+        if left.people and not (left.cohort or left.population):
+            raise ValueError(
+                "without them nobody is left with whom claims could be compared: enrol the others again with "
+                "--replace"
+            )
+        return self._current(left)
 
     def _before(self, secret: bytes, sensors: tuple[str, ...]) -> Manifest:
         """The manifest before, if it has this secret and these sensors."""

@@ -93,6 +93,16 @@ def run_verification(
     return Measured(frames)
 
 
+def protocols_of(rows: Sequence[Row]) -> dict[str, dict[str, str]]:
+    """How each dataset is split, and who the impostors are."""
+    open_set = {
+        "impostors": "open set: strangers, whom neither population nor cohort nor calibration has seen",
+        "normalisation": "none: calibrated likelihood ratios against a cohort",
+        "scales": "population, cohort and calibration are learnt from other people",
+    }
+    return {row.name: row.protocol.describe() | open_set for row in rows}
+
+
 def choices_of(measured: Measured) -> dict[str, Any]:
     """What was fixed in advance, and what was chosen on other people than those reported."""
     return {
