@@ -155,8 +155,8 @@ def _rates(rates: pd.DataFrame, n_queries: int) -> Table:
     table.add_row("identified", f"{rates['acc'].mean():.0%}", "–")
     table.add_row("equal error rate", f"{closed:.1%}", "–" if np.isnan(opened) else f"{opened:.1%}")
     table.caption = (
-        "Scores are scaled beside others, as in the paper. There an enrolled impostor is given away by a model "
-        "of their own; a stranger has none. The verifier below compares with people at large instead."
+        "Scores are scaled beside others, as in the paper. There an enrolled impostor is given away by a "
+        "model of their own; a stranger has none. The verifier below compares with people at large instead."
     )
     table.caption_justify = "left"
     return table

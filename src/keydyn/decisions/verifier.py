@@ -395,14 +395,9 @@ class Verifier:
         counts = evidence(sample, one.template)[0]
         copied = float(copy_evidence(sample, one.fingerprints, self.secret)[0])
         answer, reasons = self._answer(background, sample, float(scores[best]), counts, copied)
+        rates = background.calibration.false_match_rates(scores, np.full(len(scores), keys)).tolist()
         candidates = tuple(
-            Candidate(
-                people[u][0],
-                float(posterior[u]),
-                float(llr[u]),
-                background.calibration.false_match_rate(float(scores[u]), keys).value,
-            )
-            for u in order
+            Candidate(people[u][0], float(posterior[u]), float(llr[u]), rates[u]) for u in order
         )
         nobody = answer != ACCEPT or bool(posterior[-1] >= posterior[best])
         return Identification(candidates, nobody, float(posterior[-1]), counts, reasons)

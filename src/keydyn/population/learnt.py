@@ -66,11 +66,14 @@ def fill_scores(
     known = learnt.parameters
     seen = seen_of(known, samples)
     y, cell = known.standardised(seen.values, seen.around(known.cells.vocabulary))
-    mean, per_scale, slopes, per_gain = side_by_side(templates)
     chain = known.chain
     classes = classes_of(known.cells.vocabulary)[seen.codes]
     # Densities of what was measured, not of y.
     shift = known.shift(seen.jacobian, y, cell)
+    # Only what the samples need of templates, of which there may be many.
+    used, cell = np.unique(cell, return_inverse=True)
+    cell = cell.reshape(y.shape)
+    mean, per_scale, slopes, per_gain = side_by_side(templates, used)
 
     def one(first: int, end: int, users: slice) -> None:
         begin, stop = seen.offsets[first], seen.offsets[end]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from keydyn.arrays import Floats
+from keydyn.arrays import Floats, Integers
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,13 +36,20 @@ class Template:
             array.flags.writeable = False
 
 
-def side_by_side(templates: Sequence[Template]) -> tuple[Floats, Floats, Floats, Floats]:
+def side_by_side(
+    templates: Sequence[Template], cells: Integers | None = None
+) -> tuple[Floats, Floats, Floats, Floats]:
     """Means, (C, U), one divided by scales, slopes, (F, 3, U), and one divided by gains: as `score` has them.
 
-    Templates come last, because the machine computes several at a time.
+    Of these cells alone, if they are named. Templates come last, because the machine computes several at a
+    time.
     """
-    names = ("mean", "scale", "slopes", "gain")
-    mean, scale, slopes, gain = (
-        np.stack([getattr(one, name) for one in templates], axis=-1) for name in names
+    mean, scale = (
+        np.stack([values if cells is None else values[cells] for values in several], axis=-1)
+        for several in ([one.mean for one in templates], [one.scale for one in templates])
+    )
+    slopes, gain = (
+        np.stack(several, axis=-1)
+        for several in ([one.slopes for one in templates], [one.gain for one in templates])
     )
     return mean, 1.0 / scale, slopes, 1.0 / gain
