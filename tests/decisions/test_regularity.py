@@ -54,10 +54,7 @@ def test_few_times_say_nothing():
 
 
 @pytest.mark.parametrize("name", ["keypad", "fable"])
-def test_recorded_people_are_not(name):
-    try:
-        keystrokes = load_dataset(name).keystrokes
-    except FileNotFoundError:
-        pytest.skip(f"{name} is not here")
+def test_recorded_people_are_not(name, recordings):
+    keystrokes = load_dataset(name, recordings).keystrokes
     found = spreads(Samples.of(keystrokes, kind="long text"))
     assert (found < 1).any(axis=1).mean() < 0.005
