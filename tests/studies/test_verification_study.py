@@ -193,3 +193,28 @@ def test_every_two_folds_and_nobody_in_two():
     other = strangers_piece(row, (0, 1), 4)
     assert other.inputs != strangers_piece(row, (0, 1), 3).inputs
     assert PopulationDetector.name in json.dumps(other.inputs["detector"])
+
+
+def claims_of(row, some):
+    """Whole samples of some pairs of folds, enrolled with all samples."""
+    made = [strangers_piece(row, pair, 0).make() for pair in some]
+    claims = pd.concat([next(iter(tables.values())).to_pandas() for tables in made], ignore_index=True)
+    return claims[(claims["length"] == WHOLE) & (claims["enrolled"] == ALL)].assign(dataset=row.name)
+
+
+def test_strangers_of_fable_are_refused(recordings):
+    """Ten people enrolled, everything learnt from others: two folds of five."""
+    claims = claims_of(load_row("fable", recordings), pairs()[:1])
+    accepted = claims["answer"] == "accept"
+    assert accepted[~claims["genuine"]].mean() <= 0.02
+    assert accepted[claims["genuine"]].mean() >= 0.8
+
+
+@pytest.mark.slow
+def test_the_marks_of_fable(recordings):
+    """At most 2 % of strangers and at least 85 % of genuine claims; ratios within 10 % of the best."""
+    row = decisions_table(claims_of(load_row("fable", recordings), pairs()), 0).frame.iloc[0]
+    assert row["fmr_low"] <= 0.01 <= row["fmr_high"]
+    assert row["fmr"] <= 0.02
+    assert row["genuine_accepted"] >= 0.85
+    assert row["cllr"] <= 1.1 * row["min_cllr"]
