@@ -369,3 +369,8 @@ def test_a_cohort_has_a_name_for_each_person():
     known = background()
     with pytest.raises(ValueError, match="10 people in the cohort have 0 names"):
         Background(known.pattern, known.cohort, known.calibration)
+
+
+def test_a_key_never_seen_is_called_that(shipped):
+    decision = shipped.verify("ann", one().assign(keyname="ß"))
+    assert {spoke.key for spoke in (*decision.spoke_for, *decision.spoke_against)} == {"a key never seen"}

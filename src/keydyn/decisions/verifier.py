@@ -419,6 +419,6 @@ def _loudest(template: Detector, sample: Samples) -> list[Spoke]:
     if not _of_population(template):
         return []
     table = template.people.explain(template.template_, sample)
-    keys = ["a key never seen" if key is None else str(key) for key in table["key"]]
+    keys = ["a key never seen" if pd.isna(key) else str(key) for key in table["key"]]
     rows = zip(keys, table["feature"], table["evidence"], strict=True)
     return [Spoke(key, str(feature), float(nats)) for key, feature, nats in rows]
