@@ -110,6 +110,10 @@ def claims(
     done = 0
     for enrol, ask in _held_out(samples, people):
         enrolled = [int(u) for u in asked if (enrol & (people == u)).any()]
+        if not enrolled:
+            # Everybody asked has a single sample.
+            done += len(asked)
+            continue
         templates = fit_templates(pattern, [samples[enrol & (people == u)] for u in enrolled], n_jobs)
         for typist in asked.tolist():
             chosen = _spread(np.flatnonzero(ask & (people == typist)))
@@ -127,8 +131,12 @@ def claims(
                 own = events[:, [enrolled.index(typist), *counted.tolist()]]
                 offsets = query.sequences.offsets
                 watched.append((suspicion_of(own, offsets), np.diff(offsets), hours_of(query)))
-    scores, claimed, typists = (np.concatenate(each) for each in zip(*parts, strict=True))
-    suspicion, keys, hours = (np.concatenate(each) for each in zip(*watched, strict=True))
+    # Of somebody with a single sample there may be nothing at all.
+    none = np.zeros(0)
+    scores, claimed, typists = (
+        np.concatenate(each) for each in zip((np.zeros((0, len(lengths))), none, none), *parts, strict=True)
+    )
+    suspicion, keys, hours = (np.concatenate(each) for each in zip((none, none, none), *watched, strict=True))
     return Trials(
         lengths,
         scores,
@@ -138,11 +146,6 @@ def claims(
         np.concatenate([[0], np.cumsum(keys)]).astype(np.int64),
         hours,
     )
-
-
-def n_asked(samples: Samples, asked: Integers) -> int:
-    """The last number that `claims` calls its `progress` with."""
-    return len(asked) * len(list(_held_out(samples, pd.factorize(samples.users)[0])))
 
 
 def together(parts: Sequence[Trials]) -> Trials:
