@@ -471,10 +471,11 @@ def test_whoever_is_removed_leaves_the_cohort_but_somebody_must_stay_in_it(model
     manifest = read_manifest(models)
     names = [member.user for member in manifest.cohort]
     assert names
-    alone = replace(
-        manifest, cohort=tuple(replace(member, user="ann") for member in manifest.cohort[:1]), population=""
+    cohort = tuple(
+        replace(member, user=user) for user, member in zip(("ann", "bob"), manifest.cohort, strict=False)
     )
-    with pytest.raises(ValueError, match="nobody is left with whom claims could be compared"):
+    alone = replace(manifest, cohort=cohort, population="")
+    with pytest.raises(ValueError, match="too few people are left to compare claims with"):
         Change(models, None, alone).remove(["ann"])
     some = replace(manifest, cohort=(replace(manifest.cohort[0], user="ann"), *manifest.cohort[1:]))
     left = Change(models, None, some).remove(["ann"])

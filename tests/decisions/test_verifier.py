@@ -374,3 +374,23 @@ def test_a_cohort_has_a_name_for_each_person():
 def test_a_key_never_seen_is_called_that(shipped):
     decision = shipped.verify("ann", one().assign(keyname="ß"))
     assert {spoke.key for spoke in (*decision.spoke_for, *decision.spoke_against)} == {"a key never seen"}
+
+
+@pytest.mark.parametrize("detector", ["population", "pohmm"])
+def test_nobody_is_the_whole_cohort_beside_themselves(detector):
+    """All of the cohort are enrolled, and all but two leave: where one more does, the other stands alone."""
+    verifier = Verifier(PopulationModel.shipped() if detector == "population" else make_detector(detector))
+    verifier.calibrate(typed(99, OTHERS, 4), n_jobs=2)
+    verifier.enrol_many({user: typed(99, (user,), 4) for user in OTHERS})
+    for user in OTHERS[:-2]:
+        verifier.remove(user)
+    last = OTHERS[-1]
+    assert verifier.verify(last, one(last)).accepted
+    if detector == "pohmm":
+        with pytest.raises(ValueError, match="needs a cohort of people"):
+            verifier.remove(OTHERS[-2])
+        return
+    verifier.remove(OTHERS[-2])
+    assert verifier.background.members == ()
+    assert np.isfinite(verifier.verify(last, one(last)).llr)
+    assert np.isfinite(verifier.watch(last).update(one(last)).ratio[1:]).all()

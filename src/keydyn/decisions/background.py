@@ -10,7 +10,7 @@ import numpy as np
 
 from keydyn.arrays import Floats, Integers
 from keydyn.decisions.calibration import Calibration
-from keydyn.decisions.cohort import open_set_scores
+from keydyn.decisions.cohort import SMALLEST, open_set_scores
 from keydyn.decisions.trials import (
     LARGEST_ASKED,
     LARGEST_COHORT,
@@ -66,12 +66,14 @@ class Background:
         return tuple(one for n, one in enumerate(self.others) if n != place)
 
     def without(self, user: str) -> Background:
-        """With a cohort that lacks somebody; a `ValueError` if nobody would be left of one that is needed."""
+        """With a cohort that lacks somebody; a `ValueError` if it is needed and too few are left."""
         place = self.place(user)
         if place < 0:
             return self
         cohort = self.cohort[:place] + self.cohort[place + 1 :]
         members = self.members[:place] + self.members[place + 1 :]
+        if len(cohort) < SMALLEST:
+            cohort, members = (), ()
         left = replace(self, cohort=cohort, members=members)
         # Asked for now: without anybody in it, only a population can do.
         _ = left.others

@@ -10,6 +10,8 @@ from keydyn.arrays import Floats, Truths
 TEMPER = 0.5
 # Scores of samples that no template explains at all, so that a score is always a number.
 LOWEST, HIGHEST = -1e6, 1e6
+# With fewer people in it, one of them who is enrolled would have nobody to be compared with.
+SMALLEST = 2
 
 
 def open_set_scores(claimed: Floats, cohort: Floats, left_out: Truths | None = None) -> Floats:

@@ -19,6 +19,7 @@ from typing import TypeVar
 
 from keydyn.atomic import replacing, sync_folder, write_text
 from keydyn.decisions.background import Background
+from keydyn.decisions.cohort import SMALLEST
 from keydyn.decisions.copies import Fingerprints
 from keydyn.decisions.enrolled import Enrolled
 from keydyn.decisions.files import (
@@ -144,9 +145,11 @@ class Change:
         if self.before is None:
             raise ValueError(f"nobody is enrolled in {self.folder} (see keydyn fit)")
         left = self.before.without(set(users))
+        if len(left.cohort) < SMALLEST:
+            left = replace(left, cohort=())
         if left.people and not (left.cohort or left.population):
             raise ValueError(
-                "without them nobody is left with whom claims could be compared: enrol the others again with "
+                "without them too few people are left to compare claims with: enrol the others again with "
                 "--replace"
             )
         return self._current(left)
