@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
 import numpy as np
 import pytest
 
@@ -60,6 +63,21 @@ def test_a_copy_of_the_sample_that_updated_is_recognised(verifier):
     again = verifier.verify("ada", of(0, 4))
     assert again.answer == "reject"
     assert "a copy" in again.reasons[0]
+
+
+def test_copies_that_come_at_once_update_once(verifier):
+    barrier = Barrier(6)
+
+    def update(_: int) -> str:
+        barrier.wait()
+        return verifier.update("ada", of(0, 4), confident=0.5).answer
+
+    with ThreadPoolExecutor(6) as threads:
+        answers = list(threads.map(update, range(6)))
+    assert sorted(answers) == ["accept"] + ["reject"] * 5
+    person = verifier.person("ada")
+    assert person.previous is person.enrolment
+    assert len(person.fingerprints) == 5
 
 
 def test_updates_are_kept_in_the_folder(verifier, tmp_path):

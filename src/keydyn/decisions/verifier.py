@@ -183,15 +183,15 @@ class Verifier:
             self._state = State(background, MappingProxyType(left))
 
     def _change(self, user: str, changed: Callable[[Enrolled], Enrolled]) -> None:
-        """Replace what is kept of one person."""
-        with self._writing:
-            one = changed(_person(self._state, user))
-            self._state = replace(self._state, people=MappingProxyType({**self._state.people, user: one}))
+        """Replace what is kept of one person, while nobody else writes."""
+        one = changed(_person(self._state, user))
+        self._state = replace(self._state, people=MappingProxyType({**self._state.people, user: one}))
 
     def remember(self, user: str, samples: Typing) -> None:
         """Keep fingerprints of later samples too, so that copies of these are recognised."""
         later = Fingerprints.of(recorded_samples(samples, self.sensors), self.secret)
-        self._change(user, lambda one: replace(one, fingerprints=one.fingerprints.added(later)))
+        with self._writing:
+            self._change(user, lambda one: replace(one, fingerprints=one.fingerprints.added(later)))
 
     def update(self, user: str, sample: Typing, confident: float = CONFIDENT) -> Decision:
         """Verify one sample and, if it is accepted with confidence, let the person's template follow it.
@@ -201,18 +201,21 @@ class Verifier:
         recognised from then on.
         """
         typed = recorded_samples(sample, self.sensors)
-        decision = self.verify(user, typed)
-        if decision.accepted and decision.false_match_rate <= confident:
-            known = Fingerprints.of(typed, self.secret)
-            self._change(
-                user,
-                lambda one: replace(one.updated(typed), fingerprints=one.fingerprints.added(known)),
-            )
+        # The template that follows is the one that accepted, and of two copies at once one is recognised.
+        with self._writing:
+            decision = self.verify(user, typed)
+            if decision.accepted and decision.false_match_rate <= confident:
+                known = Fingerprints.of(typed, self.secret)
+                self._change(
+                    user,
+                    lambda one: replace(one.updated(typed), fingerprints=one.fingerprints.added(known)),
+                )
         return decision
 
     def undo(self, user: str) -> None:
         """Take back the last update of somebody's template; a `ValueError` if there is none."""
-        self._change(user, Enrolled.undone)
+        with self._writing:
+            self._change(user, Enrolled.undone)
 
     def verify(self, user: str, sample: Typing) -> Decision:
         """Is one sample typed by the person it is claimed to be?"""
