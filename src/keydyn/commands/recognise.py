@@ -379,7 +379,10 @@ def _updating(
     from keydyn.decisions import Verifier
     from keydyn.decisions.folder import changing
     from keydyn.decisions.recorded_samples import recorded_samples
+    from keydyn.detectors import PopulationDetector
 
+    if opened.pattern.name != PopulationDetector.name:
+        raise UsageError(f"--update is for the detector population, not for {opened.pattern.name}")
     key = key_of(key_file)
     with changing(models, key) as change:
         # Read again: somebody may have changed the folder before it was ours to change.
