@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from keydyn.cli import app
 from keydyn.decisions import Verifier
+from keydyn.decisions.background import Background
 from keydyn.decisions.folder import changing, read_manifest
 from keydyn.decisions.manifest import file_of
 from tests.decisions.typed_samples import OTHERS, background, manifest_of, typed, write_manifest
@@ -105,6 +106,17 @@ def test_fit_that_fails_leaves_everybody(folder):
         done = run(*arguments, "--out", folder / "models")
         assert done.exit_code == code
     assert {path.name: path.read_bytes() for path in (folder / "models").iterdir()} == before
+
+
+def test_too_few_samples_are_noticed_before_anything_is_learnt(tmp_path, monkeypatch):
+    frame = typed(0, (*OTHERS, *(f"more{n}" for n in range(11))), 2)
+    frame[(frame["user"] != "more10") | (frame["session"] == 0)].to_csv(tmp_path / "t.csv", index=False)
+    learnt = []
+    monkeypatch.setattr(Background, "learnt", lambda *_, **__: learnt.append(1))
+    done = run("fit", tmp_path / "t.csv", "--out", tmp_path / "m")
+    assert done.exit_code == 4
+    assert "user more10 has 1 sample; at least 2 are required" in one_line(done.stderr)
+    assert not learnt
 
 
 def test_a_second_writer_gets_a_message(folder):

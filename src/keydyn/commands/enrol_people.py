@@ -85,8 +85,8 @@ def fit(
     keystrokes = reading.recording()[0].keystrokes
     with changing(out, key, anew=replace) as change:
         chosen = _settings(change.before, detector, sensors, out)
-        verifier, origin = _verifier(change, *chosen, population, keystrokes, jobs or -1, as_json)
         groups = _groups(keystrokes, min_samples)
+        verifier, origin = _verifier(change, *chosen, population, keystrokes, jobs or -1, as_json)
         with progress_bar("enrolling", len(groups), hidden=as_json) as progress:
             enrolled = verifier.enrol_many(groups, jobs or -1, progress)
         earlier = {person.user for person in change.before.people} if change.before else set()
