@@ -157,6 +157,18 @@ def test_from_the_command_line(learnt, typing, tmp_path):
     assert "`keydyn population fit` writes both" in " ".join(bare.stderr.split())
 
 
+def test_no_calibration_of_an_earlier_population_stays_beside_a_new_one(learnt, typing, tmp_path):
+    """Four people are too few to calibrate with; the population that was there before had a calibration."""
+    typing.to_csv(tmp_path / "typing.csv", index=False)
+    path = tmp_path / "people.keydyn"
+    for more in ([], ["--no-calibrate"]):
+        write_background(path, learnt)
+        done = run("population", "fit", tmp_path / "typing.csv", "--out", path, *more)
+        assert done.exit_code == 0, done.output
+        assert ("no calibration is written" in done.stderr) == (not more)
+        assert read_background(path, PopulationModel.load(path)) is None
+
+
 def test_a_stream_ends_as_a_file_does(learnt, typing, tmp_path):
     """A key's scores are known at the next key: the last one is not in the stream yet."""
     verifier = Verifier.of(learnt)

@@ -69,7 +69,7 @@ def fit(
 
     `keydyn population fit first.parquet --also second.parquet --out people.keydyn`
     """
-    from keydyn.decisions.population_files import write_background
+    from keydyn.decisions.population_files import write_background, write_population
     from keydyn.engine import using
     from keydyn.keystrokes.samples import Samples
     from keydyn.population import PopulationModel
@@ -87,7 +87,7 @@ def fit(
         )
     background = _calibrated(people, first, jobs or -1, as_json) if calibrate else None
     if background is None:
-        people.save(out)
+        write_population(out, people)
     else:
         write_background(out, background)
     _show(people, str(out), as_json)

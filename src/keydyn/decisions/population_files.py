@@ -30,6 +30,12 @@ def write_background(path: Path, background: Background) -> None:
     )
 
 
+def write_population(path: Path, people: PopulationModel) -> None:
+    """Write a population without a calibration; one that was beside it belonged to another population."""
+    people.save(path)
+    calibration_file(path).unlink(missing_ok=True)
+
+
 def read_background(path: Path, people: PopulationModel) -> Background | None:
     """The population with the calibration beside it; None if there is none.
 
