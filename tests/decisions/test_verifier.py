@@ -60,7 +60,8 @@ def test_a_decision_says_what_it_rests_on(verifier):
     for decision in (own, other):
         assert decision.claimed == "ann"
         assert decision.llr == pytest.approx(calibration.ratio(decision.score, 12))
-        assert decision.rate == calibration.false_match_rate(decision.score, 12)
+        rate = calibration.false_match_rate(decision.score, 12)
+        assert (decision.false_match_rate, *decision.interval) == (rate.value, rate.low, rate.high)
         assert decision.interval[0] <= decision.false_match_rate <= decision.interval[1]
         assert decision.evidence.keystrokes == decision.evidence.known == 12
         assert decision.reasons == ()

@@ -46,8 +46,6 @@ FalseMatchOption = Annotated[
 ]
 MOST_WARNINGS = 5
 WORDS = {"accept": "accepted", "reject": "rejected", "unsure": "unsure"}
-# Columns of CSV files whose headings in tables have changed since.
-IN_CSV = {"log_likelihood_per_key": "log-likelihood a key"}
 
 
 @every_command
@@ -430,7 +428,7 @@ def _deliver(
         import pandas as pd
 
         with replacing(out) as temporary:
-            headings = {name: IN_CSV.get(name, heading(name)) for name in flat[0]}
+            headings = {name: heading(name) for name in flat[0]}
             pd.DataFrame(flat).rename(columns=headings).to_csv(temporary, index=False)
     if as_json:
         print_json(objects or rows)

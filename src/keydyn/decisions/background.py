@@ -24,7 +24,6 @@ from keydyn.detectors import Detector, PopulationDetector
 from keydyn.detectors.population import fit_templates
 from keydyn.engine import Progress
 from keydyn.keystrokes.samples import Samples
-from keydyn.population import PopulationModel
 
 # People are left out in so many groups when the detector learns from the same people that calibrate it.
 FOLDS = 4
@@ -157,11 +156,6 @@ def nobody(pattern: Detector) -> tuple[Detector, ...]:
     if not isinstance(pattern, PopulationDetector):
         raise ValueError(f"{pattern.name} needs a cohort of people; only population can do without")
     return (pattern.anyone(),)
-
-
-def of_population(people: PopulationModel) -> PopulationDetector:
-    """The detector that enrols with this population."""
-    return PopulationDetector(population=people)
 
 
 _Cohort = tuple[tuple[Detector, ...], Integers]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from keydyn.decisions.calibration import MatchRate
 from keydyn.decisions.evidence import Evidence
 
 
@@ -54,11 +53,6 @@ class Decision:
     def accepted(self) -> bool:
         """Whether the claim is believed."""
         return self.answer == "accept"
-
-    @property
-    def rate(self) -> MatchRate:
-        """The false-match rate with its interval."""
-        return MatchRate(self.false_match_rate, *self.interval)
 
 
 @dataclass(frozen=True)

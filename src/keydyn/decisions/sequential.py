@@ -50,17 +50,6 @@ def wald_bounds(false_accept: float, false_reject: float) -> Bounds:
     )
 
 
-def page_level(keys: float) -> float:
-    """The level of Page's sum that is falsely reached once in so many keys, or less often: ln(keys).
-
-    It holds for people who type as their template says. Real ones do not quite: where there are samples to
-    measure on, use `lockout_level`.
-    """
-    if not keys >= 1.0:
-        raise ValueError(f"keys must be 1 or more, not {keys}")
-    return math.log(keys)
-
-
 def faded(
     terms: Floats, offsets: Integers, keep: float, state: Floats | None = None
 ) -> tuple[Floats, Floats]:

@@ -27,18 +27,16 @@ BOUND = 0.5
 
 @dataclass(frozen=True, eq=False)
 class Updating:
-    """A template with the one it was enrolled as, and the one before; immutable.
+    """A template with the one it was enrolled as; immutable.
 
     Attributes
     ----------
     enrolled : what the person was enrolled as, from which no update leads far
     template : what it is now
-    previous : what it was before the last update; None if it cannot be undone
     """
 
     enrolled: Template
     template: Template
-    previous: Template | None = None
 
     @classmethod
     def of(cls, template: Template) -> Updating:
@@ -66,13 +64,7 @@ class Updating:
         mean = self.template.mean + weight * drift(population, self.template, sample)
         reach = bound * self.enrolled.scale
         mean = np.clip(mean, self.enrolled.mean - reach, self.enrolled.mean + reach)
-        return replace(self, template=replace(self.template, mean=mean), previous=self.template)
-
-    def undone(self) -> Updating:
-        """As it was before the last update; a `ValueError` if there is none."""
-        if self.previous is None:
-            raise ValueError("there is no update to undo")
-        return replace(self, template=self.previous, previous=None)
+        return replace(self, template=replace(self.template, mean=mean))
 
 
 def drift(population: PopulationModel, template: Template, sample: Samples) -> Floats:
