@@ -58,6 +58,7 @@ def test_the_false_match_rate_is_that_of_the_distribution() -> None:
             level = calibration.threshold(rate, keys)
             assert calibration.false_match_rate(level, keys).value == pytest.approx(rate, rel=1e-6)
     assert calibration.false_match_rate(-1e6, 10).value == 1.0
+    assert calibration.threshold(1e-9, 10) == np.inf
     # Never 0: one more stranger might be above everybody seen so far.
     assert calibration.false_match_rate(1e6, 10).value >= 1e-4
 

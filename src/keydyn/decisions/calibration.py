@@ -171,8 +171,13 @@ class Calibration:
         return self._shares(scores, keys, self.genuine, None)
 
     def threshold(self, false_match: float, keys: int) -> float:
-        """The score from which on at most this share of strangers with so many keys is accepted."""
+        """The score from which on at most this share of strangers with so many keys is accepted.
+
+        ∞ if the share is smaller than the calibration can state.
+        """
         low, high = float(self.impostor[:, 0].min()), float(self.impostor[np.isfinite(self.impostor)].max())
+        if self.false_match_rate(high, keys).value > false_match:
+            return np.inf
         for _ in range(BISECTIONS):
             middle = (low + high) / 2
             above = self.false_match_rate(middle, keys).value > false_match
