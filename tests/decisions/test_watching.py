@@ -235,3 +235,13 @@ def test_hidden_states_are_those_that_were_simulated() -> None:
     assert roc_auc_score(simulated, whole[:, 1]) > 0.85
     # A key's state is known when the next key is.
     assert roc_auc_score(simulated[:-1], followed[1:]) > 0.8
+
+
+def test_without_hidden_states_nobody_is_said_to_pause() -> None:
+    frame = people(n_people=6, n_samples=3, n_keys=20)
+    everyone = Samples.of(frame, first="missing")
+    model = PopulationModel(hidden_states=False).fit(everyone)
+    one, other = (model.enrol(of(everyone, user)[:2]) for user in (0, 1))
+    watch = Watch(WatchedSessions(model, [one], [other], CALIBRATION, SETTINGS))
+    watch.update(frame[(frame["user"] == 0) & (frame["session"] == 2)].reset_index(drop=True))
+    assert np.isnan(watch.pausing)

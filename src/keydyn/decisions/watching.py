@@ -126,7 +126,10 @@ class WatchedSessions:
 
     @property
     def states(self) -> Floats:
-        """(S, 2) probability that each session's typist was active, or paused, at the key before the last."""
+        """(S, 2) probability that each session's typist was active, or paused, at the key before the last.
+
+        One column if the population has no hidden states.
+        """
         return self._streams.states
 
     def encode(self, keys: Any) -> Integers:
@@ -284,8 +287,12 @@ class Watch:
 
     @property
     def pausing(self) -> float:
-        """Probability that the typist paused at the key before the last; NaN before there were two keys."""
-        return float(self._sessions.states[0, -1])
+        """Probability that the typist paused at the key before the last.
+
+        NaN before there were two keys, and if the population has no hidden states.
+        """
+        states = self._sessions.states[0]
+        return float(states[1]) if len(states) > 1 else np.nan
 
     @property
     def locked_at(self) -> int | None:
