@@ -141,7 +141,7 @@ def _ranking(found: Identification, owner: str) -> Table:
             f"{candidate.probability:.3g}",
             style="bold green" if right else None,
         )
-    table.add_row("–", "nobody of these", f"{found.nobody_probability:.3g}")
+    table.add_row("–", "none of these", f"{found.nobody_probability:.3g}")
     return table
 
 

@@ -50,7 +50,7 @@ def test_fit_adds_people(folder):
     assert "1 user enrolled with pohmm" in one_line(done.output)
     assert "4 users, 1 new, 0 enrolled again" in done.output
     assert names(folder) == ["ann", "bob", "eve", "zoe"]
-    assert "Calibration: that of the folder (10 people were asked)" in done.output
+    assert "Calibration: that of the folder (10 people)" in done.output
     own = run("verify", folder / "later.csv", "--models", folder / "models", "--user", "zoe")
     assert own.exit_code == 0, own.output
 

@@ -66,10 +66,10 @@ def test_identify_names_the_right_people(folder):
     shown = run("identify", folder / "later.csv", "--models", folder / "models", "--top", 1)
     assert shown.exit_code == 0
     assert "Who typed it?" in shown.output
-    assert shown.output.count("nobody of these") == 6
+    assert shown.output.count("none of these") == 6
 
 
-def test_strangers_are_nobody_of_these(folder, tmp_path):
+def test_strangers_are_none_of_these(folder, tmp_path):
     typed(1, ("zoe", "kim"), 2).to_csv(tmp_path / "strangers.csv", index=False)
     call = [tmp_path / "strangers.csv", "--models", folder / "models", "--json"]
     assert all(row["nobody"] for row in json.loads(run("identify", *call).stdout))

@@ -298,7 +298,7 @@ def _report(
         f"{len(again)} enrolled again"
     )
     kind = "Population and calibration" if manifest.population else "Calibration"
-    say(f"{kind}: {origin} ({background.calibration.n_people} people were asked)")
+    say(f"{kind}: {origin} ({background.calibration.n_people} people)")
 
 
 def _counted(n_users: int) -> str:

@@ -143,7 +143,7 @@ def identify(
             }
         )
         listed = [(candidate.user, candidate.probability) for candidate in one.candidates[:top]]
-        for place, (name, probability) in enumerate([*listed, ("nobody of these", one.nobody_probability)]):
+        for place, (name, probability) in enumerate([*listed, ("none of these", one.nobody_probability)]):
             answer = "unsure" if short else "nobody" if one.nobody else one.candidates[0].user
             rows.append(
                 {
@@ -280,16 +280,18 @@ def watch(
     from keydyn.evaluation.penalty import first_above
 
     if threshold is not None and lockouts_per_hour is not None:
-        raise UsageError("--threshold and --lockouts-per-hour are two ways to say the same: give one")
+        raise UsageError(
+            "--threshold and --lockouts-per-hour set the same level in two ways: give only one of them"
+        )
     verifier = _opened(models, key_file, user)
     rate = LOCKOUTS_PER_HOUR if lockouts_per_hour is None else lockouts_per_hour
     calibration = verifier.background.calibration
     level = calibration.lockout_level(rate) if threshold is None else threshold
     if threshold is None and rate < calibration.supported_lockouts:
         warn(
-            f"{rate:g} lock-outs per hour are fewer than the calibration can tell, which rests on "
-            f"{calibration.hours:.1f} hours of typing: at this level hardly anybody is noticed; "
-            f"{calibration.supported_lockouts:.2g} per hour is the least that it supports"
+            f"the calibration rests on {calibration.hours:.2g} hours of typing, too little for a rate of "
+            f"{rate:g} lock-outs per hour; the lowest rate that it supports is "
+            f"{calibration.supported_lockouts:.2g} per hour. At this level impostors may go unnoticed"
         )
     templates = [verifier.person(user).template, *verifier.background.beside(user)]
     if reading.file == STANDARD_INPUT:
