@@ -27,7 +27,7 @@ def benchmarks(monkeypatch):
             del sys.modules[name]
 
 
-@pytest.mark.parametrize("module", ["kernel_choices", "model_choices"])
+@pytest.mark.parametrize("module", [pytest.param("kernel_choices", marks=pytest.mark.slow), "model_choices"])
 def test_both_ways_of_every_choice_give_the_same_numbers(module):
     choices = vars(__import__(module))[module.upper()]
     for make in choices:

@@ -60,6 +60,9 @@ def test_an_update_changes_one_person_and_can_be_undone(folder):
     assert after["0"].sha256 != before["0"].sha256
     assert after["0"].enrolment == after["0"].previous == before["0"].sha256
     assert updated(folder) == ["0"]
+    said = run("verify", folder / "stranger.csv", "--models", folder / "models", "--user", 0, "--update")
+    assert "0 of 1 samples updated the template of 0." in said.stdout
+    assert people(folder) == after
     # It is a copy from now on, and a copy updates nothing.
     assert verify(folder, "later.csv", "--update") == (["reject"], 1)
     assert people(folder) == after

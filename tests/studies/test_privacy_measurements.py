@@ -15,12 +15,11 @@ from keydyn.studies.privacy_measurements import (
     OTHERS,
     OWN,
     recovered,
-    speed_leakage,
     template_leakage,
     text_recovery,
     unexplained,
 )
-from tests.population.simulated import people, samples_of_people
+from tests.population.simulated import samples_of_people
 
 
 def typist(distance):
@@ -88,22 +87,6 @@ def test_a_template_tells_which_pairs_were_typed():
     assert (table["auc"] > 0.95).all()
     assert (table["found"] > 0.9).all()
     assert (table["chance"] < 0.5).all()
-
-
-def test_a_template_tells_the_speed():
-    """Of people whose speeds differ widely, and by the factor by which somebody speeds up later."""
-    keystrokes = people(n_people=16, n_samples=6, n_keys=40, spread=0.8)
-    samples = Samples.of(keystrokes)
-    population = PopulationModel(hidden_states=False).fit(samples[samples.users < 10])
-    first, later = samples.numbers < 3, samples.numbers >= 3
-    table = speed_leakage(population, samples[first], samples[later])
-    assert table["user"].tolist() == list(range(16))
-    assert table[["interval", "hold"]].abs().median().max() < 0.15
-    faster = keystrokes.assign(
-        timepress=keystrokes["timepress"] / 2, timerelease=keystrokes["timerelease"] / 2
-    )
-    halved = speed_leakage(population, samples[first], Samples.of(faster)[later])
-    np.testing.assert_allclose(halved["interval"] - table["interval"], np.log(2))
 
 
 def test_nothing_is_left_of_a_template_without_typing():

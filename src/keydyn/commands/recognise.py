@@ -203,7 +203,7 @@ def verify(
     recording, _ = reading.recording(anonymous=True)
     with working("scoring"):
         if update:
-            verifier, decisions = _updating(verifier, models, key_file, user, recording)
+            verifier, decisions, updated = _updating(verifier, models, key_file, user, recording)
         else:
             decisions = verifier.verify_many(user, recording.keystrokes)
     index = _samples_in(recording)
@@ -211,6 +211,8 @@ def verify(
         {"user": _typist(recording, who), "session": str(session), **fields(decision)}
         for (who, session), decision in zip(index, decisions, strict=True)
     ]
+    if update:
+        objects = [one | {"updated": moved} for one, moved in zip(objects, updated, strict=True)]
     rows = [
         {
             "user": _typist(recording, who),
@@ -228,6 +230,8 @@ def verify(
     _deliver(f"Is it {user}?", rows, out, as_json, ("claimed", "answer"), objects)
     if not as_json and len(decisions) == 1:
         _explain(decisions[0], verifier)
+    if update and not as_json:
+        say(f"{sum(updated)} of {len(updated)} samples updated the template of {user}.")
     _exit_by_verdict(rows)
 
 
@@ -374,8 +378,11 @@ def _opened(
 
 def _updating(
     opened: Verifier, models: Path, key_file: Path | None, user: str, recording: Recording
-) -> tuple[Verifier, list[Decision]]:
-    """One sample after another, each with the template that the one before has left; then the folder."""
+) -> tuple[Verifier, list[Decision], list[bool]]:
+    """One sample after another, each with the template that the one before has left; then the folder.
+
+    Also returned is which samples updated the template.
+    """
     from keydyn.decisions import Verifier
     from keydyn.decisions.folder import changing
     from keydyn.decisions.recorded_samples import recorded_samples
@@ -389,9 +396,14 @@ def _updating(
         verifier = Verifier.load(models, key, [user], opened.at)
         verifier.least = opened.least
         samples = recorded_samples(recording.keystrokes, verifier.sensors)
-        decisions = [verifier.update(user, samples[[n]]) for n in range(len(samples))]
-        change.commit(None, {user: verifier.person(user)}, verifier.secret, verifier.sensors)
-    return verifier, decisions
+        decisions, updated = [], []
+        for n in range(len(samples)):
+            before = verifier.person(user)
+            decisions.append(verifier.update(user, samples[[n]]))
+            updated.append(verifier.person(user) is not before)
+        if any(updated):
+            change.commit(None, {user: verifier.person(user)}, verifier.secret, verifier.sensors)
+    return verifier, decisions, updated
 
 
 def _explain(decision: Decision, verifier: Verifier) -> None:

@@ -12,8 +12,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import roc_auc_score
 
 from keydyn.arrays import Floats
-from keydyn.decisions.attacks import typed_as
-from keydyn.decisions.sample_times import times_of
 from keydyn.detectors.markov import RecommendedPOHMM
 from keydyn.keystrokes.samples import Samples
 from keydyn.model import POHMM, Sequences
@@ -123,23 +121,6 @@ def template_leakage(population: PopulationModel, samples: Samples) -> pd.DataFr
                 "chance": float(there.mean()),
             }
         )
-    return pd.DataFrame(rows)
-
-
-def speed_leakage(population: PopulationModel, enrolment: Samples, later: Samples) -> pd.DataFrame:
-    """How well a template tells its owner's speed: user, interval and hold.
-
-    These are the natural logarithms of the median time that is expected of later samples' keys, divided by
-    the median that the owner took for them.
-    """
-    rows: list[dict[str, Any]] = []
-    for user in dict.fromkeys(enrolment.users.tolist()):
-        template, typed = population.enrol(enrolment[enrolment.users == user]), later[later.users == user]
-        medians = [
-            np.nanmedian(times_of(one), axis=0) for one in (typed_as(population, template, typed), typed)
-        ]
-        interval, hold = np.log(medians[0] / medians[1])
-        rows.append({"user": user, "interval": float(interval), "hold": float(hold)})
     return pd.DataFrame(rows)
 
 
