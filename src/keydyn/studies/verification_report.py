@@ -51,7 +51,7 @@ TABLES = {
 }
 NOT_ENOUGH = (
     "Keystrokes are a signal of risk and a reason to ask for more, not a sole factor: a false-match rate of "
-    "one in 10,000, as NIST SP 800-63B asks of biometrics, is out of reach of these samples and is not "
+    "one in 10,000, as NIST SP 800-63B-4 asks of biometrics, is out of reach of these samples and is not "
     "claimed."
 )
 NESTED = (
