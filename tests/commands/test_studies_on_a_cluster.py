@@ -16,6 +16,11 @@ STUDIES = {
     "recognition": ["--dataset", "simulated", "--detector", "manhattan-scaled", "--detector", "pohmm"],
     "simulation": ["--samples", "4", "--longest", "200"],
 }
+# One study is enough to see that tables do not depend on where they were made; `make test-all` runs both.
+CASES = [
+    pytest.param(study, options, id=study, marks=[pytest.mark.slow] if study == "simulation" else [])
+    for study, options in STUDIES.items()
+]
 # What a run may differ in from another.
 OF_THE_RUN = {"seconds", "time"}
 
@@ -33,7 +38,7 @@ def tasks_done(engine):
     return sum(finished.values())
 
 
-@pytest.mark.parametrize(("study", "options"), STUDIES.items(), ids=STUDIES)
+@pytest.mark.parametrize(("study", "options"), CASES)
 def test_a_study_gives_the_same_files(study, options, tmp_path):
     """At home first: then the workers find all loops compiled."""
     home = run(study, [*options, "--jobs", "1"], tmp_path / "home")
