@@ -16,6 +16,7 @@ from keydyn.commands import (
     rebuild_report,
     recognise,
     run_study,
+    watch_session,
 )
 from keydyn.exit_codes import EXIT_CODES
 
@@ -51,7 +52,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     recognise.score,
     recognise.identify,
     recognise.verify,
-    recognise.watch,
+    watch_session.watch,
     run_study.command_of(run_study.STUDIES["evaluate"]),
     rebuild_report.report,
     demonstration.demo,

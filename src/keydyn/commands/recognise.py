@@ -1,4 +1,4 @@
-"""keydyn score, identify, verify and watch: recognition on files in the schema."""
+"""keydyn score, identify and verify: recognition on files in the schema."""
 
 from __future__ import annotations
 
@@ -7,45 +7,32 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from keydyn.atomic import replacing
+from keydyn.commands.answering import (
+    LEAST_KEYSTROKES,
+    LEAST_KNOWN,
+    WORDS,
+    FalseMatchOption,
+    MinKeystrokesOption,
+    MinKnownOption,
+    OutOption,
+    deliver,
+    exit_by_verdict,
+    opened,
+    samples_in,
+    typist,
+)
 from keydyn.commands.every_command import every_command
 from keydyn.commands.models_options import KeyFileOption, ModelsOption, key_of
-from keydyn.commands.recording_options import STANDARD_INPUT, Reading, reads_recording
-from keydyn.exit_codes import ExitCode, UsageError, checking_options
+from keydyn.commands.recording_options import Reading, reads_recording
+from keydyn.exit_codes import ExitCode, UsageError
 from keydyn.progress import working
-from keydyn.terminal import JsonOption, heading, print_json, say, show_table, warn
+from keydyn.terminal import JsonOption, say, warn
 
 if TYPE_CHECKING:
     from keydyn.datasets.recordings import Recording
     from keydyn.decisions import Decision, Verifier
 
-OutOption = Annotated[Path | None, typer.Option("--out", help="Write the table to this CSV file too.")]
-# As in keydyn.decisions.evidence, which needs the numerical stack.
-LEAST_KEYSTROKES, LEAST_KNOWN = 6, 4
-MinKeystrokesOption = Annotated[
-    int, typer.Option("--min-keystrokes", min=1, help="With fewer keystrokes there is not enough evidence.")
-]
-MinKnownOption = Annotated[
-    int,
-    typer.Option(
-        "--min-known",
-        min=0,
-        help="The same for keystrokes of keys that the user has typed before. With 0, samples of another "
-        "text are judged too.",
-    ),
-]
-FalseMatchOption = Annotated[
-    float | None,
-    typer.Option(
-        "--false-match-rate",
-        min=0,
-        max=1,
-        help="The largest share of strangers to accept; by default 0.01.",
-        show_default=False,
-    ),
-]
 MOST_WARNINGS = 5
-WORDS = {"accept": "accepted", "reject": "rejected", "unsure": "unsure"}
 
 
 @every_command
@@ -64,7 +51,7 @@ def score(
     from keydyn.decisions.evidence import evidence
     from keydyn.decisions.recorded_samples import recorded_samples
 
-    verifier = _opened(models, key_file)
+    verifier = opened(models, key_file)
     recording, _ = reading.recording(anonymous=True)
     samples = recorded_samples(recording.keystrokes, verifier.sensors)
     with working("scoring"):
@@ -74,7 +61,7 @@ def score(
         warn("these samples are of another text than those enrolled; their scores say little")
     rows = [
         {
-            "user": _typist(recording, user),
+            "user": typist(recording, user),
             "session": str(session),
             "model": name,
             "log_likelihood": float(value),
@@ -83,7 +70,7 @@ def score(
         for (user, session), n, line in zip(samples.index, samples.sequences.lengths, scores, strict=True)
         for name, value in zip(verifier.users, line, strict=True)
     ]
-    _deliver(f"{len(samples)} samples under {len(verifier.users)} models", rows, out, as_json)
+    deliver(f"{len(samples)} samples under {len(verifier.users)} models", rows, out, as_json)
 
 
 @every_command
@@ -109,16 +96,16 @@ def identify(
 
     Example: `keydyn identify unknown.csv --models models/ --top 5`
     """
-    verifier = _opened(models, key_file, None, false_match_rate, min_keystrokes, min_known)
+    verifier = opened(models, key_file, None, false_match_rate, min_keystrokes, min_known)
     recording, _ = reading.recording(anonymous=True)
     with working("scoring"):
         found = verifier.identify_many(recording.keystrokes)
-    index = _samples_in(recording)
+    index = samples_in(recording)
     rows: list[dict[str, Any]] = []
     objects: list[dict[str, Any]] = []
     unsure: list[str] = []
     for (user, session), one in zip(index, found, strict=True):
-        who = _typist(recording, user)
+        who = typist(recording, user)
         short = one.evidence.shortage(min_keystrokes, min_known)
         if short:
             sample = f"session {session}" if who is None else f"user {user}, session {session}"
@@ -159,7 +146,7 @@ def identify(
         warn(text)
     if len(unsure) > MOST_WARNINGS:
         warn(f"and {len(unsure) - MOST_WARNINGS} more; `enough_evidence` in the JSON says which")
-    _deliver("Who typed it?", rows, out, as_json, objects=objects)
+    deliver("Who typed it?", rows, out, as_json, objects=objects)
     if unsure:
         raise typer.Exit(ExitCode.UNSURE)
 
@@ -199,23 +186,23 @@ def verify(
     """
     from keydyn.decisions.decision import as_json as fields
 
-    verifier = _opened(models, key_file, user, false_match_rate, min_keystrokes, min_known)
+    verifier = opened(models, key_file, user, false_match_rate, min_keystrokes, min_known)
     recording, _ = reading.recording(anonymous=True)
     with working("scoring"):
         if update:
             verifier, decisions, updated = _updating(verifier, models, key_file, user, recording)
         else:
             decisions = verifier.verify_many(user, recording.keystrokes)
-    index = _samples_in(recording)
+    index = samples_in(recording)
     objects = [
-        {"user": _typist(recording, who), "session": str(session), **fields(decision)}
+        {"user": typist(recording, who), "session": str(session), **fields(decision)}
         for (who, session), decision in zip(index, decisions, strict=True)
     ]
     if update:
         objects = [one | {"updated": moved} for one, moved in zip(objects, updated, strict=True)]
     rows = [
         {
-            "user": _typist(recording, who),
+            "user": typist(recording, who),
             "session": str(session),
             "claimed": user,
             "keys": decision.evidence.keystrokes,
@@ -227,157 +214,16 @@ def verify(
         }
         for (who, session), decision in zip(index, decisions, strict=True)
     ]
-    _deliver(f"Is it {user}?", rows, out, as_json, ("claimed", "answer"), objects)
+    deliver(f"Is it {user}?", rows, out, as_json, ("claimed", "answer"), objects)
     if not as_json and len(decisions) == 1:
         _explain(decisions[0], verifier)
     if update and not as_json:
         say(f"{sum(updated)} of {len(updated)} samples updated the template of {user}.")
-    _exit_by_verdict(rows)
-
-
-@every_command
-@reads_recording
-def watch(
-    reading: Reading,
-    models: ModelsOption,
-    user: Annotated[str, typer.Option("--user", help="Whose session it is said to be.")],
-    threshold: Annotated[
-        float | None, typer.Option(min=0, help="Suspicion to lock at, instead of the calibrated one.")
-    ] = None,
-    lockouts_per_hour: Annotated[
-        float | None,
-        typer.Option(
-            min=0.01,
-            help="How often the right person may be locked out, per hour of typing; by default 1.",
-            show_default=False,
-        ),
-    ] = None,
-    min_keystrokes: MinKeystrokesOption = LEAST_KEYSTROKES,
-    min_known: MinKnownOption = LEAST_KNOWN,
-    key_file: KeyFileOption = None,
-    out: OutOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Watch: is it still them, keystroke by keystroke?
-
-    Each key adds to the suspicion that somebody else types, or takes from it; it never falls below 0, so that
-    a change of person in mid-session is noticed. The session is rejected when it rises above the level that
-    genuine sessions reach once per hour of typing. A session with too few keystrokes, or of another text, is
-    neither accepted nor rejected: the verdict is `unsure`.
-
-    With `-` for a file, lines of CSV are answered as they come, one line for each; the first line is the
-    header. With --json each answer is an object on a line of its own.
-
-    Exit code: 1 if a session is rejected, otherwise 3 if one is `unsure`, otherwise 0.
-
-    Examples:
-    `keydyn watch session.csv --models models/ --user anna`
-
-    `tail -f -n +1 session.csv | keydyn watch - --models models/ --user anna`
-    """
-    import numpy as np
-
-    from keydyn.decisions.evidence import evidence
-    from keydyn.decisions.operating_point import LOCKOUTS_PER_HOUR
-    from keydyn.decisions.recorded_samples import recorded_samples
-    from keydyn.decisions.trials import suspicion_of
-    from keydyn.evaluation.penalty import first_above
-
-    if threshold is not None and lockouts_per_hour is not None:
-        raise UsageError(
-            "--threshold and --lockouts-per-hour set the same level in two ways: give only one of them"
-        )
-    verifier = _opened(models, key_file, user)
-    rate = LOCKOUTS_PER_HOUR if lockouts_per_hour is None else lockouts_per_hour
-    calibration = verifier.background.calibration
-    level = calibration.lockout_level(rate) if threshold is None else threshold
-    if threshold is None and rate < calibration.supported_lockouts:
-        warn(
-            f"the calibration rests on {calibration.hours:.2g} hours of typing, too little for a rate of "
-            f"{rate:g} lock-outs per hour; the lowest rate that it supports is "
-            f"{calibration.supported_lockouts:.2g} per hour. At this level impostors may go unnoticed"
-        )
-    templates = [verifier.person(user).template, *verifier.background.beside(user)]
-    if reading.file == STANDARD_INPUT:
-        from keydyn.commands.watch_stream import watch_stream
-
-        if out is not None or reading.sort or reading.clean:
-            raise UsageError("--out, --sort and --clean need all of a file; they cannot be used with -")
-        least = min_keystrokes, min_known
-        raise typer.Exit(watch_stream(reading, templates, verifier.sensors, user, level, least, as_json))
-    recording, _ = reading.recording(anonymous=True)
-    samples = recorded_samples(recording.keystrokes, verifier.sensors)
-    offsets = samples.sequences.offsets
-    terms = type(templates[0]).score_events_many(templates, samples)
-    parts = np.split(suspicion_of(terms, offsets), offsets[1:-1])
-    rows = []
-    for (who, session), found, here in zip(
-        samples.index, parts, evidence(samples, templates[0]), strict=True
-    ):
-        shortage = here.shortage(min_keystrokes, min_known)
-        at = len(found) if shortage else first_above(found, level)
-        answer = "unsure" if shortage else "accept" if at == len(found) else "reject"
-        rows.append(
-            {
-                "user": _typist(recording, who),
-                "session": str(session),
-                "claimed": user,
-                "keys": len(found),
-                "suspicion": float(found.max()),
-                "threshold": level,
-                "rejected_at_key": at + 1 if at < len(found) else None,
-                "over_time": _sparkline(found, level),
-                "verdict": WORDS[answer],
-                "answer": answer,
-                "reasons": shortage,
-            }
-        )
-    repeated = ("verdict",) if not any(row["reasons"] for row in rows) else ()
-    _deliver(f"Is it still {user}?", rows, out, as_json, ("claimed", "answer", *repeated))
-    _exit_by_verdict(rows)
-
-
-def _typist(recording: Recording, user: object) -> str | None:
-    """Who typed a sample, if the file says so."""
-    return str(user) if recording.names_users else None
-
-
-def _samples_in(recording: Recording) -> list[tuple[Any, Any]]:
-    """User and session of each sample, in order."""
-    from keydyn.keystrokes.schema import SAMPLE, sample_starts
-
-    starts = recording.keystrokes.iloc[sample_starts(recording.keystrokes)][SAMPLE]
-    return list(starts.itertuples(index=False, name=None))
-
-
-def _opened(
-    models: Path,
-    key_file: Path | None,
-    user: str | None = None,
-    false_match_rate: float | None = None,
-    min_keystrokes: int = LEAST_KEYSTROKES,
-    min_known: int = LEAST_KNOWN,
-) -> Verifier:
-    """Everybody in a folder, or what a claim to be one user needs; one not enrolled is an error of usage."""
-    from keydyn.decisions import Targets, Verifier
-    from keydyn.decisions.folder import read_manifest
-
-    key = key_of(key_file)
-    with working(f"reading {models}"):
-        manifest = read_manifest(models, key)
-        with checking_options():
-            at = Targets() if false_match_rate is None else Targets(false_match_rate)
-            if user is not None:
-                manifest.person(user)
-        if not manifest.people:
-            raise ValueError(f"nobody is enrolled in {models} (see keydyn fit)")
-        verifier = Verifier.load(models, key, None if user is None else [user], at)
-    verifier.least = min_keystrokes, min_known
-    return verifier
+    exit_by_verdict(rows)
 
 
 def _updating(
-    opened: Verifier, models: Path, key_file: Path | None, user: str, recording: Recording
+    asked: Verifier, models: Path, key_file: Path | None, user: str, recording: Recording
 ) -> tuple[Verifier, list[Decision], list[bool]]:
     """One sample after another, each with the template that the one before has left; then the folder.
 
@@ -388,13 +234,13 @@ def _updating(
     from keydyn.decisions.recorded_samples import recorded_samples
     from keydyn.detectors import PopulationDetector
 
-    if opened.pattern.name != PopulationDetector.name:
-        raise UsageError(f"--update is for the detector population, not for {opened.pattern.name}")
+    if asked.pattern.name != PopulationDetector.name:
+        raise UsageError(f"--update is for the detector population, not for {asked.pattern.name}")
     key = key_of(key_file)
     with changing(models, key) as change:
         # Read again: somebody may have changed the folder before it was ours to change.
-        verifier = Verifier.load(models, key, [user], opened.at)
-        verifier.least = opened.least
+        verifier = Verifier.load(models, key, [user], asked.at)
+        verifier.least = asked.least
         samples = recorded_samples(recording.keystrokes, verifier.sensors)
         decisions, updated = [], []
         for n in range(len(samples)):
@@ -418,48 +264,3 @@ def _explain(decision: Decision, verifier: Verifier) -> None:
     for words, spoke in (("For", decision.spoke_for), ("Against", decision.spoke_against)):
         if spoke:
             say(f"{words} the claim: {', '.join(str(one) for one in spoke)}.")
-
-
-def _exit_by_verdict(rows: list[dict[str, Any]]) -> None:
-    """Rejected comes before unsure, and unsure before accepted."""
-    answers = {row["answer"] for row in rows}
-    for answer, code in (("reject", ExitCode.REJECTED), ("unsure", ExitCode.UNSURE)):
-        if answer in answers:
-            raise typer.Exit(code)
-
-
-def _deliver(
-    title: str,
-    rows: list[dict[str, Any]],
-    out: Path | None,
-    as_json: bool,
-    hidden: tuple[str, ...] = (),
-    objects: list[dict[str, Any]] | None = None,
-) -> None:
-    """A table on the terminal, or JSON, of `objects` if they say more; and a CSV file if asked for."""
-    flat = [{name: "; ".join(v) if isinstance(v, list) else v for name, v in row.items()} for row in rows]
-    if out is not None:
-        import pandas as pd
-
-        with replacing(out) as temporary:
-            headings = {name: heading(name) for name in flat[0]}
-            pd.DataFrame(flat).rename(columns=headings).to_csv(temporary, index=False)
-    if as_json:
-        print_json(objects or rows)
-        return
-    if not any(row.get("reasons") for row in rows):
-        hidden = (*hidden, "reasons")
-    if rows[0]["user"] is None:
-        hidden = (*hidden, "user")
-    show_table(title, [{k: v for k, v in row.items() if k not in hidden} for row in flat])
-
-
-def _sparkline(penalty: Any, threshold: float, width: int = 12) -> str:
-    """Blocks, one per stretch of keys, as high as its largest penalty; half height is the threshold."""
-    import numpy as np
-
-    blocks = "▁▂▃▄▅▆▇█"
-    stretches = np.array_split(penalty, min(width, len(penalty)))
-    heights = np.array([stretch.max() for stretch in stretches])
-    steps = np.minimum((heights / max(threshold, 1e-12) * 4).astype(int), 7)
-    return "".join(blocks[step] for step in steps)

@@ -1,0 +1,138 @@
+"""keydyn watch: is it still them, keystroke by keystroke?"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from keydyn.commands.answering import (
+    LEAST_KEYSTROKES,
+    LEAST_KNOWN,
+    WORDS,
+    MinKeystrokesOption,
+    MinKnownOption,
+    OutOption,
+    deliver,
+    exit_by_verdict,
+    opened,
+    typist,
+)
+from keydyn.commands.every_command import every_command
+from keydyn.commands.models_options import KeyFileOption, ModelsOption
+from keydyn.commands.recording_options import STANDARD_INPUT, Reading, reads_recording
+from keydyn.exit_codes import UsageError
+from keydyn.terminal import JsonOption, warn
+
+
+@every_command
+@reads_recording
+def watch(
+    reading: Reading,
+    models: ModelsOption,
+    user: Annotated[str, typer.Option("--user", help="Whose session it is said to be.")],
+    threshold: Annotated[
+        float | None, typer.Option(min=0, help="Suspicion to lock at, instead of the calibrated one.")
+    ] = None,
+    lockouts_per_hour: Annotated[
+        float | None,
+        typer.Option(
+            min=0.01,
+            help="How often the right person may be locked out, per hour of typing; by default 1.",
+            show_default=False,
+        ),
+    ] = None,
+    min_keystrokes: MinKeystrokesOption = LEAST_KEYSTROKES,
+    min_known: MinKnownOption = LEAST_KNOWN,
+    key_file: KeyFileOption = None,
+    out: OutOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Watch: is it still them, keystroke by keystroke?
+
+    Each key adds to the suspicion that somebody else types, or takes from it; it never falls below 0, so that
+    a change of person in mid-session is noticed. The session is rejected when it rises above the level that
+    genuine sessions reach once per hour of typing. A session with too few keystrokes, or of another text, is
+    neither accepted nor rejected: the verdict is `unsure`.
+
+    With `-` for a file, lines of CSV are answered as they come, one line for each; the first line is the
+    header. With --json each answer is an object on a line of its own.
+
+    Exit code: 1 if a session is rejected, otherwise 3 if one is `unsure`, otherwise 0.
+
+    Examples:
+    `keydyn watch session.csv --models models/ --user anna`
+
+    `tail -f -n +1 session.csv | keydyn watch - --models models/ --user anna`
+    """
+    import numpy as np
+
+    from keydyn.decisions.evidence import evidence
+    from keydyn.decisions.operating_point import LOCKOUTS_PER_HOUR
+    from keydyn.decisions.recorded_samples import recorded_samples
+    from keydyn.decisions.trials import suspicion_of
+    from keydyn.evaluation.penalty import first_above
+
+    if threshold is not None and lockouts_per_hour is not None:
+        raise UsageError(
+            "--threshold and --lockouts-per-hour set the same level in two ways: give only one of them"
+        )
+    verifier = opened(models, key_file, user)
+    rate = LOCKOUTS_PER_HOUR if lockouts_per_hour is None else lockouts_per_hour
+    calibration = verifier.background.calibration
+    level = calibration.lockout_level(rate) if threshold is None else threshold
+    if threshold is None and rate < calibration.supported_lockouts:
+        warn(
+            f"the calibration rests on {calibration.hours:.2g} hours of typing, too little for a rate of "
+            f"{rate:g} lock-outs per hour; the lowest rate that it supports is "
+            f"{calibration.supported_lockouts:.2g} per hour. At this level impostors may go unnoticed"
+        )
+    templates = [verifier.person(user).template, *verifier.background.beside(user)]
+    if reading.file == STANDARD_INPUT:
+        from keydyn.commands.watch_stream import watch_stream
+
+        if out is not None or reading.sort or reading.clean:
+            raise UsageError("--out, --sort and --clean need all of a file; they cannot be used with -")
+        least = min_keystrokes, min_known
+        raise typer.Exit(watch_stream(reading, templates, verifier.sensors, user, level, least, as_json))
+    recording, _ = reading.recording(anonymous=True)
+    samples = recorded_samples(recording.keystrokes, verifier.sensors)
+    offsets = samples.sequences.offsets
+    terms = type(templates[0]).score_events_many(templates, samples)
+    parts = np.split(suspicion_of(terms, offsets), offsets[1:-1])
+    rows = []
+    for (who, session), found, here in zip(
+        samples.index, parts, evidence(samples, templates[0]), strict=True
+    ):
+        shortage = here.shortage(min_keystrokes, min_known)
+        at = len(found) if shortage else first_above(found, level)
+        answer = "unsure" if shortage else "accept" if at == len(found) else "reject"
+        rows.append(
+            {
+                "user": typist(recording, who),
+                "session": str(session),
+                "claimed": user,
+                "keys": len(found),
+                "suspicion": float(found.max()),
+                "threshold": level,
+                "rejected_at_key": at + 1 if at < len(found) else None,
+                "over_time": _sparkline(found, level),
+                "verdict": WORDS[answer],
+                "answer": answer,
+                "reasons": shortage,
+            }
+        )
+    repeated = ("verdict",) if not any(row["reasons"] for row in rows) else ()
+    deliver(f"Is it still {user}?", rows, out, as_json, ("claimed", "answer", *repeated))
+    exit_by_verdict(rows)
+
+
+def _sparkline(penalty: Any, threshold: float, width: int = 12) -> str:
+    """Blocks, one per stretch of keys, as high as its largest penalty; half height is the threshold."""
+    import numpy as np
+
+    blocks = "▁▂▃▄▅▆▇█"
+    stretches = np.array_split(penalty, min(width, len(penalty)))
+    heights = np.array([stretch.max() for stretch in stretches])
+    steps = np.minimum((heights / max(threshold, 1e-12) * 4).astype(int), 7)
+    return "".join(blocks[step] for step in steps)
