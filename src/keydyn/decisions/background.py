@@ -18,6 +18,7 @@ from keydyn.decisions.trials import (
     claims,
     lengths_for,
     people_of,
+    spread,
     together,
 )
 from keydyn.detectors import Detector, PopulationDetector
@@ -192,7 +193,4 @@ def _asked(
 
 def _some(people: Integers, most: int = LARGEST_ASKED) -> Integers:
     """The numbers of the people, or of some of very many, evenly spread."""
-    everybody = np.unique(people)
-    if len(everybody) <= most:
-        return everybody
-    return everybody[np.linspace(0, len(everybody) - 1, most).round().astype(np.int64)]
+    return spread(np.unique(people), most)

@@ -16,11 +16,13 @@ import pandas as pd
 
 from keydyn.arrays import Floats, Integers, Truths
 from keydyn.decisions.cohort import HIGHEST, LOWEST, open_set_scores
+from keydyn.decisions.lockout_levels import MS_PER_HOUR
 from keydyn.decisions.sample_times import times_of
 from keydyn.decisions.sequential import increments, suspicion
 from keydyn.detectors import Detector
 from keydyn.detectors.population import fit_templates
 from keydyn.engine import Progress
+from keydyn.evaluation.running import sums_after
 from keydyn.keystrokes.samples import Samples
 
 # Scores are taken after so many keys, as far as samples are longer than that.
@@ -116,7 +118,7 @@ def claims(
             continue
         templates = fit_templates(pattern, [samples[enrol & (people == u)] for u in enrolled], n_jobs)
         for typist in asked.tolist():
-            chosen = _spread(np.flatnonzero(ask & (people == typist)))
+            chosen = spread(np.flatnonzero(ask & (people == typist)), QUERIES)
             done += 1
             if progress is not None:
                 progress(done)
@@ -172,7 +174,7 @@ def hours_of(samples: Samples) -> Floats:
     intervals = np.nan_to_num(times_of(samples)[:, 0])
     total = np.cumsum(intervals)
     starts = samples.sequences.offsets[:-1]
-    hours: Floats = (total - np.repeat(total[starts], samples.sequences.lengths)) / 3.6e6
+    hours: Floats = (total - np.repeat(total[starts], samples.sequences.lengths)) / MS_PER_HOUR
     return hours
 
 
@@ -191,11 +193,11 @@ def _held_out(samples: Samples, people: Integers) -> Iterator[tuple[Truths, Trut
         yield enrol, ask
 
 
-def _spread(chosen: Integers) -> Integers:
-    """Some of them, from the first to the last."""
-    if len(chosen) <= QUERIES:
+def spread(chosen: Integers, most: int) -> Integers:
+    """At most so many of them, from the first to the last."""
+    if len(chosen) <= most:
         return chosen
-    return chosen[np.linspace(0, len(chosen) - 1, QUERIES).round().astype(np.int64)]
+    return chosen[np.linspace(0, len(chosen) - 1, most).round().astype(np.int64)]
 
 
 def _scores_after(
@@ -208,14 +210,11 @@ def _scores_after(
 ) -> Floats:
     """(n U, G) open-set scores of each sample's first keys, all claims of a sample in a row."""
     offsets, keys = query.sequences.offsets, query.sequences.lengths
-    place = np.arange(len(events)) - np.repeat(offsets[:-1], keys)
     n, U = len(query), len(enrolled)
     scores = np.full((n, U, len(lengths)), np.nan)
     for g, length in enumerate(lengths.tolist()):
         whole = g == len(lengths) - 1
-        sums = np.add.reduceat(
-            events if whole else np.where((place < length)[:, None], events, 0.0), offsets[:-1], axis=0
-        )
+        sums = sums_after(events, offsets, None if whole else length)
         for u, claimed in enumerate(enrolled.tolist()):
             counts = (cohort_people != claimed) & (cohort_people != typist)
             own = open_set_scores(sums[:, [u]], sums[:, U:][:, counts])[:, 0]

@@ -144,11 +144,17 @@ def scores_after(
     for one in enrolled:
         asked = samples[one.split.query]
         events, offsets = one.population.score_events(asked, n_jobs), asked.sequences.offsets
-        place = np.arange(len(events)) - np.repeat(offsets[:-1], np.diff(offsets))
         for blocks, n in zip(raw, n_keys, strict=True):
-            first = np.where((place < n)[:, None], events, 0.0)
-            blocks.append(np.add.reduceat(first, offsets[:-1], axis=0))
+            blocks.append(sums_after(events, offsets, n))
     return [_scores(protocol, enrolled, samples, blocks) for blocks in raw]
+
+
+def sums_after(events: Floats, offsets: Integers, n: int | None = None) -> Floats:
+    """(n, U) sums of each sample's first n events, (N, U), or of all of them; shorter samples count whole."""
+    if n is not None:
+        place = np.arange(len(events)) - np.repeat(offsets[:-1], np.diff(offsets))
+        events = np.where((place < n)[:, None], events, 0.0)
+    return np.add.reduceat(events, offsets[:-1], axis=0)
 
 
 def _scores(protocol: Protocol, enrolled: list[Enrolled], samples: Samples, raw_of: list[Floats]) -> Scores:

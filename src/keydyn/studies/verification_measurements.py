@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,10 +21,11 @@ from keydyn.arrays import Floats, Integers, Truths
 from keydyn.decisions.background import Background
 from keydyn.decisions.cohort import open_set_scores
 from keydyn.decisions.operating_point import Targets
-from keydyn.decisions.trials import lengths_for
+from keydyn.decisions.trials import lengths_for, spread
 from keydyn.decisions.verifier import Verifier
 from keydyn.detectors import PopulationDetector
 from keydyn.detectors.population import fit_templates
+from keydyn.evaluation.running import sums_after
 from keydyn.keystrokes.samples import Samples
 from keydyn.studies.dataset_rows import Row
 from keydyn.studies.pieces import Made, Piece
@@ -184,10 +184,8 @@ def _after(events: Floats, query: Samples, length: int) -> tuple[Floats, Integer
     """Log-likelihoods of each sample's first keys, and how many; 0 keys where the sample is shorter."""
     offsets, lengths = query.sequences.offsets, query.sequences.lengths
     if length == WHOLE:
-        return np.add.reduceat(events, offsets[:-1], axis=0), lengths
-    place = np.arange(len(events)) - np.repeat(offsets[:-1], lengths)
-    raw = np.add.reduceat(np.where((place < length)[:, None], events, 0.0), offsets[:-1], axis=0)
-    return raw, np.where(lengths >= length, length, 0)
+        return sums_after(events, offsets), lengths
+    return sums_after(events, offsets, length), np.where(lengths >= length, length, 0)
 
 
 def _first(which: Truths, n: int | None) -> Integers:
@@ -196,10 +194,5 @@ def _first(which: Truths, n: int | None) -> Integers:
 
 def _spread(chosen: Integers, people: Integers, most: int) -> Integers:
     """At most so many of each person's, from the first to the last."""
-    found: list[Any] = []
-    for u in np.unique(people[chosen]):
-        own = chosen[people[chosen] == u]
-        if len(own) > most:
-            own = own[np.linspace(0, len(own) - 1, most).round().astype(np.int64)]
-        found.append(own)
-    return np.sort(np.concatenate(found))
+    of_each = [spread(chosen[people[chosen] == u], most) for u in np.unique(people[chosen])]
+    return np.sort(np.concatenate(of_each))
