@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from keydyn.figures.penalty_over_time import draw_suspicion, penalty_figure
+from keydyn.figures.style import text_of
 
 
 def test_penalty_shows_the_user_the_impostors_and_the_threshold():
@@ -34,3 +35,13 @@ def test_penalties_of_another_length_are_refused():
 def test_one_key_one_impostor(tmp_path):
     draw_suspicion(np.zeros(1), np.ones((1, 1)), 0.0, tmp_path / "penalty.png")
     assert [path.name for path in tmp_path.iterdir()] == ["penalty.png"]
+
+
+def test_the_title_of_suspicions_is_not_cut(tmp_path, monkeypatch):
+    titles = []
+    monkeypatch.setattr(
+        "keydyn.figures.penalty_over_time.penalty_figure",
+        lambda *given, **more: titles.append(given[3]) or penalty_figure(*given, **more),
+    )
+    draw_suspicion(np.zeros(3), np.ones((3, 2)), 0.5, tmp_path / "suspicion.png")
+    assert text_of(titles[0]) == titles[0]

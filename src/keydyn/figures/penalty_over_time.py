@@ -73,7 +73,7 @@ def mean_rejection(impostors: Floats, threshold: float) -> float:
 
 def draw_suspicion(genuine: Floats, impostors: Floats, threshold: float, path: Path) -> None:
     """Write the figure of suspicions to one file."""
-    title = "Is it still them? Suspicion that somebody else types"
+    title = "Is it still them? Suspicion by key"
     figure = penalty_figure(genuine, impostors, threshold, title, name="suspicion")
     with house_style(), replacing(path) as temporary:
         figure.savefig(temporary, dpi=150)
