@@ -92,6 +92,13 @@ def test_the_oldest_are_dropped(enrolled, known, monkeypatch):
         known.hashes[0] = 0
 
 
+def test_the_latest_are_those_of_the_last_sample(known):
+    last = Fingerprints.of(samples(*times(1, np.random.default_rng(6))), SECRET)
+    found = known.added(last).latest()
+    np.testing.assert_array_equal(found.hashes, last.hashes)
+    np.testing.assert_array_equal(found.offsets, last.offsets)
+
+
 def test_nothing_known_and_wrong_parts(enrolled):
     assert np.isneginf(copy_evidence(samples(*enrolled), Fingerprints.none(), SECRET)).all()
     assert copy_reason(-np.inf) is None

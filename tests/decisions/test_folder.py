@@ -265,9 +265,9 @@ def test_what_decisions_rest_on_must_be_what_was_written(models, which, message)
 
 def test_a_calibration_must_be_a_calibration(models):
     manifest = manifest_of(models)
-    manifest["calibration"] = manifest["users"][0]["fingerprints"]
+    manifest["calibration"] = manifest["users"][0]["sha256"]
     write_manifest(models, manifest)
-    with pytest.raises(ValueError, match="holds a Fingerprints, not a Calibration"):
+    with pytest.raises(ValueError, match="holds a POHMM, not a Calibration"):
         Verifier.load(models)
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keydyn.decisions.updating import BOUND, Updating, drift
+from keydyn.decisions.updating import BOUND, Updating, drift, drifted
 from keydyn.population import PopulationModel
 from keydyn.population.learnt import seen_of
 from tests.population.simulated import samples_of_people
@@ -133,3 +135,16 @@ def test_what_makes_no_update_is_refused(population, samples):
     other = PopulationModel(hidden_states=False).fit(samples[samples.users < 3])
     with pytest.raises(ValueError, match="another population"):
         start.updated(other, sample, True)
+
+
+def test_drift_is_a_share_of_what_no_update_passes(population):
+    """By its definition, where every mean has gone equally far, or where only some have."""
+    enrolled = population.anyone()
+    for share in (0.0, 0.3, -1.0):
+        moved = replace(enrolled, mean=enrolled.mean + share * BOUND * enrolled.scale)
+        assert drifted(population, enrolled, moved) == pytest.approx(abs(share))
+    support = population.parameters.support
+    half = np.arange(len(support)) % 2 == 0
+    moved = replace(enrolled, mean=enrolled.mean + half * BOUND * enrolled.scale)
+    expected = np.sqrt(support[half].sum() / support.sum())
+    assert drifted(population, enrolled, moved) == pytest.approx(expected)

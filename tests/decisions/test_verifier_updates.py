@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from threading import Barrier
 
 import numpy as np
@@ -52,6 +53,11 @@ def test_however_many_follow_it_stays_near_its_enrolment_and_can_be_undone(verif
     assert 0 < away.max() <= BOUND * (1 + 1e-12)
     assert now.enrolment is not None
     assert now.enrolment.template_ is enrolled
+    # It rises from nothing, and is less than what no update passes.
+    assert 0 < now.drift < 1
+    assert now.drift > replace(now, template=now.previous).drift
+    assert verifier.person("ben").drift == 0
+    assert replace(now, template=now.enrolment).drift == 0
     verifier.undo("ada")
     assert verifier.person("ada").template is now.previous
     with pytest.raises(ValueError, match="no update to undo"):

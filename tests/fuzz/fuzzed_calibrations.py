@@ -1,25 +1,23 @@
-"""Files of calibrations and fingerprints with any values under a right digest."""
+"""Calibrations, enrolled people and fingerprints with any values under a right digest."""
 
 from __future__ import annotations
 
-import tempfile
 from functools import cache
 from pathlib import Path
+from zlib import crc32
 
 import numpy as np
 
 from keydyn.decisions.calibration import Calibration
 from keydyn.decisions.copies import Fingerprints, copy_evidence
-from keydyn.decisions.files import (
-    parsed_calibration,
-    parsed_fingerprints,
-    write_calibration,
-    write_fingerprints,
-)
+from keydyn.decisions.enrolled import Enrolled
+from keydyn.decisions.files import packed_calibration, parsed_calibration
+from keydyn.decisions.fingerprint_bytes import MARK, fingerprints_bytes, fingerprints_of
 from keydyn.decisions.operating_point import Targets
 from keydyn.decisions.shipped import shipped_background
+from keydyn.decisions.stored import PERSON, enrolled_of, template_bytes
+from keydyn.decisions.verifier import Verifier
 from keydyn.keystrokes.samples import Samples
-from keydyn.model import ModelFileError
 from tests.fuzz.fuzzed_models import changed_file, unpacked
 from tests.fuzz.questions import refuse_nan
 from tests.fuzz.targets import Generator, Target
@@ -36,12 +34,14 @@ def everybody() -> Samples:
 
 @cache
 def files() -> list[bytes]:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "file.keydyn"
-        write_calibration(path, shipped_background().calibration)
-        contents = path.read_bytes()
-        write_fingerprints(path, Fingerprints.of(everybody(), SECRET))
-        return [contents, path.read_bytes()]
+    person = Verifier.shipped().enrolled(everybody()[:2])
+    return [packed_calibration(shipped_background().calibration), template_bytes(person)]
+
+
+@cache
+def words() -> np.ndarray:
+    """Fingerprints, without their mark and checksum."""
+    return np.frombuffer(fingerprints_bytes(Fingerprints.of(everybody(), SECRET)), dtype="<u4")[2:]
 
 
 def values() -> Target:
@@ -49,20 +49,39 @@ def values() -> Target:
     parts = [unpacked(contents) for contents in files()]
 
     def case(generator: Generator) -> bytes:
+        if generator.random() < 0.3:
+            return _changed_words(generator)
         return changed_file(generator, parts, lambda name: True)
 
-    return Target("calibrations and fingerprints, values", case, _judged)
+    return Target("calibrations, people and fingerprints, values", case, _judged)
+
+
+def _changed_words(generator: Generator) -> bytes:
+    """Fingerprints with a word changed, most often one that counts, and words cut off or added."""
+    changed = np.array(words())
+    place = int(generator.integers(0, 5 if generator.random() < 0.7 else len(changed)))
+    changed[place] = generator.choice([0, 1, 5, changed[place] + 1, 2**31, 2**32 - 1])
+    if generator.random() < 0.3:
+        changed = np.resize(changed, int(generator.integers(1, 2 * len(changed))))
+    contents = changed.astype("<u4").tobytes()
+    return MARK + crc32(contents).to_bytes(4, "little") + contents
 
 
 def _judged(contents: bytes, folder: Path) -> str:
     try:
-        if b"Fingerprints" in contents:
-            _match(parsed_fingerprints(contents, "case.keydyn"))
+        if contents.startswith(MARK):
+            _match(fingerprints_of(contents))
+        elif PERSON.encode() in contents:
+            _score(enrolled_of(contents, shipped_background().pattern, Fingerprints.none()))
         else:
             _ask(parsed_calibration(contents, "case.keydyn"))
-    except ModelFileError:
+    except ValueError:
         return "refused"
     return "read, every question answered"
+
+
+def _score(found: Enrolled) -> None:
+    refuse_nan("score", found.template.score(everybody()))
 
 
 def _match(found: Fingerprints) -> None:

@@ -9,13 +9,15 @@ import numpy as np
 
 from keydyn.decisions.calibration import Calibration
 from keydyn.decisions.watching import WatchedSessions, Watching
-from tests.fuzz.fuzzed_models import changed_file, unpacked
+from keydyn.population.stream_state import packed, parsed
+from tests.fuzz.changes import changed_bytes, changed_numbers, pick
 from tests.fuzz.fuzzed_populations import everybody, model
 from tests.fuzz.questions import refuse_nan
 from tests.fuzz.targets import Generator, Target
 
 KEYS = list("abcabdab")
 VALUES = np.array([[120.0 + n, 80.0 - n] for n in range(len(KEYS))])
+FREE = ["residuals", "tempo", "variance", "values", "sums", "weights", "suspicion", "count"]
 SESSIONS = np.arange(len(KEYS)) % 2
 
 
@@ -46,13 +48,18 @@ def values() -> Target:
     for n_keys in (0, 1, 8):
         sessions().restart()
         sessions().update(VALUES[:n_keys], KEYS[:n_keys], SESSIONS[:n_keys])
-        parts.append(unpacked(sessions().state()))
-
-    def is_free(name: str) -> bool:
-        return name in ("residuals", "tempo", "variance", "values", "sums", "weights", "suspicion", "count")
+        parts.append(parsed(sessions().state(), sessions()._record))
 
     def case(generator: Generator) -> bytes:
-        return changed_file(generator, parts, is_free)
+        state = dict(pick(generator, parts))
+        for _ in range(int(generator.integers(1, 4))):
+            name = pick(generator, FREE if generator.random() < 0.7 else sorted(state))
+            # As many numbers as before: others have no place in a record.
+            state[name] = np.resize(changed_numbers(generator, state[name]), state[name].shape)
+        with np.errstate(all="ignore"):
+            same = {name: values.astype(parts[0][name].dtype) for name, values in state.items()}
+        contents = packed(same)
+        return contents if generator.random() < 0.8 else changed_bytes(generator, contents, [contents])
 
     return Target("states of watched sessions, values", case, _judged)
 

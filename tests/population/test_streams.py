@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from keydyn.keystrokes.samples import Samples
-from keydyn.model.files.storage import ModelFileError
 from keydyn.population import PopulationModel
-from keydyn.population.stream_state import packed, parsed
+from keydyn.population.stream_state import packed, packed_each, parsed, record_of
 from tests.population.simulated import people, samples_of_people
 from tests.population.test_model import of
 
@@ -88,7 +87,10 @@ def test_what_is_saved_midway_goes_on_bit_for_bit(known, cut):
     other.update(values[:7], sessions=owner[:7], codes=codes[:7])
     some, rest = np.array([8, 2, 3]), np.array([0, 1, 4, 5, 6, 7])
     for which in (some, rest):
-        other.restore(parsed(packed(streams.state(which))), which)
+        state = streams.state(which)
+        other.restore(parsed(packed(state), record_of(state)), which)
+        alone = [packed(streams.state([session])) for session in which]
+        assert packed_each(state) == alone
     expected = streams.update(values[then], sessions=owner[then], codes=codes[then])
     found = other.update(values[then], sessions=owner[then], codes=codes[then])
     np.testing.assert_array_equal(found, expected)
@@ -205,5 +207,8 @@ def test_a_state_that_does_not_fit_is_refused(known, name, change, message):
     np.testing.assert_array_equal(streams.state()["tempo"], state["tempo"])
     contents = bytearray(packed(state))
     contents[-1] ^= 1
-    with pytest.raises(ModelFileError, match="damaged"):
-        parsed(bytes(contents))
+    with pytest.raises(ValueError, match="damaged"):
+        parsed(bytes(contents), record_of(state))
+    for cut in (b"", contents[:40], packed(state)[:-8]):
+        with pytest.raises(ValueError, match=r"cut short|damaged"):
+            parsed(bytes(cut), record_of(state))

@@ -11,6 +11,7 @@ import numpy as np
 from keydyn.arrays import Floats, Integers
 from keydyn.decisions.calibration import Calibration
 from keydyn.decisions.cohort import SMALLEST, open_set_scores
+from keydyn.decisions.files import calibration_digest
 from keydyn.decisions.trials import (
     LARGEST_ASKED,
     LARGEST_COHORT,
@@ -25,6 +26,7 @@ from keydyn.detectors import Detector, PopulationDetector
 from keydyn.detectors.population import fit_templates
 from keydyn.engine import Progress
 from keydyn.keystrokes.samples import Samples
+from keydyn.population import PopulationModel
 
 # People are left out in so many groups when the detector learns from the same people that calibrate it.
 FOLDS = 4
@@ -55,6 +57,29 @@ class Background:
     def others(self) -> tuple[Detector, ...]:
         """What claimed templates are compared with."""
         return self.cohort or nobody(self.pattern)
+
+    @property
+    def population(self) -> PopulationModel:
+        """The population that templates are made with; a `ValueError` if there is none."""
+        if not isinstance(self.pattern, PopulationDetector):
+            raise ValueError(f"{self.pattern.name} has no population")
+        return self.pattern.people
+
+    @cached_property
+    def own_calibration(self) -> Calibration:
+        """The calibration, which says that it is this population's."""
+        return replace(self.calibration, population=self.population.sha256)
+
+    @cached_property
+    def sha256(self) -> str:
+        """SHA-256 of the population and its calibration; it does not depend on the cohort."""
+        # The calibration names its population.
+        return calibration_digest(self.own_calibration)
+
+    def with_cohort(self, members: Mapping[str, Detector]) -> Background:
+        """Beside these people; if they are too few to compare with, beside the population itself."""
+        some = members if len(members) >= SMALLEST else {}
+        return replace(self, cohort=tuple(some.values()), members=tuple(some))
 
     def place(self, user: str) -> int:
         """Where somebody is in the cohort; −1 for nowhere."""

@@ -7,6 +7,7 @@ them, on a logarithmic scale of keys.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.optimize import minimize
@@ -39,6 +40,10 @@ BISECTIONS = 60
 NOTHING = 1e-9
 # After fewer trials of either kind a number of keys is left out.
 LEAST_TRIALS = 20
+
+
+# For each number of keys, scores and the logarithms of the rates at them.
+Table = tuple[tuple[Floats, Floats], ...]
 
 
 @dataclass(frozen=True)
@@ -157,18 +162,16 @@ class Calibration:
     def false_match_rate(self, score: float, keys: int) -> MatchRate:
         """How many strangers reach this score with so many keys, and the interval of that share."""
         one, of = np.array([score]), np.array([keys])
-        value, low, high = (
-            float(self._shares(one, of, self.impostor, rates)[0]) for rates in (None, self.low, self.high)
-        )
+        value, low, high = (float(self._shares(one, of, table)[0]) for table in self._reached)
         return MatchRate(value, min(value, low), max(value, high))
 
     def false_match_rates(self, scores: Floats, keys: Integers) -> Floats:
         """(n,) the same of several scores (n,), of samples with so many keys (n,), without the intervals."""
-        return self._shares(scores, keys, self.impostor, None)
+        return self._shares(scores, keys, self._reached[0])
 
     def false_non_match_rates(self, scores: Floats, keys: Integers) -> Floats:
         """(n,) how many genuine samples with so many keys (n,) lie below each score (n,)."""
-        return self._shares(scores, keys, self.genuine, None)
+        return self._shares(scores, keys, self._below)
 
     def threshold(self, false_match: float, keys: int) -> float:
         """The score from which on at most this share of strangers with so many keys is accepted.
@@ -203,26 +206,51 @@ class Calibration:
         """The lowest rate of lock-outs per hour that was measured, by the rule of three: 3 in all hours."""
         return OF_THREE / self.hours
 
-    def _shares(self, scores: Floats, keys: Integers, table: Floats, rates: Floats | None) -> Floats:
-        """The rates of scores in a table of scores at RATES, between two numbers of keys."""
-        logs = np.empty((len(self.lengths), len(scores)))
-        for g in range(len(self.lengths)):
-            known = np.isfinite(table[g])
-            at, of = table[g, known], RATES[known] if rates is None else rates[g, known]
-            order = np.argsort(at, kind="stable")
-            logs[g] = np.interp(scores, at[order], np.log(np.maximum(of, NOTHING))[order])
+    @cached_property
+    def _reached(self) -> tuple[Table, Table, Table]:
+        """How many strangers reach a score, and the interval of that share."""
+        rates = np.broadcast_to(RATES, self.impostor.shape), self.low, self.high
+        value, low, high = (_table(self.impostor, each) for each in rates)
+        return value, low, high
+
+    @cached_property
+    def _below(self) -> Table:
+        """How many genuine samples lie below a score."""
+        return _table(self.genuine, np.broadcast_to(RATES, self.genuine.shape))
+
+    def _shares(self, scores: Floats, keys: Integers, table: Table) -> Floats:
+        """The rates of scores in a table, between two numbers of keys."""
         before, after, share = self._between(keys)
+        logs = np.empty((len(self.lengths), len(scores)))
+        for g in {*before.tolist(), *after.tolist()}:
+            logs[g] = np.interp(scores, *table[g])
         each = np.arange(len(scores))
         found: Floats = np.exp((1.0 - share) * logs[before, each] + share * logs[after, each])
         return np.where(found > 2.0 * NOTHING, found, 0.0)
 
+    @cached_property
+    def _places(self) -> Floats:
+        """Where `lengths` are on the scale between them."""
+        places: Floats = np.log(self.lengths.astype(np.float64))
+        return places
+
     def _between(self, keys: Integers) -> tuple[Integers, Integers, Floats]:
         """The neighbours of so many keys among `lengths`, and the share of the later one."""
-        places = np.log(self.lengths.astype(np.float64))
+        places = self._places
         at = np.interp(np.log(np.maximum(keys, 1)), places, np.arange(len(places)))
         before = np.minimum(at.astype(np.int64), len(places) - 1)
         after = np.minimum(before + 1, len(places) - 1)
         return before, after, at - before
+
+
+def _table(scores: Floats, rates: Floats) -> Table:
+    """Scores that are known, rising, with the logarithms of their rates; for each number of keys."""
+    found = []
+    for at, of in zip(scores, rates, strict=True):
+        known = np.isfinite(at)
+        order = np.argsort(at[known], kind="stable")
+        found.append((at[known][order], np.log(np.maximum(of[known], NOTHING))[order]))
+    return tuple(found)
 
 
 def _levels(trials: Trials, hours: float) -> Floats:

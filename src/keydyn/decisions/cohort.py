@@ -26,8 +26,11 @@ def open_set_scores(claimed: Floats, cohort: Floats, left_out: Truths | None = N
     count = cohort.shape[1] if left_out is None else (~left_out).sum(axis=1)
     if np.any(count == 0):
         raise ValueError("everybody in the cohort is left out")
-    with np.errstate(invalid="ignore"):
-        scores = TEMPER * claimed - (np.logaddexp.reduce(others, axis=1) - np.log(count))[:, None]
+    largest = others.max(axis=1)
+    largest = np.where(np.isfinite(largest), largest, 0.0)
+    with np.errstate(all="ignore"):
+        total = np.log(np.exp(others - largest[:, None]).sum(axis=1)) + largest
+        scores = TEMPER * claimed - (total - np.log(count))[:, None]
     # Neither the claimed person nor anybody else: nothing speaks for the claim.
     scores[np.isnan(scores)] = LOWEST
     clipped: Floats = np.clip(scores, LOWEST, HIGHEST)

@@ -10,6 +10,7 @@ than between two samples that one person has typed.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -35,6 +36,8 @@ SPREAD = (0.2, 0.15)
 LIMIT = math.log(1000.0)
 # What is kept of one person: the latest samples, and times in all.
 MOST_SAMPLES, MOST_TIMES = 200, 200_000
+# Known hashes that agree with none of those looked for in these bits are passed over.
+LAST_BITS = 0xFFFF
 # No difference between fresh samples is less probable than this.
 LEAST = 1e-4
 
@@ -77,16 +80,27 @@ class Fingerprints:
         offsets = np.searchsorted(sample, np.arange(len(samples) + 1))
         return cls(hashes[:, 0].copy(), offsets.astype(np.int64))
 
+    @classmethod
+    def joined(cls, several: Sequence[Fingerprints]) -> Fingerprints:
+        """All of them in one, the oldest first; the oldest samples are dropped where there are too many."""
+        hashes = np.concatenate([np.zeros(0, dtype=np.uint32), *(one.hashes for one in several)])
+        lengths = np.concatenate([np.zeros(1, dtype=np.int64), *(np.diff(one.offsets) for one in several)])
+        offsets = np.cumsum(lengths)
+        first = max(0, len(offsets) - 1 - MOST_SAMPLES)
+        first = max(first, int(np.searchsorted(offsets, len(hashes) - MOST_TIMES)))
+        return cls(hashes[offsets[first] :], offsets[first:] - offsets[first])
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
+    def latest(self) -> Fingerprints:
+        """Those of the latest sample."""
+        first = int(self.offsets[-2])
+        return Fingerprints(self.hashes[first:].copy(), self.offsets[-2:] - first)
+
     def added(self, later: Fingerprints) -> Fingerprints:
         """With later samples; the oldest are dropped where there are too many."""
-        hashes = np.concatenate([self.hashes, later.hashes])
-        offsets = np.concatenate([self.offsets, self.offsets[-1] + later.offsets[1:]])
-        first = max(0, len(offsets) - 1 - MOST_SAMPLES)
-        first = max(first, int(np.searchsorted(offsets, len(hashes) - MOST_TIMES)))
-        return Fingerprints(hashes[offsets[first] :], offsets[first:] - offsets[first])
+        return Fingerprints.joined([self, later])
 
 
 def copy_evidence(samples: Samples, known: Fingerprints, secret: bytes) -> Floats:
@@ -94,13 +108,18 @@ def copy_evidence(samples: Samples, known: Fingerprints, secret: bytes) -> Float
 
     −∞ where nothing is known, or where a sample has no times.
     """
-    probes, sample, x, kind = _hashes(samples, secret, MOVES)
     evidence = np.full(len(samples), -np.inf)
     if len(known.hashes) == 0:
+        check_secret(secret)
         return evidence
-    order = np.argsort(known.hashes, kind="stable")
+    probes, sample, x, kind = _hashes(samples, secret, MOVES)
+    # Most known hashes are none of those looked for, and of these most differ in their last bits already.
+    wanted = np.zeros(LAST_BITS + 1, dtype=bool)
+    wanted[probes & np.uint32(LAST_BITS)] = True
+    near = np.flatnonzero(wanted[known.hashes & np.uint32(LAST_BITS)])
+    order = near[np.argsort(known.hashes[near], kind="stable")]
     ordered = known.hashes[order]
-    of_hash = np.repeat(np.arange(len(known)), np.diff(known.offsets))[order]
+    of_hash = np.searchsorted(known.offsets, order, side="right") - 1
     ends = np.searchsorted(sample, np.arange(len(samples) + 1))
     for s in range(len(samples)):
         mine = slice(ends[s], ends[s + 1])
@@ -145,12 +164,15 @@ def _hashes(samples: Samples, secret: bytes, moves: Integers) -> tuple[Hashes, I
 def _nearest(probes: Hashes, ordered: Hashes, of_hash: Integers, n: int) -> Integers:
     """(v, n) which probe of each time a known sample has, that of the least move; `len(MOVES)` if none."""
     nearest = np.full((len(probes), n), len(MOVES), dtype=np.int64)
-    for move in np.argsort(-np.abs(MOVES), kind="stable"):
-        first = np.searchsorted(ordered, probes[:, move], side="left")
-        count = np.searchsorted(ordered, probes[:, move], side="right") - first
-        time = np.repeat(np.arange(len(probes)), count)
-        place = np.arange(len(time)) - np.repeat(np.cumsum(count) - count, count)
-        nearest[time, of_hash[np.repeat(first, count) + place]] = move
+    # Where several moves lead to a known sample, the last one written is the least.
+    moves = np.argsort(-np.abs(MOVES), kind="stable")
+    wanted = probes.T[moves].ravel()
+    first = np.searchsorted(ordered, wanted, side="left")
+    count = np.searchsorted(ordered, wanted, side="right") - first
+    found = np.repeat(np.arange(len(wanted)), count)
+    place = np.arange(len(found)) - np.repeat(np.cumsum(count) - count, count)
+    move, time = np.divmod(found, len(probes))
+    nearest[time, of_hash[np.repeat(first, count) + place]] = moves[move]
     return nearest
 
 

@@ -10,6 +10,7 @@ from keydyn.arrays import Integers, Truths
 from keydyn.detectors import Detector
 from keydyn.keystrokes.samples import Samples
 from keydyn.model.data.vocabulary import find
+from keydyn.population.cells import located
 
 LEAST_KEYSTROKES = 6
 LEAST_KNOWN = 4
@@ -78,9 +79,9 @@ def evidence_by_key(samples: Samples, template: Detector) -> Integers:
 
 def _familiar(places: Integers, m: int, pairs: Integers) -> Truths:
     """Whether each key is known to come after the one before it."""
-    seen = pairs[:, 0] * (m + 1) + pairs[:, 1]
+    seen = np.sort(pairs[:, 0] * (m + 1) + pairs[:, 1])
     familiar = np.zeros(len(places), dtype=bool)
-    familiar[1:] = np.isin(places[:-1] * (m + 1) + places[1:], seen)
+    _, familiar[1:] = located(seen, places[:-1] * (m + 1) + places[1:])
     return familiar
 
 

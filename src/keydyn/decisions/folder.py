@@ -17,17 +17,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from keydyn.atomic import replacing, sync_folder, write_text
+from keydyn.atomic import replacing, sync_folder, write_bytes, write_text
 from keydyn.decisions.background import Background
 from keydyn.decisions.cohort import SMALLEST
 from keydyn.decisions.copies import Fingerprints
 from keydyn.decisions.enrolled import Enrolled
-from keydyn.decisions.files import (
-    parsed_calibration,
-    parsed_fingerprints,
-    write_calibration,
-    write_fingerprints,
-)
+from keydyn.decisions.files import packed_calibration, parsed_calibration
+from keydyn.decisions.fingerprint_bytes import fingerprints_bytes, fingerprints_of
 from keydyn.decisions.keyed_hash import check_secret
 from keydyn.decisions.lock import locked
 from keydyn.decisions.manifest import Manifest, Member, Person, file_of, secret_file
@@ -167,16 +163,16 @@ class Change:
         pattern = background.pattern
         population = ""
         if isinstance(pattern, PopulationDetector):
-            population = self._written(pattern.people.save)
+            population = self._written(pattern.people.packed())
         manifest = Manifest(
             pattern.name,
             sensors,
             population,
             tuple(
-                Member(user, self._written(one.save_template))
+                Member(user, self._written(one.packed_template()))
                 for user, one in zip(background.members, background.cohort, strict=True)
             ),
-            self._written(lambda path: write_calibration(path, background.calibration)),
+            self._written(packed_calibration(background.calibration)),
             self._kept(secret),
             (),
         )
@@ -214,16 +210,16 @@ class Change:
     def _saved(self, user: str, one: Enrolled) -> Person:
         fingerprints = ""
         if len(one.fingerprints):
-            fingerprints = self._written(lambda path: write_fingerprints(path, one.fingerprints))
+            fingerprints = self._written(fingerprints_bytes(one.fingerprints))
         templates = (one.template, one.enrolment, one.previous)
-        now, *earlier = ("" if each is None else self._written(each.save_template) for each in templates)
+        now, *earlier = ("" if each is None else self._written(each.packed_template()) for each in templates)
         return Person(user, one.samples, one.keys, now, fingerprints, *earlier)
 
-    def _written(self, write: Callable[[Path], None]) -> str:
+    def _written(self, contents: bytes) -> str:
         """Write a file under the name that follows from its content, and return its SHA-256."""
         temporary = self.folder / f".{secrets.token_hex(8)}.keydyn"
-        write(temporary)
-        sha256 = hashlib.sha256(_contents(temporary)).hexdigest()
+        write_bytes(temporary, contents)
+        sha256 = hashlib.sha256(contents).hexdigest()
         os.replace(temporary, self.folder / file_of(sha256))
         return sha256
 
@@ -253,7 +249,11 @@ def _read(folder: Path, manifest: Manifest, key: bytes | None, wanted: set[str] 
         fingerprints = Fingerprints.none()
         if person.fingerprints:
             fingerprints = _file(
-                folder, person.fingerprints, f"fingerprints of {person.user}", advice, parsed_fingerprints
+                folder,
+                person.fingerprints,
+                f"fingerprints of {person.user}",
+                advice,
+                lambda contents, _: fingerprints_of(contents),
             )
         own, *earlier = (
             template(sha256, f"model of {person.user}", advice) if sha256 else None

@@ -11,7 +11,10 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
+from keydyn.arrays import compiled, inner
+
 Words = NDArray[np.uint64]
+Round = tuple[np.uint64, np.uint64, np.uint64, np.uint64]
 
 SHORTEST_SECRET, LONGEST_SECRET = 16, 64
 START = (0x736F6D6570736575, 0x646F72616E646F6D, 0x6C7967656E657261, 0x7465646279746573)
@@ -44,23 +47,32 @@ def keyed_hashes(messages: Words, key: tuple[int, int]) -> Words:
 
 def siphash(blocks: list[Words], key: tuple[int, int]) -> Words:
     """The hash of messages given block by block, the last block with the length as its highest byte."""
-    a, b, c, d = (
-        np.full(blocks[0].shape, word ^ part, dtype=np.uint64)
-        for word, part in zip(START, (*key, *key), strict=True)
-    )
-    for block in blocks:
-        d = d ^ block
-        for _ in range(2):
+    start = np.array([word ^ part for word, part in zip(START, (*key, *key), strict=True)], dtype=np.uint64)
+    words = np.stack([block.ravel() for block in blocks])
+    hashes = np.empty(words.shape[1], dtype=np.uint64)
+    fill_hashes(words, start, hashes)
+    return hashes.reshape(blocks[0].shape)
+
+
+@compiled
+def fill_hashes(blocks: Words, start: Words, hashes: Words) -> None:
+    """The hashes of messages, (n,), given their blocks, (w, n), and the four words to begin with."""
+    for n in range(len(hashes)):
+        a, b, c, d = start[0], start[1], start[2], start[3]
+        for w in range(len(blocks)):
+            d ^= blocks[w, n]
+            for _ in range(2):
+                a, b, c, d = _round(a, b, c, d)
+            a ^= blocks[w, n]
+        c ^= np.uint64(0xFF)
+        for _ in range(4):
             a, b, c, d = _round(a, b, c, d)
-        a = a ^ block
-    c = c ^ np.uint64(0xFF)
-    for _ in range(4):
-        a, b, c, d = _round(a, b, c, d)
-    return a ^ b ^ c ^ d
+        hashes[n] = a ^ b ^ c ^ d
 
 
-def _round(a: Words, b: Words, c: Words, d: Words) -> tuple[Words, Words, Words, Words]:
-    # Sums of arrays of 64 bits wrap round, as they are meant to.
+@inner
+def _round(a: np.uint64, b: np.uint64, c: np.uint64, d: np.uint64) -> Round:
+    # Sums of 64 bits wrap round, as they are meant to.
     a, c = a + b, c + d
     b, d = _turned(b, 13) ^ a, _turned(d, 16) ^ c
     a = _turned(a, 32)
@@ -69,6 +81,6 @@ def _round(a: Words, b: Words, c: Words, d: Words) -> tuple[Words, Words, Words,
     return a, b, _turned(c, 32), d
 
 
-def _turned(x: Words, bits: int) -> Words:
-    turned: Words = (x << np.uint64(bits)) | (x >> np.uint64(64 - bits))
-    return turned
+@inner
+def _turned(x: np.uint64, bits: int) -> np.uint64:
+    return (x << np.uint64(bits)) | (x >> np.uint64(64 - bits))

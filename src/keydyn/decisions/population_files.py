@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 from keydyn.decisions.background import Background
@@ -21,13 +20,10 @@ def calibration_file(population: Path) -> Path:
 
 def write_background(path: Path, background: Background) -> None:
     """Write the population, then its calibration; of the cohort nothing is written."""
-    pattern = background.pattern
-    if not isinstance(pattern, PopulationDetector) or background.cohort:
+    if background.cohort:
         raise ValueError("only a population that is its own cohort can be written")
-    pattern.people.save(path)
-    write_calibration(
-        calibration_file(path), replace(background.calibration, population=pattern.people.sha256)
-    )
+    background.population.save(path)
+    write_calibration(calibration_file(path), background.own_calibration)
 
 
 def write_population(path: Path, people: PopulationModel) -> None:

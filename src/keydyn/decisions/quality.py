@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from keydyn.arrays import Floats
+from keydyn.decisions.copies import copy_reason
 from keydyn.decisions.evidence import Evidence
+from keydyn.decisions.regularity import regularity_reason, spreads
 from keydyn.decisions.sample_times import tick_of, times_of
 from keydyn.keystrokes.samples import Samples
 
@@ -21,6 +23,14 @@ def was_pasted(sample: Samples) -> bool:
     """Whether one sample's keys came too fast to have been typed."""
     intervals = _intervals(sample)
     return len(intervals) > 1 and float(np.median(intervals)) < FASTEST
+
+
+def not_typed(sample: Samples, copied: float) -> list[str]:
+    """Why nobody can have typed one sample, in words; `copied` is the evidence that it is a copy."""
+    reasons = [copy_reason(copied), regularity_reason(spreads(sample)[0])]
+    if was_pasted(sample):
+        reasons.append("pasted: keys came faster than anybody types")
+    return [reason for reason in reasons if reason is not None]
 
 
 def remarks(sample: Samples, counts: Evidence) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from keydyn.arrays import Floats
-from keydyn.keystrokes.clock import NEAR, SYSTEM_TICK, share_on_grid
+from keydyn.keystrokes.clock import NEAR, SYSTEM_TICK, on_grid
 from keydyn.keystrokes.samples import Samples
 from keydyn.population.features import HOLD, INTERVAL
 
@@ -34,6 +34,8 @@ def tick_of(times: Floats) -> float:
     known = times[np.isfinite(times)]
     if len(known) == 0:
         return 0.0
-    share, tick = max((share_on_grid(known, tick, NEAR), tick) for tick in TICKS)
-    different = len(np.unique(np.round(known / tick)))
-    return tick if share >= ON_TICK and different >= DIFFERENT else 0.0
+    shares = on_grid(known[:, None], np.array(TICKS), NEAR).mean(axis=0)
+    share, tick = max(zip(shares.tolist(), TICKS, strict=True))
+    if share < ON_TICK:
+        return 0.0
+    return tick if len(np.unique(np.round(known / tick))) >= DIFFERENT else 0.0

@@ -67,6 +67,20 @@ class Updating:
         return replace(self, template=replace(self.template, mean=mean))
 
 
+def drifted(population: PopulationModel, enrolled: Template, template: Template) -> float:
+    """How far a template has gone from its enrolment, from 0 to 1, which no update passes.
+
+    It is the root mean square over all means of their distance as a share of the farthest that they may go.
+    Means count by how much the population knows of them: which keys a person has typed is not kept, and of
+    keys that hardly anybody types nothing would be noticed. The largest distance would not do, because one
+    rare pair of keys reaches its bound after a few samples of anybody.
+    """
+    away = (template.mean - enrolled.mean) / (BOUND * enrolled.scale)
+    # Where nothing is known of any mean, all count the same.
+    weights = population.parameters.support + np.finfo(np.float64).tiny
+    return float(np.sqrt(np.average(away**2, weights=weights)))
+
+
 def drift(population: PopulationModel, template: Template, sample: Samples) -> Floats:
     """(C,) how far the person's means are expected to have moved, given samples typed since."""
     if population.sha256 != template.population:

@@ -14,16 +14,15 @@ import numpy as np
 import pandas as pd
 
 from keydyn.arrays import Floats
-from keydyn.decisions.background import Background
-from keydyn.decisions.copies import Fingerprints, copy_evidence, copy_reason
+from keydyn.decisions.background import Background, nobody
+from keydyn.decisions.copies import Fingerprints, copy_evidence
 from keydyn.decisions.decision import Candidate, Decision, Identification, Spoke
 from keydyn.decisions.enrolled import Enrolled
 from keydyn.decisions.evidence import LEAST_KEYSTROKES, LEAST_KNOWN, Evidence, evidence
 from keydyn.decisions.folder import changing, new_secret, read_folder
 from keydyn.decisions.operating_point import ACCEPT, REJECT, UNSURE, OperatingPoint, Targets
-from keydyn.decisions.quality import remarks, was_pasted
+from keydyn.decisions.quality import not_typed, remarks
 from keydyn.decisions.recorded_samples import recorded_samples
-from keydyn.decisions.regularity import regularity_reason, spreads
 from keydyn.decisions.shipped import shipped_background
 from keydyn.decisions.watching import Watch, WatchedSessions, Watching
 from keydyn.detectors import Detector, PopulationDetector
@@ -98,11 +97,20 @@ class Verifier:
 
     @classmethod
     def of(
-        cls, background: Background, at: OperatingPoint | None = None, sensors: tuple[str, ...] = ()
+        cls,
+        background: Background,
+        at: OperatingPoint | None = None,
+        sensors: tuple[str, ...] = (),
+        secret: bytes | None = None,
+        people: Mapping[str, Enrolled] | None = None,
     ) -> Self:
-        """With a background that has been calibrated."""
-        verifier = cls(background.pattern, at)
-        verifier._state, verifier.sensors = State(background, MappingProxyType({})), sensors
+        """With a background that has been calibrated, and people who have been enrolled with it.
+
+        `secret` is the one that keys their fingerprints. This takes microseconds: whoever keeps people in a
+        database can make a verifier for each question.
+        """
+        verifier = cls(background.pattern, at, secret=secret)
+        verifier._state, verifier.sensors = State(background, MappingProxyType(dict(people or {}))), sensors
         return verifier
 
     @classmethod
@@ -153,6 +161,15 @@ class Verifier:
         """Enrol somebody, or enrol them again, from one sample up; the samples are not kept."""
         return self.enrol_many({user: recorded_samples(samples, self.sensors)})[user]
 
+    def enrolled(self, samples: Typing) -> Enrolled:
+        """What `enrol` would keep of somebody, for those who keep it elsewhere; nobody is enrolled here."""
+        typed = recorded_samples(samples, self.sensors)
+        return self._enrolled(self.pattern.fresh().fit(typed), typed)
+
+    def _enrolled(self, template: Detector, typed: Samples) -> Enrolled:
+        known = Fingerprints.of(typed, self.secret)
+        return Enrolled(template, len(typed), typed.sequences.n_events, known)
+
     def enrol_many(
         self,
         samples: Mapping[str, Typing],
@@ -163,9 +180,7 @@ class Verifier:
         groups = [recorded_samples(typed, self.sensors) for typed in samples.values()]
         templates = fit_templates(self.pattern, groups, n_jobs, progress)
         newly = {
-            user: Enrolled(
-                template, len(group), group.sequences.n_events, Fingerprints.of(group, self.secret)
-            )
+            user: self._enrolled(template, group)
             for user, template, group in zip(samples, templates, groups, strict=True)
         }
         with self._writing:
@@ -191,7 +206,7 @@ class Verifier:
         """Keep fingerprints of later samples too, so that copies of these are recognised."""
         later = Fingerprints.of(recorded_samples(samples, self.sensors), self.secret)
         with self._writing:
-            self._change(user, lambda one: replace(one, fingerprints=one.fingerprints.added(later)))
+            self._change(user, lambda one: one.remembering(later))
 
     def update(self, user: str, sample: Typing, confident: float = CONFIDENT) -> Decision:
         """Verify one sample and, if it is accepted with confidence, let the person's template follow it.
@@ -204,13 +219,22 @@ class Verifier:
         # The template that follows is the one that accepted, and of two copies at once one is recognised.
         with self._writing:
             decision = self.verify(user, typed)
-            if decision.accepted and decision.false_match_rate <= confident:
-                known = Fingerprints.of(typed, self.secret)
-                self._change(
-                    user,
-                    lambda one: replace(one.updated(typed), fingerprints=one.fingerprints.added(known)),
-                )
+            after = self.updated(user, typed, decision, confident)
+            if after is not None:
+                self._change(user, lambda _: after)
         return decision
+
+    def updated(
+        self, user: str, sample: Typing, decision: Decision, confident: float = CONFIDENT
+    ) -> Enrolled | None:
+        """What `update` would keep of somebody after the decision about this sample; None for no change.
+
+        For those who keep it elsewhere: nothing changes here.
+        """
+        if not decision.accepted or decision.false_match_rate > confident:
+            return None
+        typed = recorded_samples(sample, self.sensors)
+        return self.person(user).after(typed, Fingerprints.of(typed, self.secret))
 
     def undo(self, user: str) -> None:
         """Take back the last update of somebody's template; a `ValueError` if there is none."""
@@ -233,8 +257,8 @@ class Verifier:
         counts = evidence(typed, one.template)
         copies = copy_evidence(typed, one.fingerprints, self.secret)
         return [
-            self._decided(user, one, background, typed[[n]], float(scores[n]), counts[n], float(copies[n]))
-            for n in range(len(typed))
+            self._decided(user, one, background, sample, float(scores[n]), counts[n], float(copies[n]))
+            for n, sample in enumerate(_each(typed))
         ]
 
     def identify(self, sample: Typing) -> Identification:
@@ -254,8 +278,8 @@ class Verifier:
         scores, keys = background.scores(templates, typed), typed.sequences.lengths
         llr = background.calibration.llr(scores, keys[:, None])
         return [
-            self._identified(list(state.people.items()), background, typed[[n]], scores[n], llr[n])
-            for n in range(len(typed))
+            self._identified(list(state.people.items()), background, sample, scores[n], llr[n])
+            for n, sample in enumerate(_each(typed))
         ]
 
     def watch(self, user: str) -> Watch:
@@ -265,11 +289,19 @@ class Verifier:
     def watch_many(self, users: Sequence[str]) -> WatchedSessions:
         """Follow many sessions, each in the name of one of these users; one call advances all of them."""
         state, background = self._ready()
+        claimed = [_person(state, user).template for user in users]
+        return self._watched(background, claimed, [background.place(user) for user in users])
+
+    def watch_pool(self, sessions: int) -> WatchedSessions:
+        """Room for so many sessions, which `WatchedSessions.restart` begins in the name of whoever comes."""
+        background = self.background
+        return self._watched(background, list(nobody(self.pattern)) * sessions, [-1] * sessions)
+
+    def _watched(self, background: Background, claimed: list[Detector], places: list[int]) -> WatchedSessions:
         if not isinstance(background.pattern, PopulationDetector):
             raise ValueError(
                 f"sessions are followed key by key with a population, not with {self.pattern.name}"
             )
-        claimed = [_person(state, user).template for user in users]
         templates = [one.template_ for one in (*claimed, *background.others) if _of_population(one)]
         return WatchedSessions(
             background.pattern.people,
@@ -277,7 +309,7 @@ class Verifier:
             templates[len(claimed) :],
             background.calibration,
             self._watching(background),
-            [background.place(user) for user in users],
+            places,
         )
 
     @property
@@ -322,10 +354,7 @@ class Verifier:
         A `ValueError` says what is wrong with the folder, or names a user who is not enrolled.
         """
         found = read_folder(Path(folder), key, users)
-        verifier = cls.of(found.background, at, found.manifest.sensors)
-        verifier.secret = found.secret
-        verifier._state = State(found.background, MappingProxyType(found.people))
-        return verifier
+        return cls.of(found.background, at, found.manifest.sensors, found.secret, found.people)
 
     def _ready(self) -> tuple[State, Background]:
         """The people and the background of one moment; a `ValueError` if there is no background yet."""
@@ -350,7 +379,7 @@ class Verifier:
         keys, calibration = int(sample.sequences.lengths[0]), background.calibration
         rate = calibration.false_match_rate(score, keys)
         answer, reasons = self._answer(background, sample, score, counts, copied)
-        loudest = _loudest(one.template, sample)
+        spoke_for, spoke_against = _loudest(one.template, sample)
         return Decision(
             user,
             answer,
@@ -359,8 +388,8 @@ class Verifier:
             (rate.low, rate.high),
             counts,
             reasons,
-            tuple([spoke for spoke in loudest if spoke.nats > 0][:NAMED]),
-            tuple([spoke for spoke in loudest if spoke.nats < 0][:NAMED]),
+            spoke_for,
+            spoke_against,
             score,
         )
 
@@ -368,11 +397,7 @@ class Verifier:
         self, background: Background, sample: Samples, score: float, counts: Evidence, copied: float
     ) -> tuple[str, tuple[str, ...]]:
         """The answer and its reasons: what nobody typed is rejected, and too little is unsure."""
-        forged = [copy_reason(copied), regularity_reason(spreads(sample)[0])]
-        if was_pasted(sample):
-            forged.append("pasted: keys came faster than anybody types")
-        attacks = [reason for reason in forged if reason is not None]
-        doubts = remarks(sample, counts)
+        attacks, doubts = not_typed(sample, copied), remarks(sample, counts)
         if attacks:
             return REJECT, (*attacks, *doubts)
         shortage = counts.shortage(*self.least)
@@ -398,10 +423,9 @@ class Verifier:
         counts = evidence(sample, one.template)[0]
         copied = float(copy_evidence(sample, one.fingerprints, self.secret)[0])
         answer, reasons = self._answer(background, sample, float(scores[best]), counts, copied)
-        rates = background.calibration.false_match_rates(scores, np.full(len(scores), keys)).tolist()
-        candidates = tuple(
-            Candidate(people[u][0], float(posterior[u]), float(llr[u]), rates[u]) for u in order
-        )
+        rates = background.calibration.false_match_rates(scores, np.full(len(scores), keys))
+        columns = (values[order].tolist() for values in (posterior, llr, rates))
+        candidates = tuple(map(Candidate, [people[u][0] for u in order], *columns))
         nobody = answer != ACCEPT or bool(posterior[-1] >= posterior[best])
         return Identification(candidates, nobody, float(posterior[-1]), counts, reasons)
 
@@ -413,15 +437,25 @@ def _person(state: State, user: str) -> Enrolled:
     return state.people[user]
 
 
+def _each(samples: Samples) -> list[Samples]:
+    """One by one."""
+    return [samples] if len(samples) == 1 else [samples[[n]] for n in range(len(samples))]
+
+
 def _of_population(template: Detector) -> TypeGuard[PopulationDetector]:
     return isinstance(template, PopulationDetector)
 
 
-def _loudest(template: Detector, sample: Samples) -> list[Spoke]:
-    """What speaks for or against the template, loudest first; nothing where the detector cannot say."""
+def _loudest(template: Detector, sample: Samples) -> tuple[tuple[Spoke, ...], tuple[Spoke, ...]]:
+    """What speaks for the template and against it, loudest first; nothing where the detector cannot say."""
     if not _of_population(template):
-        return []
-    table = template.people.explain(template.template_, sample)
-    keys = ["a key never seen" if pd.isna(key) else str(key) for key in table["key"]]
-    rows = zip(keys, table["feature"], table["evidence"], strict=True)
-    return [Spoke(key, str(feature), float(nats)) for key, feature, nats in rows]
+        return (), ()
+    said = template.people.explained(template.template_, sample)
+    sides = np.flatnonzero(said["evidence"] > 0)[:NAMED], np.flatnonzero(said["evidence"] < 0)[:NAMED]
+
+    def spoke(row: int) -> Spoke:
+        key = said["key"][row]
+        name = "a key never seen" if key is None else str(key)
+        return Spoke(name, str(said["feature"][row]), float(said["evidence"][row]))
+
+    return tuple(map(spoke, sides[0])), tuple(map(spoke, sides[1]))

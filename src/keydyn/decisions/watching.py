@@ -15,14 +15,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
+from scipy.special import expit
 
 from keydyn.arrays import Floats, Integers, Truths
 from keydyn.decisions.calibration import Calibration
 from keydyn.decisions.cohort import open_set_scores
 from keydyn.decisions.sequential import KEEP, LEAST, faded, increments, suspicion
-from keydyn.keystrokes.schema import check_columns
+from keydyn.keystrokes.one_sample import times_given
+from keydyn.keystrokes.schema import check_columns, refuse
+from keydyn.model.files.restoring import Tensors
 from keydyn.population.model import PopulationModel
-from keydyn.population.stream_state import packed, parsed
+from keydyn.population.stream_state import joined, packed, packed_each, parsed, record_of
 from keydyn.population.template import Template
 
 # From sums of log-likelihoods, (n, 1 + C), the claimed person's first, and how many keys they amount to,
@@ -33,6 +36,8 @@ TRUSTED, LOCKED = "trusted", "locked"
 ABSENT = -1e9
 # How much of the ratio is left after each key: it is that of the last fifty, roughly.
 RATIO_KEEPS = 0.98
+# A longer time, milliseconds, is no time between keys: it is taken as not seen.
+LONGEST = 1e12
 
 
 def calibrated(calibration: Calibration) -> Evidence:
@@ -86,6 +91,15 @@ class Watched:
     suspicion: Floats
     locked: Truths
 
+    @property
+    def trust(self) -> Floats:
+        """(B,) probability that the claimed person typed the last keys, if both were equally probable before.
+
+        It is 1 / (1 + e^−ratio), and 0.5 before there is a ratio: nothing is known yet.
+        """
+        trust: Floats = expit(np.where(np.isnan(self.ratio), 0.0, self.ratio))
+        return trust
+
 
 class WatchedSessions:
     """S sessions, each in the name of one person, beside a cohort that all share.
@@ -93,6 +107,9 @@ class WatchedSessions:
     An event says what the one before it was worth, because that needs the next key. Neither the time of an
     update nor memory grows with the length of sessions. Nobody is compared with themselves: `left_out` says
     for each session where in the cohort the person claimed is, −1 for nowhere.
+
+    Sessions may come and go: make as many as there can be at a time, and `restart` one in the name of whoever
+    comes. An update is refused, or interrupted, as a whole: every session is then as it was before.
     """
 
     def __init__(
@@ -114,7 +131,8 @@ class WatchedSessions:
         self._suspicion, self._press = np.zeros(n), np.full(n, np.nan)
         self._locked_at: Integers = np.zeros(n, dtype=np.int64)
         self._left_out: Integers = np.full(n, -1)
-        self._leave_out(slice(None), left_out)
+        self._leave_out(np.arange(n), left_out)
+        self._record = record_of(self._state(np.zeros(0, dtype=np.int64)))
 
     def __len__(self) -> int:
         return len(self._streams)
@@ -146,12 +164,13 @@ class WatchedSessions:
 
         `claimed` gives each another person, and `left_out` says where those are in the cohort.
         """
-        self._streams.restart(sessions, claimed)
-        which = slice(None) if sessions is None else np.asarray(sessions, dtype=np.int64)
+        which = self._streams.numbers(sessions)
+        places = self._left_out[which] if claimed is None else self._places(left_out, len(which))
+        self._streams.restart(which, claimed)
         for array in (self._sums, self._weights, self._suspicion, self._locked_at):
             array[which] = 0
         self._press[which] = np.nan
-        self._leave_out(which, self._left_out[which] if claimed is None else left_out)
+        self._leave_out(which, places)
 
     def update(
         self,
@@ -162,29 +181,8 @@ class WatchedSessions:
         codes: ArrayLike | None = None,
     ) -> Watched:
         """The next events, as `PopulationStreams.update` takes them: many sessions, in any order."""
-        before = self._streams.n_events
-        terms = self._streams.update(values, keys, sessions, codes=codes)
-        which = np.arange(len(self)) if sessions is None else np.asarray(sessions, dtype=np.int64)
-        order = np.argsort(which, kind="stable")
-        own, counts = np.unique(which, return_counts=True)
-        offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        terms, settings = terms[order], self._watching
-        absent = self._left_out[which[order]]
-        there = absent >= 0
-        terms[there, 1 + absent[there]] = ABSENT
-        states = self._sums[own], self._weights[own], self._suspicion[own]
-        sums, n_keys = faded(terms, offsets, settings.ratio_keeps, states[0])
-        steps = increments(terms, offsets, settings.keep, settings.least, states[1])
-        level = suspicion(steps, offsets, settings.accept, states[2])
-        self._sums[own], self._weights[own], self._suspicion[own] = states
-        ratio = np.full(len(terms), np.nan)
-        known = n_keys > 0
-        if known.any():
-            ratio[known] = self._evidence(sums[known], n_keys[known])
-        number = before[which[order]] + np.arange(len(which)) - np.repeat(offsets[:-1], counts) + 1
-        at = self._first_lock(own, offsets, number, level)
-        found = Watched(ratio, n_keys, level, (at > 0) & (at <= number))
-        return _in_order(found, order)
+        which = self._streams.numbers(sessions, distinct=False)
+        return self._updated(values, keys, codes, which, None)
 
     def update_keystrokes(self, keystrokes: pd.DataFrame, sessions: ArrayLike) -> Watched:
         """The next keystrokes, in order of press: `keyname`, `timepress`, `timerelease`, other features.
@@ -192,64 +190,153 @@ class WatchedSessions:
         A time that is 0 or negative, which no model of times can take, is taken as not seen.
         """
         names = ("keyname", "timepress", "timerelease")
-        check_columns(keystrokes, (*names, *self._features[2:]))
-        which = np.asarray(sessions)
-        if which.shape != (len(keystrokes),) or (len(which) and which.dtype.kind not in "iu"):
-            raise ValueError("sessions must be one whole number per keystroke")
-        if len(which) and (which.min() < 0 or which.max() >= len(self)):
-            raise ValueError(f"sessions are numbered 0 to {len(self) - 1}")
-        press, release = (keystrokes[name].to_numpy(dtype=np.float64) for name in names[1:])
+        others = self._features[2:]
+        check_columns(keystrokes, (*names, *others))
+        press, release, *further = (
+            keystrokes[name].to_numpy(dtype=np.float64) for name in (*names[1:], *others)
+        )
+        columns = np.column_stack(further) if others else None
+        return self.update_typed(keystrokes["keyname"].tolist(), press, release, sessions, further=columns)
+
+    def update_typed(
+        self,
+        keys: Any,
+        press: ArrayLike,
+        release: ArrayLike,
+        sessions: ArrayLike,
+        *,
+        codes: ArrayLike | None = None,
+        further: ArrayLike | None = None,
+    ) -> Watched:
+        """The same from lists or arrays, without the time that data frames take.
+
+        `codes` from `check_typed` or `encode` may stand in place of `keys`, which then are None. `further`
+        are (B, F − 2), the values of further features.
+        """
+        which = self._streams.numbers(sessions, distinct=False)
+        pressed, released = _times(press, release, len(which))
         order = np.argsort(which, kind="stable")
-        s, pressed = which[order], press[order]
-        earlier = np.concatenate([[np.nan], pressed[:-1]])
-        first = np.concatenate([[True], s[1:] != s[:-1]])[: len(s)]
-        earlier = np.where(first, self._press[s], earlier[: len(s)])
+        s, risen = which[order], pressed[order]
+        first = _begins(s)
+        earlier = np.empty(len(s))
+        earlier[1:] = risen[:-1]
+        earlier[first] = self._press[s[first]]
         values = np.empty((len(which), len(self._features)))
-        values[order, 0] = pressed - earlier
-        values[:, 1] = release - press
-        values[:, :2][values[:, :2] <= 0] = np.nan
-        for f, name in enumerate(self._features[2:], 2):
-            values[:, f] = keystrokes[name].to_numpy(dtype=np.float64)
-        found = self.update(values, keystrokes["keyname"].tolist(), which)
-        self._press[s] = pressed
-        return found
+        values[order, 0] = risen - earlier
+        values[:, 1] = released - pressed
+        times = values[:, :2]
+        times[(times <= 0) | (times > LONGEST)] = np.nan
+        if len(self._features) > 2 or further is not None:
+            others = np.asarray(further, dtype=np.float64)
+            if others.shape != (len(which), len(self._features) - 2):
+                raise ValueError(f"further must be {len(self._features) - 2} values per keystroke")
+            values[:, 2:] = others
+        return self._updated(values, keys, codes, which, pressed)
+
+    def check_typed(self, keys: Any, press: ArrayLike, release: ArrayLike) -> tuple[Integers, Floats, Floats]:
+        """Codes, presses and releases as `update_typed` takes them; a `ValueError` says what is wrong.
+
+        What passes here is not refused there: whoever advances many sessions in one call checks what each
+        has sent when it comes, so that nobody's mistake holds up the others.
+        """
+        codes = self.encode(keys)
+        return codes, *_times(press, release, len(codes))
 
     def state(self, sessions: ArrayLike | None = None) -> bytes:
         """All that is needed to go on with these sessions (all unless named) anywhere."""
-        state = self._streams.state(sessions)
-        which = np.arange(len(self)) if sessions is None else np.asarray(sessions, dtype=np.int64)
-        return packed(state | {name: array[which] for name, array in self._own().items()})
+        return packed(self._state(self._streams.numbers(sessions)))
 
-    def resume(self, contents: bytes, sessions: ArrayLike | None = None) -> None:
-        """Let these sessions (all unless named) go on from a `state`, or a `ValueError` says why not."""
-        state = parsed(contents)
-        which = np.arange(len(self)) if sessions is None else np.asarray(sessions, dtype=np.int64)
+    def states_of(self, sessions: ArrayLike | None = None) -> list[bytes]:
+        """The `state` of each of these sessions (all unless named) for itself, in a fraction of the time."""
+        return packed_each(self._state(self._streams.numbers(sessions)))
+
+    def resume(self, contents: bytes | Sequence[bytes], sessions: ArrayLike | None = None) -> None:
+        """Let these sessions (all unless named) go on from a `state`, or a `ValueError` says why not.
+
+        Several states, as `states_of` gives them, are taken all or none.
+        """
+        state = parsed(contents if isinstance(contents, bytes) else joined(contents), self._record)
+        which = self._streams.numbers(sessions)
         for name, array in self._own().items():
-            found = state.get(name)
-            if found is None or found.shape != (len(which), *array.shape[1:]) or found.dtype != array.dtype:
+            found = state[name]
+            if found.shape != (len(which), *array.shape[1:]):
                 raise ValueError(f"the state's {name} does not fit these sessions")
-            finite = np.isfinite(found) | (np.isnan(found) if name == "press" else False)
-            if not finite.all():
+            if not (np.isfinite(found) | (np.isnan(found) & (name == "press"))).all():
                 raise ValueError(f"the state's {name} has values out of range")
         if (state["locked_at"] < 0).any() or (state["sums"][:, -1] < 0).any():
             raise ValueError("the state has values out of range: locked_at or sums")
         if (state["sums"][:, 1:-1] <= ABSENT).all(axis=1).any():
             raise ValueError("the state's sums leave nobody in the cohort")
-        self._streams.restore(state, sessions)
+        self._streams.restore(state, which)
         for name, array in self._own().items():
             array[which] = state[name]
 
-    def _leave_out(self, which: slice | Integers, places: ArrayLike | None) -> None:
+    def _state(self, which: Integers) -> Tensors:
+        return self._streams.state(which) | {name: array[which] for name, array in self._own().items()}
+
+    def _updated(
+        self, values: ArrayLike, keys: Any, codes: ArrayLike | None, which: Integers, press: Floats | None
+    ) -> Watched:
+        """After the next events, or as it was if that does not succeed."""
+        order = np.argsort(which, kind="stable")
+        s = which[order]
+        begins = np.flatnonzero(_begins(s))
+        own, offsets = s[begins], np.append(begins, len(s))
+        kept = self._streams.kept(own), {name: array[own] for name, array in self._own().items()}
+        try:
+            found = self._advanced(values, keys, codes, which, order, own, offsets)
+            if press is not None:
+                self._press[own] = press[order[offsets[1:] - 1]]
+        except BaseException:
+            self._streams.put_back(own, kept[0])
+            for name, array in self._own().items():
+                array[own] = kept[1][name]
+            raise
+        return found
+
+    def _advanced(
+        self,
+        values: ArrayLike,
+        keys: Any,
+        codes: ArrayLike | None,
+        which: Integers,
+        order: Integers,
+        own: Integers,
+        offsets: Integers,
+    ) -> Watched:
+        """The same, with the sessions that have events, and where their events begin in this order."""
+        before, settings = self._streams.n_events[own], self._watching
+        terms = self._streams.update(values, keys, which, codes=codes)[order]
+        absent = self._left_out[which[order]]
+        there = np.flatnonzero(absent >= 0)
+        terms[there, 1 + absent[there]] = ABSENT
+        states = self._sums[own], self._weights[own], self._suspicion[own]
+        sums, n_keys = faded(terms, offsets, settings.ratio_keeps, states[0])
+        steps = increments(terms, offsets, settings.keep, settings.least, states[1])
+        level = suspicion(steps, offsets, settings.accept, states[2])
+        ratio = np.full(len(terms), np.nan)
+        known = n_keys > 0
+        if known.any():
+            ratio[known] = self._evidence(sums[known], n_keys[known])
+        number = np.repeat(before - offsets[:-1], np.diff(offsets)) + np.arange(len(terms)) + 1
+        self._sums[own], self._weights[own], self._suspicion[own] = states
+        at = self._first_lock(own, offsets, number, level)
+        return _in_order(Watched(ratio, n_keys, level, (at > 0) & (at <= number)), order)
+
+    def _places(self, places: ArrayLike | None, n: int) -> Integers:
+        """Places in the cohort, −1 for nowhere."""
+        found = np.full(n, -1) if places is None else np.asarray(places, dtype=np.int64)
+        most = self._streams.n_templates - 2
+        if found.shape != (n,) or (found < -1).any() or (found > most).any():
+            raise ValueError(f"left_out must be places in the cohort, 0 to {most}, or -1")
+        return found
+
+    def _leave_out(self, which: Integers, places: ArrayLike | None) -> None:
         """Where in the cohort the person claimed is, who does not count."""
-        found = np.asarray(-1 if places is None else places, dtype=np.int64)
-        if (found < -1).any() or (found >= self._streams.n_templates - 1).any():
-            raise ValueError(
-                f"left_out must be places in the cohort, 0 to {self._streams.n_templates - 2}, or -1"
-            )
+        found = self._places(places, len(which))
         self._left_out[which] = found
-        sessions = np.arange(len(self))[which]
-        there = sessions[self._left_out[sessions] >= 0]
-        self._weights[there, self._left_out[there]] = ABSENT
+        there = found >= 0
+        self._weights[which[there], found[there]] = ABSENT
 
     def _own(self) -> dict[str, Any]:
         return {
@@ -319,6 +406,20 @@ class Watch:
     def resume(self, contents: bytes) -> None:
         """Go on from a `state`; a `ValueError` says what does not fit."""
         self._sessions.resume(contents)
+
+
+def _times(press: ArrayLike, release: ArrayLike, n: int) -> tuple[Floats, Floats]:
+    """Presses and releases of n keystrokes, checked; a release may be missing."""
+    pressed, released = times_given(press, "timepress", n), times_given(release, "timerelease", n)
+    refuse(np.isnan(pressed), "timepress", "is missing")
+    return pressed, released
+
+
+def _begins(sessions: Integers) -> Truths:
+    """Where another session begins among sessions that are in order."""
+    begins = np.ones(len(sessions), dtype=bool)
+    begins[1:] = sessions[1:] != sessions[:-1]
+    return begins
 
 
 def _in_order(found: Watched, order: Integers) -> Watched:

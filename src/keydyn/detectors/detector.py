@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from importlib.metadata import entry_points
 from os import PathLike
-from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -21,6 +20,7 @@ from sklearn.base import BaseEstimator, clone
 from keydyn.arrays import Floats, Integers
 from keydyn.keystrokes.samples import Samples
 from keydyn.model.data.vocabulary import Types
+from keydyn.model.files.storage import write_packed
 
 ENTRY_POINTS = "keydyn.detectors"
 
@@ -106,10 +106,14 @@ class Detector(BaseEstimator, ABC):  # type: ignore[misc]
 
     def save_template(self, path: str | PathLike[str]) -> None:
         """Write the template; the file is there in full or not at all."""
+        write_packed(path, self.packed_template())
+
+    def packed_template(self) -> bytes:
+        """The template as the contents of a file."""
         raise ValueError(f"templates of {self.name} cannot be stored")
 
-    def with_template(self, contents: bytes, path: Path, features: Sequence[str]) -> Self:
-        """A copy with the template that `save_template` wrote; a `ValueError` says what is wrong with it.
+    def with_template(self, contents: bytes, path: str | PathLike[str], features: Sequence[str]) -> Self:
+        """A copy with the template that `packed_template` gave; a `ValueError` says what is wrong with it.
 
         `path` is for messages; `features` are those that the template must have, in alphabetical order.
         """

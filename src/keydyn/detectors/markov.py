@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from os import PathLike
-from pathlib import Path
 from typing import ClassVar, Self
 
 from keydyn.arrays import Floats, Integers
@@ -15,7 +14,7 @@ from keydyn.model import HMM, POHMM, fit_many
 from keydyn.model.data.vocabulary import Types, is_single
 from keydyn.model.families.family import Family
 from keydyn.model.families.student import LogStudent, Student
-from keydyn.model.files.storage import parsed
+from keydyn.model.files.storage import contents_of, packed, parsed
 from keydyn.model.fit.many import score_many
 from keydyn.model.fit.one_state import parameter_names
 
@@ -101,10 +100,10 @@ class Markov(Detector):
     def known_pairs(self) -> Integers:
         return self.model_.event_pairs_
 
-    def save_template(self, path: str | PathLike[str]) -> None:
-        self.model_.save(path)
+    def packed_template(self) -> bytes:
+        return packed(*contents_of(self.model_))
 
-    def with_template(self, contents: bytes, path: Path, features: Sequence[str]) -> Self:
+    def with_template(self, contents: bytes, path: str | PathLike[str], features: Sequence[str]) -> Self:
         model = parsed(contents, path)
         kind = type(self.pattern() if self.model is None else self.model)
         if type(model) is not kind or list(getattr(model, "feature_names_in_", [])) != list(features):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from os import PathLike
-from pathlib import Path
 from typing import ClassVar, Self
 
 import numpy as np
@@ -88,10 +87,10 @@ class PopulationDetector(Detector):
         cells = self.people.parameters.cells
         return np.stack([cells.before // cells.n_codes, cells.before % cells.n_codes], axis=1)
 
-    def save_template(self, path: str | PathLike[str]) -> None:
-        self.people.save_template(self.template_, path)
+    def packed_template(self) -> bytes:
+        return self.people.packed_template(self.template_)
 
-    def with_template(self, contents: bytes, path: Path, features: Sequence[str]) -> Self:
+    def with_template(self, contents: bytes, path: str | PathLike[str], features: Sequence[str]) -> Self:
         return self.carrying(self.people.checked(parsed(contents, path), path))
 
     def score(self, samples: Samples) -> Floats:

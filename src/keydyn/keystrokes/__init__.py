@@ -3,6 +3,7 @@
 from keydyn.keystrokes.cleaning import CleaningReport, CleaningRules, clean
 from keydyn.keystrokes.fixed_text import fixed_text_vectors, is_fixed_text
 from keydyn.keystrokes.long_text import long_text_vectors, time_bounds
+from keydyn.keystrokes.one_sample import one_sample
 from keydyn.keystrokes.pairing import events_of, pair_events
 from keydyn.keystrokes.quality import QualityReport, quality_of
 from keydyn.keystrokes.samples import Samples
@@ -21,6 +22,7 @@ __all__ = [
     "fixed_text_vectors",
     "is_fixed_text",
     "long_text_vectors",
+    "one_sample",
     "pair_events",
     "quality_of",
     "sequences_of",

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from keydyn.arrays import Floats, Integers, compiled, inner
+from keydyn.arrays import Floats, Integers, Truths, compiled, inner
 
 SYSTEM_TICK = 1000 / 64  # the usual timer interrupt of desktop systems, milliseconds
 NEAR = 1.0  # an interval this close to a multiple of the tick is on it, milliseconds
@@ -37,14 +37,14 @@ def share_on_grid(intervals: Floats, period: float = SYSTEM_TICK, tolerance: flo
     return float(on_grid(intervals, period, tolerance).mean())
 
 
-def on_grid(intervals: Floats, period: float, tolerance: float) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Which intervals are within `tolerance` of a multiple of `period`; a NaN is not.
+def on_grid(intervals: Floats, period: float | Floats, tolerance: float) -> Truths:
+    """Which intervals are within `tolerance` of a multiple of `period`; a NaN is not. Shapes broadcast.
 
     Near zero only zero itself is: on a clock with this tick, a shorter interval than the tick cannot be.
     """
     multiple = np.round(intervals / period)
     away = np.abs(intervals - period * multiple)
-    near: np.ndarray[tuple[int], np.dtype[np.bool_]] = np.where(multiple == 0, away == 0, away <= tolerance)
+    near: Truths = np.where(multiple == 0, away == 0, away <= tolerance)
     return near
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,8 @@ class Samples:
     emission: tuple[str, ...]
     table: pd.DataFrame
     kind: str
+    # What a population has made of a single sample, by the population's SHA-256.
+    kept: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Check that the parts belong together, whoever made them."""
@@ -97,6 +99,22 @@ class Samples:
             return cls(index, sequences, emission, fixed, "fixed text")
         return cls(index, sequences, emission, long_text_vectors(keystrokes), "long text")
 
+    @classmethod
+    def joined(cls, several: Sequence[Samples]) -> Samples:
+        """The samples of several, in their order; a `ValueError` if their features differ."""
+        if not several:
+            raise ValueError("there are no samples")
+        sequences = Sequences.concatenate([one.sequences for one in several])
+        if len({one.emission for one in several}) > 1 or len({one.kind for one in several}) > 1:
+            raise ValueError("samples of different kinds cannot be joined")
+        names = [name for one in several for name in one.index.tolist()]
+        index = pd.MultiIndex.from_tuples(names, names=SAMPLE)
+        if several[0].table.shape[1]:
+            table = pd.concat([one.table for one in several])
+        else:
+            table = pd.DataFrame(index=index)
+        return cls(index, sequences, several[0].emission, table, several[0].kind)
+
     @property
     def users(self) -> Types:
         """The user of each sample."""
@@ -139,11 +157,17 @@ class Samples:
         )
 
 
-def _check_sensors(keystrokes: pd.DataFrame, sensors: Sequence[str]) -> None:
+def check_sensor_names(sensors: Sequence[str]) -> None:
+    """`ValueError` if a column of this name can be no sensor."""
     for n, name in enumerate(sensors):
         if name in (*COLUMNS, *TIMINGS) or name in sensors[:n]:
             raise ValueError(
                 f"{name!r} is not a sensor: it is one of the schema's columns or timings, or is listed twice"
             )
+
+
+def _check_sensors(keystrokes: pd.DataFrame, sensors: Sequence[str]) -> None:
+    check_sensor_names(sensors)
+    for name in sensors:
         if name in keystrokes and not is_numeric_dtype(keystrokes[name]):
             raise ValueError(f"{name!r} is not a sensor: the column does not hold numbers")

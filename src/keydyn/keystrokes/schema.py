@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from pandas.api.types import is_bool_dtype
 
-from keydyn.arrays import Integers
+from keydyn.arrays import Floats, Integers
 
 COLUMNS = ("user", "session", "keyname", "timepress", "timerelease")
 SAMPLE = ["user", "session"]
@@ -37,11 +37,11 @@ def check_keystrokes(
     others = [column for column in frame.columns if column not in COLUMNS]
     checked = frame[[*COLUMNS, *others]].reset_index(drop=True)
     for column in ("user", "session", "keyname"):
-        _refuse(checked[column].isna().to_numpy(), column, "is missing", first_line)
+        refuse(checked[column].isna().to_numpy(), column, "is missing", first_line)
     checked["keyname"] = checked["keyname"].astype(str)
     for column in ("timepress", "timerelease"):
         checked[column] = _as_times(checked[column], column, first_line)
-    _refuse(checked["timepress"].isna().to_numpy(), "timepress", "is missing", first_line)
+    refuse(checked["timepress"].isna().to_numpy(), "timepress", "is missing", first_line)
     try:
         _check_order(checked, first_line, negative_holds)
     except TypeError:
@@ -117,9 +117,9 @@ def sample_of_row(starts: Integers, n_keystrokes: int) -> Integers:
 
 def _as_times(values: pd.Series[Any], column: str, first_line: int) -> pd.Series[Any]:
     numbers = as_numbers(values, column).astype(np.float64)
-    _refuse((numbers.isna() & values.notna()).to_numpy(), column, "is not a number", first_line)
-    _refuse(np.isinf(numbers.to_numpy()), column, "is infinite", first_line)
-    _refuse(beyond(numbers.to_numpy()), column, "is beyond ±2⁶² ms", first_line)
+    refuse((numbers.isna() & values.notna()).to_numpy(), column, "is not a number", first_line)
+    refuse(np.isinf(numbers.to_numpy()), column, "is infinite", first_line)
+    refuse(beyond(numbers.to_numpy()), column, "is beyond ±2⁶² ms", first_line)
     return numbers
 
 
@@ -145,13 +145,23 @@ def _check_order(frame: pd.DataFrame, first_line: int, negative_holds: bool) -> 
         raise ValueError(
             f"line {row + first_line}: the rows of user {user}, session {session} are not contiguous"
         )
-    back = np.diff(frame["timepress"].to_numpy(), prepend=-np.inf) < 0
+    press, release = frame["timepress"].to_numpy(), frame["timerelease"].to_numpy()
+    check_times(press, release, starts, first_line, negative_holds)
+
+
+def check_times(
+    press: Floats, release: Floats, starts: Integers, first_line: int = 0, negative_holds: bool = False
+) -> None:
+    """`ValueError` if a press comes before the one above it in its sample, or a release before its press."""
+    back = np.zeros(len(press), dtype=bool)
+    back[1:] = press[1:] < press[:-1]
     back[starts] = False
-    _refuse(back, "timepress", "is before the press above it", first_line)
-    held = frame["timerelease"].to_numpy() - frame["timepress"].to_numpy()
-    _refuse((held < 0) & (not negative_holds), "timerelease", "is before the press", first_line)
+    refuse(back, "timepress", "is before the press above it", first_line)
+    if not negative_holds:
+        refuse(release < press, "timerelease", "is before the press", first_line)
 
 
-def _refuse(bad: Any, column: str, problem: str, first_line: int) -> None:
+def refuse(bad: Any, column: str, problem: str, first_line: int = 0) -> None:
+    """`ValueError` at the first line that is bad."""
     if bad.any():
         raise ValueError(f"line {int(np.argmax(bad)) + first_line}: {column} {problem}")

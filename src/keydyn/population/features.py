@@ -81,16 +81,23 @@ class Observations:
         return Around(self.neighbour(-2, m), before, self.codes, self.neighbour(1, m), self.position, in_word)
 
 
+def spaces_of(vocabulary: Types) -> list[int]:
+    """The codes of the keys that end a word."""
+    return [code for code, name in enumerate(vocabulary.tolist()) if name in SPACES]
+
+
 def position_in_word(before: Integers, begins: Truths, at_begin: Integers, vocabulary: Types) -> Integers:
     """Keys since the last space, from the key before each event; −1 where the vocabulary has no space.
 
     It is known where a run of events `begins`: `at_begin` there.
     """
-    spaces = np.flatnonzero(np.isin(vocabulary.astype(object), SPACES))
-    if len(spaces) == 0:
+    spaces = spaces_of(vocabulary)
+    if not spaces:
         return np.full(len(before), -1, dtype=np.int64)
     place = np.arange(len(before))
-    known = begins | np.isin(before, spaces)
+    known = begins.copy()
+    for space in spaces:
+        known |= before == space
     last = np.maximum.accumulate(np.where(known, place, 0))
     return place - last + np.where(begins, at_begin, 0)[last]
 

@@ -33,13 +33,13 @@ MOST_FACTORS, MOST_STATES, MOST_DEGREES = 1000, 8, 100
 LARGEST = 1e6
 
 
-def write(path: str | PathLike[str], known: Parameters) -> None:
-    """Write what was learnt; the file is there in full or not at all."""
-    storage.write(path, _header(known), _tensors(known))
+def packed(known: Parameters) -> bytes:
+    """The contents of a file with what was learnt."""
+    return storage.packed(_header(known), _tensors(known))
 
 
 def read(path: str | PathLike[str]) -> Parameters:
-    """What was learnt, from a file; a `ModelFileError` says what is wrong with it."""
+    """What was learnt, from a file with what `packed` gave; a `ModelFileError` says what is wrong with it."""
     return _population(storage.load(path), path)
 
 
@@ -216,8 +216,8 @@ def _distribution(tensors: Tensors, name: str, shape: tuple[int, ...]) -> Floats
     return values
 
 
-def write_template(path: str | PathLike[str], template: Template) -> None:
-    """Write a person's template; the file is there in full or not at all."""
+def packed_template(template: Template) -> bytes:
+    """The contents of a file with a person's template."""
     header = {
         "format": storage.FORMAT,
         "version": storage.VERSION,
@@ -226,7 +226,7 @@ def write_template(path: str | PathLike[str], template: Template) -> None:
         "n_samples": template.n_samples,
         "n_events": template.n_events,
     }
-    storage.write(path, header, {name: getattr(template, name) for name in TEMPLATE_TENSORS})
+    return storage.packed(header, {name: getattr(template, name) for name in TEMPLATE_TENSORS})
 
 
 def _restored_template(header: dict[str, Any], tensors: Tensors) -> Template:

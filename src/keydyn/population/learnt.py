@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -21,11 +22,18 @@ from keydyn.population.template import Template, side_by_side
 AT_A_TIME = 2_000_000
 
 
-class Learnt(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Learnt:
     """What was learnt, and its SHA-256."""
 
     parameters: Parameters
     sha256: str
+
+    @cached_property
+    def anyone(self) -> Template:
+        """Somebody of whom no sample is known."""
+        nothing, no_codes = np.zeros((0, len(self.parameters.features))), np.zeros(0, dtype=np.int64)
+        return enrolled(self, Observations(nothing, no_codes, np.zeros(1, dtype=np.int64), nothing))
 
     def check(self, templates: Sequence[Template]) -> None:
         """A `ValueError` if a template belongs to another population."""
@@ -51,29 +59,61 @@ def enrolled(learnt: Learnt, seen: Observations) -> Template:
     return Template(learnt.sha256, *parts, n_samples=n, n_events=len(y))
 
 
+@dataclass(frozen=True, eq=False)
+class Ready:
+    """Samples, ready to be scored.
+
+    Attributes
+    ----------
+    seen : the samples as the population sees them
+    y : (N, F) values without what everybody shares
+    used, cell : the cells that there are, and (N, F) the place of each value's among them
+    classes : (N,) the class of each key
+    shift : (N, F) what makes densities of y those of what was measured
+    """
+
+    seen: Observations
+    y: Floats
+    used: Integers
+    cell: Integers
+    classes: Integers
+    shift: Floats
+
+
+def ready_for(learnt: Learnt, samples: Samples) -> Ready:
+    """These samples; a single one keeps what is made of it, because several questions are asked of it."""
+    ready: Ready | None = samples.kept.get(learnt.sha256)
+    if ready is None:
+        ready = _made_ready(learnt.parameters, samples)
+        if len(samples) == 1:
+            samples.kept[learnt.sha256] = ready
+    return ready
+
+
+def _made_ready(known: Parameters, samples: Samples) -> Ready:
+    seen = seen_of(known, samples)
+    y, cell = known.standardised(seen.values, seen.around(known.cells.vocabulary))
+    used, place = np.unique(cell, return_inverse=True)
+    classes = classes_of(known.cells.vocabulary)[seen.codes]
+    return Ready(seen, y, used, place.reshape(y.shape), classes, known.shift(seen.jacobian, y, cell))
+
+
 def fill_scores(
     learnt: Learnt,
     what: int,
     templates: Sequence[Template],
-    samples: Samples,
+    ready: Ready,
     out: Floats,
     n_jobs: int | None,
 ) -> None:
     """Fill out, in pieces of some samples and some templates, handed out to threads."""
     learnt.check(templates)
-    if len(templates) == 0 or len(samples) == 0:
+    if len(templates) == 0:
         return
-    known = learnt.parameters
-    seen = seen_of(known, samples)
-    y, cell = known.standardised(seen.values, seen.around(known.cells.vocabulary))
+    known, seen, y, cell, classes = learnt.parameters, ready.seen, ready.y, ready.cell, ready.classes
     chain = known.chain
-    classes = classes_of(known.cells.vocabulary)[seen.codes]
-    # Densities of what was measured, not of y.
-    shift = known.shift(seen.jacobian, y, cell)
     # Only what the samples need of templates, of which there may be many.
-    used, cell = np.unique(cell, return_inverse=True)
-    cell = cell.reshape(y.shape)
-    mean, per_scale, slopes, per_gain = side_by_side(templates, used)
+    mean, per_scale, slopes, per_gain = side_by_side(templates, ready.used)
 
     def one(first: int, end: int, users: slice) -> None:
         begin, stop = seen.offsets[first], seen.offsets[end]
@@ -90,13 +130,16 @@ def fill_scores(
         out[place.get(what, (slice(begin, stop), slice(None)))] = some
 
     pieces = _pieces(seen.offsets, len(templates))
-    Parallel(n_jobs=n_jobs, prefer="threads")(delayed(one)(*piece) for piece in pieces)
+    if len(pieces) == 1:
+        one(*pieces[0])
+    else:
+        Parallel(n_jobs=n_jobs, prefer="threads")(delayed(one)(*piece) for piece in pieces)
     if what == RESIDUALS:
         return
     if what == PER_FEATURE:
-        out += shift
+        out += ready.shift
         return
-    per_event = shift.sum(axis=1)
+    per_event = ready.shift.sum(axis=1)
     added = per_event if what == PER_EVENT else np.add.reduceat(per_event, seen.offsets[:-1])
     out += added[:, None]
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from copy import copy
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from keydyn.arrays import Floats, Integers
 from keydyn.keystrokes.samples import Samples
@@ -18,14 +18,13 @@ from keydyn.model.data.vocabulary import as_labels
 from keydyn.model.files import storage
 from keydyn.population.drawing import drawn, drawn_people
 from keydyn.population.explaining import explained
-from keydyn.population.features import Observations
-from keydyn.population.files import fingerprint, parsed, read, write, write_template
+from keydyn.population.files import fingerprint, packed, packed_template, parsed, read
 from keydyn.population.learning import check_parts, learn, learn_more
-from keydyn.population.learnt import Learnt, enrolled, fill_scores, seen_of
+from keydyn.population.learnt import Learnt, enrolled, fill_scores, ready_for, seen_of
 from keydyn.population.parameters import Parameters
 from keydyn.population.passes import Progress
 from keydyn.population.scoring import PER_EVENT, PER_FEATURE, PER_SAMPLE, RESIDUALS
-from keydyn.population.states import classes_of, posteriors
+from keydyn.population.states import posteriors
 from keydyn.population.stream import PopulationStream, PopulationStreams
 from keydyn.population.template import Template
 
@@ -128,16 +127,14 @@ class PopulationModel:
 
     def anyone(self) -> Template:
         """Somebody of whom no sample is known: the population itself."""
-        learnt = self._learnt
-        nothing, no_codes = np.zeros((0, len(learnt.parameters.features))), np.zeros(0, dtype=np.int64)
-        return enrolled(learnt, Observations(nothing, no_codes, np.zeros(1, dtype=np.int64), nothing))
+        return self._learnt.anyone
 
     def log_likelihoods(
         self, templates: Sequence[Template], samples: Samples, n_jobs: int | None = None
     ) -> Floats:
         """(n, U) natural log of each sample's density under each template: the sum of its events'."""
         out = np.empty((len(samples), len(templates)))
-        fill_scores(self._learnt, PER_SAMPLE, templates, samples, out, n_jobs)
+        self._fill(PER_SAMPLE, templates, samples, out, n_jobs)
         return out
 
     def event_log_likelihoods(
@@ -145,28 +142,36 @@ class PopulationModel:
     ) -> Floats:
         """(N, U) the same of each event, given the earlier ones, as soon as the next key is known."""
         out = np.empty((samples.sequences.n_events, len(templates)))
-        fill_scores(self._learnt, PER_EVENT, templates, samples, out, n_jobs)
+        self._fill(PER_EVENT, templates, samples, out, n_jobs)
         return out
+
+    def _fill(
+        self, what: int, templates: Sequence[Template], samples: Samples, out: Floats, n_jobs: int | None
+    ) -> None:
+        learnt = self._learnt
+        learnt.check(templates)
+        if len(samples):
+            fill_scores(learnt, what, templates, ready_for(learnt, samples), out, n_jobs)
 
     def online(self, templates: Sequence[Template]) -> PopulationStream:
         """Follows a sample that is still being typed, under these templates."""
-        return PopulationStream(*self._learnt, templates)
+        return PopulationStream(self._learnt.parameters, self._learnt.sha256, templates)
 
     def online_many(self, claimed: Sequence[Template], cohort: Sequence[Template] = ()) -> PopulationStreams:
         """Follows many samples that are still being typed, each under its own template and all of a cohort.
 
         They advance together or apart, thousands in one call.
         """
-        return PopulationStreams(*self._learnt, claimed, cohort)
+        return PopulationStreams(self._learnt.parameters, self._learnt.sha256, claimed, cohort)
 
     def predict_proba(self, template: Template, samples: Samples) -> Floats:
         """(N, S) probability of the states active and pause at each event, given the whole sample."""
         learnt = self._learnt
         known = learnt.parameters
         e = np.empty((samples.sequences.n_events, len(known.features)))
-        fill_scores(learnt, RESIDUALS, [template], samples, e, 1)
-        seen = seen_of(known, samples)
-        return posteriors(known.chain, e, classes_of(known.cells.vocabulary)[seen.codes], seen.offsets)
+        ready = ready_for(learnt, samples)
+        fill_scores(learnt, RESIDUALS, [template], ready, e, 1)
+        return posteriors(known.chain, e, ready.classes, ready.seen.offsets)
 
     def predict(self, template: Template, samples: Samples) -> Integers:
         """(N,) the more probable hidden state of each event: 0 is active, 1 is a pause."""
@@ -179,15 +184,18 @@ class PopulationModel:
         `log_likelihood` adds up to the sample's score, `evidence` to how much more probable the sample is
         coming from this person than from anyone.
         """
-        still = copy(self)
-        learnt = still._learnt
-        seen = seen_of(learnt.parameters, sample)
+        return pd.DataFrame(self.explained(template, sample))
+
+    def explained(self, template: Template, sample: Samples) -> dict[str, NDArray[Any]]:
+        """The columns of `explain`, without the time that a data frame takes."""
+        learnt = self._learnt
+        ready = ready_for(learnt, sample)
         terms = []
-        for one in (template, still.anyone()):
-            out = np.zeros(seen.values.shape)
-            fill_scores(learnt, PER_FEATURE, [one], sample, out, 1)
+        for one in (template, learnt.anyone):
+            out = np.zeros(ready.y.shape)
+            fill_scores(learnt, PER_FEATURE, [one], ready, out, 1)
             terms.append(out)
-        return explained(learnt.parameters, seen, *terms)
+        return explained(learnt.parameters, ready.seen, *terms)
 
     def sample(
         self, template: Template, events: Sequence[Any], random_state: int | np.random.Generator | None = None
@@ -214,7 +222,11 @@ class PopulationModel:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write what was learnt; the file is there in full or not at all."""
-        write(path, self.parameters)
+        storage.write_packed(path, self.packed())
+
+    def packed(self) -> bytes:
+        """The contents of the file that `save` writes."""
+        return packed(self.parameters)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
@@ -243,8 +255,12 @@ class PopulationModel:
 
     def save_template(self, template: Template, path: str | PathLike[str]) -> None:
         """Write a person's template; the file is there in full or not at all."""
+        storage.write_packed(path, self.packed_template(template))
+
+    def packed_template(self, template: Template) -> bytes:
+        """The contents of the file that `save_template` writes."""
         self._learnt.check([template])
-        write_template(path, template)
+        return packed_template(template)
 
     def load_template(self, path: str | PathLike[str]) -> Template:
         """Read what `save_template` wrote; one of another population is refused."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from scipy.special import gammaln
@@ -92,6 +92,7 @@ def classes_of(vocabulary: Types) -> Integers:
     return np.array([*found, len(CLASSES) - 1], dtype=np.int64)
 
 
+@lru_cache(maxsize=4096)
 def _class_of(name: str) -> int:
     if name.lower() in ("backspace", "back_space", "delete"):
         return CLASSES.index("backspace")

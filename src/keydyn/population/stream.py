@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from keydyn.arrays import Floats, Integers
 from keydyn.model.data.label_codes import Labels
 from keydyn.model.files.restoring import Tensors
-from keydyn.population.features import HOLD, INTERVAL, SPACES, Around, position_in_word
+from keydyn.population.features import HOLD, INTERVAL, Around, position_in_word, spaces_of
 from keydyn.population.parameters import Parameters
 from keydyn.population.states import classes_of
-from keydyn.population.stream_state import checked, fingerprint
+from keydyn.population.stream_state import LARGEST, checked, fingerprint
 from keydyn.population.stream_step import advance
 from keydyn.population.template import Template, side_by_side
 from keydyn.population.wide_effects import LAST_IN_WORD
@@ -40,13 +40,17 @@ class PopulationStreams:
         self._known, self._population = known, population
         vocabulary = known.cells.vocabulary
         self._labels, self._classes = Labels(vocabulary), classes_of(vocabulary)
-        self._spaces = np.flatnonzero(np.isin(vocabulary.astype(object), SPACES))
+        self._spaces = spaces_of(vocabulary)
         self._times = np.array([name in (INTERVAL, HOLD) for name in known.features])
         self._check(cohort)
         C, F, S = known.cells.n_cells, len(known.features), known.chain.n_states
         nobody = np.zeros((C, 0)), np.zeros((C, 0)), np.zeros((F, 3, 0)), np.zeros((F, 0))
         self._cohort = side_by_side(cohort) if len(cohort) else nobody
+        self._cohort_print = fingerprint(self._cohort)
         self._claimed = self._rows(claimed)
+        # The SHA-256 of each session's template, and whether it has been asked for.
+        self._prints: NDArray[np.uint8] = np.zeros((len(claimed), 32), dtype=np.uint8)
+        self._printed = np.zeros(len(claimed), dtype=bool)
         n, U = len(claimed), 1 + len(cohort)
         # How many events came, the keys of the last three, and what stands around and in the last.
         self._count: Integers = np.zeros(n, dtype=np.int64)
@@ -90,12 +94,14 @@ class PopulationStreams:
 
         `claimed` gives each of them another template.
         """
-        which = self._which(sessions)
+        which = self.numbers(sessions)
         if claimed is not None:
             if len(claimed) != len(which):
                 raise ValueError(f"there are {len(claimed)} templates for {len(which)} sessions")
-            for table, rows in zip(self._claimed, self._rows(claimed), strict=True):
-                table[which] = rows
+            rows = self._rows(claimed)
+            self._printed[which] = False
+            for table, own in zip(self._claimed, rows, strict=True):
+                table[which] = own
         self._count[which], self._in_word[which] = 0, 0
         self._codes[which] = self._labels.missing
         self._values[which] = np.nan
@@ -117,7 +123,7 @@ class PopulationStreams:
         without it there is one event of each. Events of the same session are in the order in which they were
         typed. `codes` from `encode` may stand in place of `keys`.
         """
-        which = np.arange(len(self)) if sessions is None else self._which(sessions, distinct=False)
+        which = self.numbers(sessions, distinct=False)
         rows = self._logarithms(values, len(which))
         typed = self._typed(keys, codes, len(which))
         if len(which) == 0:
@@ -147,7 +153,9 @@ class PopulationStreams:
         ended = s[last]
         self._count[ended] = number[last] + 1
         self._codes[ended] = np.stack([before[last], key[last], typed[last]], axis=1)
-        after_space = np.isin(key[last], self._spaces) | (number[last] == 0)
+        after_space = number[last] == 0
+        for space in self._spaces:
+            after_space |= key[last] == space
         words = np.minimum(np.where(after_space, 0, around.in_word[last] + 1), LAST_IN_WORD)
         self._in_word[ended] = words if len(self._spaces) else -1
         self._values[ended] = rows[last]
@@ -157,7 +165,7 @@ class PopulationStreams:
 
     def end(self, sessions: ArrayLike | None = None) -> Floats:
         """(B, 1 + C) the terms of the last events, after which no key comes; then `restart`."""
-        s = self._which(sessions)
+        s = self.numbers(sessions)
         if (self._count[s] == 0).any():
             raise ValueError("there was no event")
         none = np.full(len(s), self._labels.missing)
@@ -173,31 +181,46 @@ class PopulationStreams:
         They hold the last two intervals and holds and the last three keys of each, and what was typed before
         only in sums. `stream_state.packed` makes a file's contents of them.
         """
-        s = self._which(sessions)
-        names = ("residuals", "tempo", "variance", "states")
+        s = self.numbers(sessions)
+        return self._common(s) | self.kept(s)
+
+    def _common(self, s: Integers) -> Tensors:
+        """What a state must agree in with the sessions that go on from it."""
         return {
             "population": np.frombuffer(bytes.fromhex(self._population), dtype=np.uint8),
-            "cohort": fingerprint(self._cohort),
+            "cohort": self._cohort_print,
             "claimed": self._fingerprints(s),
-            "count": self._count[s],
-            "codes": self._codes[s],
-            "in_word": self._in_word[s],
-            "values": self._values[s],
-            **{name: left[s] for name, left in zip(names, self._left, strict=True)},
         }
+
+    def _tables(self) -> Tensors:
+        """What changes with every event, a row per session."""
+        names = ("residuals", "tempo", "variance", "states")
+        tables: Tensors = {
+            "count": self._count,
+            "codes": self._codes,
+            "in_word": self._in_word,
+            "values": self._values,
+        }
+        return tables | dict(zip(names, self._left, strict=True))
+
+    def kept(self, s: Integers) -> Tensors:
+        """Copies of what changes with every event of these sessions, for `put_back`."""
+        return {name: table[s] for name, table in self._tables().items()}
+
+    def put_back(self, s: Integers, kept: Tensors) -> None:
+        """Let these sessions be as they were."""
+        for name, table in self._tables().items():
+            table[s] = kept[name]
 
     def restore(self, state: Tensors, sessions: ArrayLike | None = None) -> None:
         """Let these sessions (all unless named) go on from a `state`; a `ValueError` says what does not fit.
 
         They must claim the templates that they claimed then, beside the same cohort.
         """
-        s = self._which(sessions)
-        of = self.state(s)
-        new = checked(state, of, self._labels.missing, self._times)
-        self._count[s], self._codes[s], self._in_word[s] = new["count"], new["codes"], new["in_word"]
-        self._values[s] = new["values"]
-        for name, left in zip(("residuals", "tempo", "variance", "states"), self._left, strict=True):
-            left[s] = new[name]
+        s = self.numbers(sessions)
+        # As many rows as sessions: what is in them does not matter.
+        present = self._common(s) | {name: table[: len(s)] for name, table in self._tables().items()}
+        self.put_back(s, checked(state, present, self._labels.missing, self._times))
 
     def _terms(self, s: Integers, values: Floats, around: Around) -> Floats:
         """(B, 1 + C) of events in the order of their sessions; NaN where the position is before a sample."""
@@ -231,10 +254,14 @@ class PopulationStreams:
         self._check(templates)
         return tuple(np.ascontiguousarray(np.moveaxis(one, -1, 0)) for one in side_by_side(templates))
 
-    def _fingerprints(self, s: Integers) -> Any:
-        return np.stack([fingerprint([table[row] for table in self._claimed]) for row in s])
+    def _fingerprints(self, s: Integers) -> NDArray[np.uint8]:
+        for row in s[~self._printed[s]].tolist():
+            self._prints[row] = fingerprint([table[row] for table in self._claimed])
+            self._printed[row] = True
+        return self._prints[s]
 
-    def _which(self, sessions: ArrayLike | None, distinct: bool = True) -> Integers:
+    def numbers(self, sessions: ArrayLike | None, distinct: bool = True) -> Integers:
+        """These sessions, all unless named; a `ValueError` if there are no such ones."""
         if sessions is None:
             return np.arange(len(self))
         which = np.asarray(sessions)
@@ -242,7 +269,7 @@ class PopulationStreams:
             raise ValueError("sessions must be a list of whole numbers")
         if len(which) and (which.min() < 0 or which.max() >= len(self)):
             raise ValueError(f"sessions are numbered 0 to {len(self) - 1}")
-        if distinct and len(np.unique(which)) < len(which):
+        if distinct and len(which) > 1 and len(np.unique(which)) < len(which):
             raise ValueError("a session is named twice")
         return which.astype(np.int64)
 
@@ -260,6 +287,8 @@ class PopulationStreams:
                 f"times must be positive and finite, or NaN if missing; those of event {b} are "
                 f"{rows[b].tolist()}"
             )
+        if (np.abs(rows) > LARGEST).any():
+            raise ValueError(f"a value is beyond ±{LARGEST:g}")
         rows[:, self._times] = np.log(times)
         return rows
 

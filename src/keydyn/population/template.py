@@ -44,12 +44,13 @@ def side_by_side(
     Of these cells alone, if they are named. Templates come last, because the machine computes several at a
     time.
     """
-    mean, scale = (
-        np.stack([values if cells is None else values[cells] for values in several], axis=-1)
-        for several in ([one.mean for one in templates], [one.scale for one in templates])
-    )
-    slopes, gain = (
-        np.stack(several, axis=-1)
-        for several in ([one.slopes for one in templates], [one.gain for one in templates])
-    )
+    mean = _last([one.mean if cells is None else one.mean.take(cells) for one in templates])
+    scale = _last([one.scale if cells is None else one.scale.take(cells) for one in templates])
+    slopes, gain = _last([one.slopes for one in templates]), _last([one.gain for one in templates])
     return mean, 1.0 / scale, slopes, 1.0 / gain
+
+
+def _last(arrays: list[Floats]) -> Floats:
+    """What `np.stack` gives along the last axis, in a tenth of the time for thousands of small arrays."""
+    rows = np.concatenate([array.ravel() for array in arrays]).reshape(len(arrays), -1)
+    return np.ascontiguousarray(rows.T).reshape(*arrays[0].shape, len(arrays))

@@ -60,7 +60,11 @@ def contents_of(model: POHMM, event_chain: bool = True) -> tuple[dict[str, Any],
 
 def write(path: str | PathLike[str], header: dict[str, Any], tensors: Tensors) -> None:
     """Write a header, with its digest, and tensors."""
-    contents = packed(header, tensors)
+    write_packed(path, packed(header, tensors))
+
+
+def write_packed(path: str | PathLike[str], contents: bytes) -> None:
+    """Write what `packed` made."""
     # A misspelt folder is reported, not created.
     if not Path(path).parent.is_dir():
         raise FileNotFoundError(f"there is no folder {Path(path).parent}")

@@ -1,0 +1,107 @@
+"""One sample from plain lists or arrays, without the time that data frames take."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from keydyn.arrays import Floats, Integers
+from keydyn.keystrokes.samples import Samples, check_sensor_names
+from keydyn.keystrokes.schema import SAMPLE, beyond, check_times, refuse
+from keydyn.model import Sequences
+from keydyn.model.data.vocabulary import Types
+
+# What a list of numbers may hold; None is a value that was not seen.
+_NUMBERS = {int, float, np.int64, np.float64, type(None)}
+_NONE: Mapping[str, Any] = {}
+
+
+def one_sample(
+    keys: Any,
+    press: Any,
+    release: Any,
+    user: Hashable = "",
+    session: Hashable = 0,
+    sensors: Mapping[str, Any] = _NONE,
+) -> Samples:
+    """The sample that `Samples.of` makes of the same keystrokes, in order of press; it has no vectors.
+
+    `keys` are names of keys, `press` and `release` are milliseconds, None or NaN where a release was not
+    seen, and `sensors` are further features by name, one number per keystroke. A `ValueError` says what is
+    wrong, and in which line, from 0.
+    """
+    names = _names(keys)
+    pressed = times_given(press, "timepress", len(names))
+    released = times_given(release, "timerelease", len(names))
+    starts = np.zeros(1, dtype=np.int64)
+    refuse(np.isnan(pressed), "timepress", "is missing")
+    check_times(pressed, released, starts)
+    check_sensor_names(tuple(sensors))
+    interval = np.empty(len(names))
+    np.subtract(pressed[1:], pressed[:-1], out=interval[1:])
+    interval[0] = np.median(interval[1:]) if len(names) > 1 else np.nan
+    columns = {"duration": released - pressed, "tau": interval}
+    columns |= {name: _numbers(values, name, len(names)) for name, values in sensors.items()}
+    features = sorted(columns)
+    codes, types = _codes(names)
+    sequences = Sequences(
+        np.column_stack([columns[name] for name in features]),
+        codes,
+        types,
+        np.array([0, len(names)]),
+        tuple(features),
+        [(user, session)],
+    )
+    emission = tuple("lognormal" if name in ("duration", "tau") else "normal" for name in features)
+    index, nothing = _named(user, session)
+    return Samples(index, sequences, emission, nothing, "given")
+
+
+@lru_cache(maxsize=64, typed=True)
+def _named(user: Hashable, session: Hashable) -> tuple[pd.MultiIndex, pd.DataFrame]:
+    """The index of one sample, and its vectors, of which there are none."""
+    index = pd.MultiIndex.from_tuples([(user, session)], names=SAMPLE)
+    return index, pd.DataFrame(index=index)
+
+
+def _names(keys: Any) -> list[str]:
+    names = keys.tolist() if isinstance(keys, np.ndarray) else list(keys)
+    if not names:
+        raise ValueError("there are no keystrokes")
+    if set(map(type, names)) != {str}:
+        line = next(n for n, name in enumerate(names) if type(name) is not str)
+        raise ValueError(f"line {line}: keyname must be text, not {names[line]!r}")
+    return names
+
+
+def _codes(names: list[str]) -> tuple[Integers, Types]:
+    """The place of each name among the different ones, which are sorted."""
+    distinct = sorted(set(names))
+    places = {name: place for place, name in enumerate(distinct)}
+    return np.fromiter(map(places.__getitem__, names), np.int64, len(names)), np.array(distinct, dtype=object)
+
+
+def _numbers(values: Any, column: str, n: int) -> Floats:
+    """One number per keystroke; NaN where there is None."""
+    array = values if isinstance(values, np.ndarray) else np.array(values, dtype=object)
+    if array.shape != (n,):
+        raise ValueError(f"{column} must be one number per keystroke: {n} are needed")
+    if array.dtype == object and set(map(type, array.tolist())) <= _NUMBERS:
+        array = array.astype(np.float64)
+    if array.dtype.kind not in "iuf":
+        raise ValueError(f"{column} must be numbers")
+    return array.astype(np.float64)
+
+
+def times_given(values: Any, column: str, n: int) -> Floats:
+    """Times that a caller gives, one per keystroke, milliseconds; NaN where there is None."""
+    try:
+        times = _numbers(values, column, n)
+    except OverflowError:
+        raise ValueError(f"{column} is beyond ±2⁶² ms") from None
+    refuse(beyond(times), column, "is beyond ±2⁶² ms")
+    return times
