@@ -1,4 +1,4 @@
-"""Where the real recordings are, if they are anywhere."""
+"""Where the real recordings are, if they are anywhere, and which tests were left out."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 
 import pytest
+
+from tests.left_out import left_out
 
 
 def data_folder() -> Path | None:
@@ -24,3 +26,11 @@ def recordings() -> Path:
     if folder is None:
         pytest.skip("no real recordings: set KEYDYN_DATA")
     return folder
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say in one line which tests were left out because a program is not installed."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    line = left_out([report.longrepr[2] for report in skipped if isinstance(report.longrepr, tuple)])
+    if line:
+        terminalreporter.write_line(line, yellow=True)

@@ -1,0 +1,1 @@
+"""What the service keeps: tables, transactions, encryption, the audit log."""

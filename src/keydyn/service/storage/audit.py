@@ -1,0 +1,143 @@
+"""The audit log of each tenant: append-only, each entry's hash covering the entry and the hash before it.
+
+The end of the log, a number and a hash, stands in the tenant's row, so that entries missing at the end are
+noticed too. Whoever can write to the database could still forge a whole log and its end: compare the end
+with one that was noted elsewhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, select, update
+
+from keydyn.service.storage.sealing import DataKey
+from keydyn.service.storage.tables import audit, tenants
+
+# The hash before the first entry.
+START = b""
+# Entries that are read at a time.
+CHUNK = 1000
+
+_END = select(tenants.c.audit_number, tenants.c.audit_hash).where(tenants.c.id == bindparam("tenant"))
+# FOR NO KEY UPDATE on PostgreSQL: rows that refer to the tenant, added earlier in this change, have locked
+# the tenant's key, and two processes would wait for each other to let go of it.
+_END_LOCKED = _END.with_for_update(key_share=True)
+_MOVE_END = update(tenants).where(tenants.c.id == bindparam("tenant"))
+_INSERT = audit.insert()
+
+
+@dataclass(frozen=True)
+class AuditReport:
+    """Whether a tenant's log is whole, and where it ends."""
+
+    tenant_id: str
+    entries: int
+    end: str
+    problem: str = ""
+
+
+def append(
+    connection: Connection,
+    tenant_id: str,
+    at: int,
+    actor: str,
+    action: str,
+    subject: str,
+    details: Mapping[str, Any],
+) -> None:
+    """Add an entry, within the change that it documents."""
+    end = connection.execute(_END_LOCKED, {"tenant": tenant_id}).one()
+    entry = {
+        "tenant_id": tenant_id,
+        "number": end.audit_number + 1,
+        "at": at,
+        "actor": actor,
+        "action": action,
+        "subject": subject,
+        "details": json.dumps(details, sort_keys=True, separators=(",", ":"), allow_nan=False),
+    }
+    hashed = _hash(end.audit_hash, entry)
+    connection.execute(_INSERT, {**entry, "hash": hashed})
+    moved = {"tenant": tenant_id, "audit_number": entry["number"], "audit_hash": hashed}
+    connection.execute(_MOVE_END, moved)
+
+
+def pseudonym(key: DataKey) -> str:
+    """What the log calls a person; without the person's key nobody can say whose it was."""
+    return key.derived("audit pseudonym").hex()[:32]
+
+
+def entries(
+    connection: Connection, tenant_id: str, subject: str | None = None, after: int = 0
+) -> list[dict[str, Any]]:
+    """The entries of a tenant, or those about one person, after a number."""
+    query = select(audit).where(audit.c.tenant_id == tenant_id, audit.c.number > after)
+    if subject is not None:
+        query = query.where(audit.c.subject == subject)
+    return [
+        {
+            "number": row.number,
+            "at": row.at,
+            "actor": row.actor,
+            "action": row.action,
+            "subject": row.subject,
+            "details": json.loads(row.details),
+            "hash": row.hash.hex(),
+        }
+        for row in connection.execute(query.order_by(audit.c.number))
+    ]
+
+
+def verify(connection: Connection, tenant_id: str) -> AuditReport:
+    """Recompute a tenant's log; the report names the first entry that does not fit."""
+    expected = connection.execute(_END, {"tenant": tenant_id}).one()
+    number, hashed = 0, START
+    for row in _rows(connection, tenant_id):
+        if row["number"] != number + 1:
+            return AuditReport(tenant_id, number, hashed.hex(), f"entry {number + 1} is missing")
+        if row["hash"] != _hash(hashed, row):
+            problem = f"entry {row['number']} was changed, or the one before it"
+            return AuditReport(tenant_id, number, hashed.hex(), problem)
+        number, hashed = row["number"], row["hash"]
+    if (number, hashed) != (expected.audit_number, expected.audit_hash):
+        problem = f"the log ends after entry {number}; entry {expected.audit_number} should be the last"
+        if number == expected.audit_number:
+            problem = f"entry {number} is not the one that was written last"
+        return AuditReport(tenant_id, number, hashed.hex(), problem)
+    return AuditReport(tenant_id, number, hashed.hex())
+
+
+def verify_all(connection: Connection) -> list[AuditReport]:
+    """The same for all tenants, and for logs whose tenant is not there."""
+    known = connection.execute(select(tenants.c.id).order_by(tenants.c.id)).scalars().all()
+    logged = connection.execute(select(audit.c.tenant_id).distinct().order_by(audit.c.tenant_id)).scalars()
+    lost = [
+        AuditReport(tenant_id, 0, "", "there is a log, but no such tenant")
+        for tenant_id in logged
+        if tenant_id not in known
+    ]
+    return [verify(connection, tenant_id) for tenant_id in known] + lost
+
+
+def _rows(connection: Connection, tenant_id: str) -> Iterator[Mapping[str, Any]]:
+    after: int | None = None
+    while True:
+        query = select(audit).where(audit.c.tenant_id == tenant_id)
+        if after is not None:
+            query = query.where(audit.c.number > after)
+        rows = connection.execute(query.order_by(audit.c.number).limit(CHUNK)).mappings().all()
+        yield from map(dict, rows)
+        if len(rows) < CHUNK:
+            return
+        after = rows[-1]["number"]
+
+
+def _hash(before: bytes, entry: Mapping[str, Any]) -> bytes:
+    fields = ("tenant_id", "number", "at", "actor", "action", "subject", "details")
+    text = json.dumps([entry[name] for name in fields], separators=(",", ":"))
+    return hashlib.sha256(before + text.encode()).digest()

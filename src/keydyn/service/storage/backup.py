@@ -1,0 +1,91 @@
+"""Backups of a running service's database, and putting them back. They do not contain the master key."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import subprocess
+from pathlib import Path
+
+from sqlalchemy.engine import URL
+
+from keydyn.atomic import replacing
+from keydyn.service.storage.database import Database, checked_url
+from keydyn.service.storage.troubles import PATIENCE, DatabaseUnavailableError
+
+# Pages that SQLite copies at a time, between which others may write.
+PAGES = 1000
+SQLITE_MAGIC, POSTGRESQL_MAGIC = b"SQLite format 3\0", b"PGDMP"
+
+
+def back_up(database: Database, file: Path) -> None:
+    """Write everything to a file that only its owner can read, as it was at one moment."""
+    with replacing(file) as temporary:
+        if not temporary.exists():
+            os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        if database.is_sqlite:
+            _copy(Path(database.url.database or ""), temporary)
+        else:
+            _run("pg_dump", database.url, "--format=custom", "--file", str(temporary))
+
+
+def restore(url: str, file: Path) -> None:
+    """Put a backup into a database that does not exist yet (SQLite) or is empty (PostgreSQL)."""
+    target = checked_url(url)
+    with open(file, "rb") as backup:
+        magic = backup.read(16)
+    if target.get_backend_name() == "sqlite":
+        path = Path(target.database or "")
+        if not magic.startswith(SQLITE_MAGIC):
+            raise ValueError(f"{file}: not a backup of SQLite")
+        if path.exists():
+            raise ValueError(f"{path}: there is a database already; stop the service and move the file away")
+        with replacing(path) as temporary:
+            os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            _copy(file, temporary)
+        return
+    if not magic.startswith(POSTGRESQL_MAGIC):
+        raise ValueError(f"{file}: not a backup of PostgreSQL")
+    _run("pg_restore", target, "--single-transaction", "--no-owner", "--exit-on-error", str(file))
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy a database of SQLite, which others may use meanwhile, and check the copy."""
+    try:
+        # Only for reading, and never made if it is not there.
+        reading = sqlite3.connect(f"{source.absolute().as_uri()}?mode=ro", uri=True, timeout=PATIENCE)
+        writing = sqlite3.connect(target)
+        try:
+            reading.backup(writing, pages=PAGES)
+            # One file, not one with a log beside it.
+            writing.execute("PRAGMA journal_mode=DELETE")
+            found = writing.execute("PRAGMA integrity_check").fetchone()[0]
+        finally:
+            writing.close()
+            reading.close()
+    except sqlite3.Error as error:
+        raise DatabaseUnavailableError(f"{source}: {error}") from error
+    if found != "ok":
+        raise ValueError(f"{source}: damaged, and so would be the copy: {found}")
+
+
+def _run(program: str, url: URL, *arguments: str) -> None:
+    """Run a program of PostgreSQL; the password travels in the environment, which other users cannot see."""
+    found = shutil.which(program)
+    if found is None:
+        raise ValueError(f"{program} is not installed: it is part of PostgreSQL's client programs")
+    query = {name: value for name, value in url.query.items() if name != "password"}
+    address = URL.create("postgresql", url.username, None, url.host, url.port, url.database, query)
+    password = url.password or url.query.get("password")
+    environment = {**os.environ, **({"PGPASSWORD": str(password)} if password else {})}
+    done = subprocess.run(
+        [found, "--dbname", address.render_as_string(), "--no-password", *arguments],
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise DatabaseUnavailableError(f"{program} failed: {done.stderr.strip()}")

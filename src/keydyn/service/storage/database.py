@@ -1,0 +1,258 @@
+"""One database, SQLite or PostgreSQL: snapshots to read, and changes that are durable when they return.
+
+Changes of one process are committed in groups: a thread takes those that wait, runs each in a savepoint of
+its own and commits them together, so that a hundred requests need one write to the disk.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection, Engine
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError
+
+from keydyn.service.storage import postgresql, sqlite
+from keydyn.service.storage.troubles import (
+    PATIENCE,
+    DatabaseUnavailableError,
+    DriverError,
+    certainly_undone,
+    must_run_again,
+    translated,
+)
+
+__all__ = ["Change", "Database", "DatabaseUnavailableError", "checked_url"]
+
+Result = TypeVar("Result")
+Change = Callable[[Connection], Result]
+# Changes that are committed together at most, and that may wait; more are refused.
+GROUP, WAITING = 256, 10_000
+# Threads that may read at once; more wait.
+READERS = 16
+# How often a change is run that the database undid because of others.
+ATTEMPTS = 5
+
+
+@dataclass(frozen=True)
+class _Waiting:
+    change: Change[Any]
+    done: Future[Any]
+
+
+class Database:
+    """Opened once per process; threads may share it.
+
+    A change is a function of a connection. It may be run more than once, after a deadlock for instance, and
+    so must do nothing but read and write through that connection. If it raises an exception, nothing of it
+    is kept, and whoever waits for it gets the exception.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.url = checked_url(url)
+        self.is_sqlite = self.url.get_backend_name() == "sqlite"
+        self._kind = sqlite if self.is_sqlite else postgresql
+        self._engine: Engine = self._kind.engine(self.url)
+        self._idle: list[Connection] = []
+        self._may_read = threading.Semaphore(READERS)
+        self._writing: Connection | None = None
+        self._waiting: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
+        self._writer: threading.Thread | None = None
+        self._submitting = threading.Lock()
+        self._closed = False
+
+    @property
+    def engine(self) -> Engine:
+        """For migrations and backups; on SQLite its connections begin no transactions by themselves."""
+        return self._engine
+
+    @property
+    def queued(self) -> int:
+        """How many changes wait."""
+        return self._waiting.qsize()
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """One snapshot of the database, which cannot be changed through this connection."""
+        if not self._may_read.acquire(timeout=PATIENCE):
+            raise DatabaseUnavailableError("too many threads wait to read from the database")
+        try:
+            connection = self._reader()
+            try:
+                self._kind.begin_reading(connection)
+                with connection.begin():
+                    yield connection
+            except DriverError:
+                connection.invalidate()
+                raise
+            finally:
+                self._give_back(connection)
+        except DriverError as error:
+            raise translated(error) from error
+        finally:
+            self._may_read.release()
+
+    def write(self, change: Change[Result]) -> Result:
+        """Run a change, and return what it returned once it is durable."""
+        return self.submit(change).result()
+
+    def submit(self, change: Change[Result]) -> Future[Result]:
+        """The same without waiting."""
+        done: Future[Result] = Future()
+        with self._submitting:
+            if self._closed:
+                raise DatabaseUnavailableError("the database is closed")
+            if self._writer is None:
+                self._writer = threading.Thread(target=self._work, name="keydyn-writer", daemon=True)
+                self._writer.start()
+            if self._waiting.qsize() < WAITING:
+                self._waiting.put(_Waiting(change, done))
+            else:
+                done.set_exception(DatabaseUnavailableError("too many changes wait for the database"))
+        return done
+
+    def close(self) -> None:
+        """Finish what waits, and let go of the database."""
+        with self._submitting:
+            self._closed = True
+            writer = self._writer
+            self._waiting.put(None)
+        if writer is not None:
+            writer.join()
+        while self._idle:
+            self._idle.pop().close()
+        self._engine.dispose()
+
+    def _reader(self) -> Connection:
+        while self._idle:
+            connection = self._idle.pop()
+            if self._kind.is_usable(connection):
+                return connection
+            connection.close()
+        made: Connection = self._kind.reader(self._engine)
+        return made
+
+    def _give_back(self, connection: Connection) -> None:
+        if self._closed or connection.invalidated:
+            connection.close()
+        else:
+            self._idle.append(connection)
+
+    def _work(self) -> None:
+        while (first := self._waiting.get()) is not None:
+            group = [first]
+            while len(group) < GROUP and not self._waiting.empty():
+                one = self._waiting.get()
+                if one is None:
+                    self._waiting.put(None)
+                    break
+                group.append(one)
+            # Whoever has given up waiting is left out; afterwards nobody can.
+            group = [one for one in group if one.done.set_running_or_notify_cancel()]
+            try:
+                self._commit(group)
+            except BaseException as error:
+                # A change that ended the transaction, for instance: nobody waits for ever because of it.
+                self._drop_writer()
+                for one in group:
+                    if not one.done.done():
+                        one.done.set_exception(error)
+        self._drop_writer()
+
+    def _commit(self, group: list[_Waiting]) -> None:
+        """Settle all changes of a group, in one transaction if nothing comes between."""
+        attempts = 0
+        while group:
+            try:
+                settled = self._transaction(group)
+            except DriverError as error:
+                self._drop_writer()
+                attempts += 1
+                # The server may have closed the connection long ago: once more with a new one.
+                if must_run_again(error) and attempts == 1:
+                    continue
+                settled = [lambda done, error=error: done.set_exception(translated(error))] * len(group)  # type: ignore[misc]
+            except DatabaseUnavailableError as error:
+                self._drop_writer()
+                settled = [lambda done, error=error: done.set_exception(error)] * len(group)  # type: ignore[misc]
+            for one, settle in zip(group, settled, strict=False):
+                settle(one.done)
+            attempts = 0 if settled else attempts + 1
+            if attempts == ATTEMPTS:
+                group.pop(0).done.set_exception(DatabaseUnavailableError("the database is too busy"))
+                attempts = 0
+            group = group[len(settled) :]
+
+    def _transaction(self, group: list[_Waiting]) -> list[Callable[[Future[Any]], None]]:
+        """Run changes and commit them; how each was settled, up to one that must be run again.
+
+        A `DriverError` if the transaction is lost, and with it all of them.
+        """
+        if self._writing is None or not self._kind.is_usable(self._writing):
+            self._drop_writer()
+            self._writing = self._engine.connect()
+        connection = self._writing
+        settled: list[Callable[[Future[Any]], None]] = []
+        transaction = connection.begin()
+        self._kind.begin_writing(connection)
+        for one in group:
+            try:
+                found = one.change(connection)
+                self._kind.next_savepoint(connection)
+            except BaseException as error:
+                if connection.invalidated:
+                    if isinstance(error, DriverError):
+                        raise
+                    raise DatabaseUnavailableError("the connection to the database was lost") from error
+                try:
+                    self._kind.roll_back_to_savepoint(connection)
+                except DriverError as lost:
+                    # There is no transaction any more: a full disk ends it, for instance.
+                    raise (error if isinstance(error, DriverError) else lost) from None
+                if isinstance(error, DriverError):
+                    if must_run_again(error):
+                        break
+                    error = translated(error)
+                settled.append(lambda done, error=error: done.set_exception(error))  # type: ignore[misc]
+            else:
+                settled.append(lambda done, found=found: done.set_result(found))  # type: ignore[misc]
+        try:
+            transaction.commit()
+        except DriverError as error:
+            if certainly_undone(error):
+                raise
+            raise DatabaseUnavailableError(
+                f"the database failed while it made changes durable, and whether it did is not known: {error}"
+            ) from error
+        return settled
+
+    def _drop_writer(self) -> None:
+        connection, self._writing = self._writing, None
+        if connection is not None and not connection.closed:
+            connection.invalidate()
+            connection.close()
+
+
+def checked_url(text: str) -> URL:
+    """The address of a database that keydyn can use; a `ValueError` says what is wrong with it."""
+    try:
+        url = make_url(text)
+    except ArgumentError:
+        raise ValueError(
+            "the database must be an address such as sqlite:////var/lib/keydyn/service.db or "
+            "postgresql://user@host/name"
+        ) from None
+    backend = url.get_backend_name()
+    if backend == "postgresql":
+        return url.set(drivername="postgresql+psycopg")
+    if backend != "sqlite":
+        raise ValueError(f"the database must be SQLite or PostgreSQL, not {backend}")
+    if not url.database or url.database == ":memory:":
+        raise ValueError("SQLite needs a file, as in sqlite:////var/lib/keydyn/service.db")
+    return url.set(drivername="sqlite+pysqlite")

@@ -1,0 +1,194 @@
+"""Where master keys come from, the environment or a file, and the proof that they are the right ones.
+
+A key is 32 random bytes in base64; where there are several, the newest comes first.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import secrets
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from sqlalchemy import Connection, select
+
+from keydyn.atomic import replacing, sync_folder
+from keydyn.regular_files import UnusableFileError, opened
+from keydyn.service.storage.database import Database
+from keydyn.service.storage.sealing import KEY_BYTES, MasterKeys, SealError
+from keydyn.service.storage.tables import master_keys
+
+VARIABLE = "KEYDYN_MASTER_KEY"
+PROOF = b"keydyn master key"
+LARGEST_FILE = 1 << 16
+HOW_TO_MAKE_ONE = "(umask 077 && openssl rand -base64 32 > {file})"
+
+
+class MasterKeyError(ValueError):
+    """There is no master key, it is not the right one, or its file is not safe."""
+
+
+class KeyFile:
+    """A file of master keys, one per line, the newest first; only its owner can read it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._seen: tuple[int, ...] | None = None
+
+    def read(self) -> list[bytes]:
+        """The keys; a `MasterKeyError` says what is wrong with the file."""
+        try:
+            with opened(self.path, LARGEST_FILE) as file:
+                status = os.fstat(file.fileno())
+                text = file.read()
+        except UnusableFileError as error:
+            raise MasterKeyError(f"{self.path}: {error}") from None
+        if status.st_uid != os.geteuid():
+            raise MasterKeyError(f"{self.path}: belongs to another user; run: chown $(id -un) {self.path}")
+        if status.st_mode & 0o077:
+            raise MasterKeyError(f"{self.path}: other users can read it; run: chmod 600 {self.path}")
+        self._seen = _identity(status)
+        return decoded(text.decode("ascii", "replace").split(), str(self.path))
+
+    def changed(self) -> list[bytes] | None:
+        """The keys, if the file has changed since it was read; a file that cannot be read has not changed."""
+        with suppress(OSError, MasterKeyError):
+            if _identity(os.stat(self.path)) != self._seen:
+                return self.read()
+        return None
+
+    def make(self) -> None:
+        """Write the file with one new key, unless there is a file already."""
+        temporary = self.path.with_name(f".{secrets.token_hex(8)}.key")
+        try:
+            _write_private(temporary, [secrets.token_bytes(KEY_BYTES)])
+            with suppress(FileExistsError):
+                os.link(temporary, self.path)
+        finally:
+            temporary.unlink(missing_ok=True)
+        sync_folder(self.path.parent)
+
+    def replace(self, keys: Sequence[bytes]) -> None:
+        """Write other keys in place of those that are there."""
+        with replacing(self.path) as temporary:
+            _write_private(temporary, keys)
+
+
+def open_master_keys(
+    database: Database, key_file: Path | None = None, environment: Mapping[str, str] = os.environ
+) -> MasterKeys:
+    """The master keys of a database, proved to be its own before anything is written.
+
+    From the environment, or a file that is read again when it changes. SQLite with neither has a file beside
+    it, which is made when the database is new.
+    """
+    keys, file = given(database, key_file, environment)
+    if keys is not None:
+        found = MasterKeys(keys)
+    else:
+        assert file is not None
+        if not file.path.exists():
+            _may_make(database, file.path, key_file)
+            file.make()
+        found = MasterKeys(file.read(), file.changed)
+    with database.reading() as connection:
+        known = _prove(connection, found)
+    if not known:
+        database.write(lambda connection: register(connection, found))
+    return found
+
+
+def given(
+    database: Database, key_file: Path | None, environment: Mapping[str, str] = os.environ
+) -> tuple[list[bytes] | None, KeyFile | None]:
+    """The keys from the environment, or the file that has them."""
+    text = environment.get(VARIABLE, "")
+    if text and key_file is not None:
+        raise MasterKeyError(f"give {VARIABLE} or a key file, not both")
+    if text:
+        return decoded(text.replace(",", " ").split(), VARIABLE), None
+    if key_file is None and not database.is_sqlite:
+        raise MasterKeyError(
+            f"there is no master key: set {VARIABLE}, or name a file with --key-file, which can be made by "
+            + HOW_TO_MAKE_ONE.format(file="keydyn.key")
+        )
+    return None, KeyFile(key_file or Path(database.url.database or "").with_suffix(".key"))
+
+
+def decoded(words: Sequence[str], source: str) -> list[bytes]:
+    """Keys from base64; a `MasterKeyError` without any of it if one of them is not 32 bytes."""
+    keys = []
+    for word in words:
+        try:
+            key = base64.b64decode(word, validate=True)
+        except ValueError:
+            key = b""
+        if len(key) != KEY_BYTES:
+            raise MasterKeyError(
+                f"{source}: a master key is {KEY_BYTES} bytes in base64; this is something else"
+            )
+        keys.append(key)
+    if not keys:
+        raise MasterKeyError(f"{source}: there is no master key in it")
+    return keys
+
+
+def register(connection: Connection, keys: MasterKeys) -> bool:
+    """Note the newest key, and say whether it was new; a `MasterKeyError` if they are not the right ones."""
+    if connection.dialect.name == "postgresql":
+        # Of two processes with different keys for a new database, the second is refused.
+        connection.exec_driver_sql("LOCK TABLE master_keys IN SHARE ROW EXCLUSIVE MODE")
+    if _prove(connection, keys):
+        return False
+    name = keys.current
+    proof = keys.key(name).seal(PROOF, _place(name))
+    connection.execute(master_keys.insert().values(id=name, proof=proof, retired=False))
+    return True
+
+
+def _prove(connection: Connection, keys: MasterKeys) -> bool:
+    """Whether the newest key is known; a `MasterKeyError` if one is retired, or one in use is not given."""
+    rows = {row.id: row for row in connection.execute(select(master_keys))}
+    missing = [name for name, row in rows.items() if not row.retired and name not in keys.ids]
+    if missing:
+        raise MasterKeyError(
+            f"this is not the master key of the database: it was encrypted with {', '.join(missing)}, and "
+            f"{', '.join(keys.ids)} was given"
+        )
+    if keys.current in rows and rows[keys.current].retired:
+        raise MasterKeyError(f"the master key {keys.current} was replaced by another; give that one first")
+    for name in keys.ids:
+        if name in rows:
+            try:
+                keys.key(name).open(rows[name].proof, _place(name))
+            except SealError:
+                raise MasterKeyError(f"the proof of the master key {name} is damaged") from None
+    return keys.current in rows
+
+
+def _may_make(database: Database, path: Path, key_file: Path | None) -> None:
+    if key_file is not None:
+        raise MasterKeyError(f"{path}: no such file; one can be made by {HOW_TO_MAKE_ONE.format(file=path)}")
+    with database.reading() as connection:
+        if connection.execute(select(master_keys.c.id).limit(1)).first() is not None:
+            raise MasterKeyError(
+                f"{path}: the file of the master key is gone; without it nothing can be read"
+            )
+
+
+def _place(name: str) -> str:
+    return f"master_keys/{name}"
+
+
+def _write_private(path: Path, keys: Sequence[bytes]) -> None:
+    handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+    with os.fdopen(handle, "wb") as file:
+        file.write(b"".join(base64.b64encode(key) + b"\n" for key in keys))
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _identity(status: os.stat_result) -> tuple[int, ...]:
+    return status.st_ino, status.st_mtime_ns, status.st_size

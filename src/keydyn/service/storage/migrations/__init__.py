@@ -1,0 +1,1 @@
+"""Alembic's migrations of the service's database; `keydyn.service.storage.upgrading` runs them."""

@@ -1,0 +1,61 @@
+"""Databases for tests: SQLite always, PostgreSQL where it is installed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from keydyn.service.storage.database import Database
+from keydyn.service.storage.upgrading import upgrade
+from tests.left_out import leave_out
+from tests.service.postgres import PostgresServer, binary
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """A server of PostgreSQL for all tests of this process."""
+    if binary("pg_ctl") is None or binary("initdb") is None:
+        leave_out("PostgreSQL")
+    server = PostgresServer()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def sqlite_url(tmp_path: Path) -> str:
+    """The address of a database that does not exist yet."""
+    return f"sqlite:///{tmp_path / 'service.db'}"
+
+
+@pytest.fixture
+def postgres_url(postgres: PostgresServer) -> Iterator[str]:
+    """The address of an empty database."""
+    with postgres.new_database() as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request: pytest.FixtureRequest) -> str:
+    """The address of an empty database, first of one kind and then of the other."""
+    return request.getfixturevalue("sqlite_url" if request.param == "sqlite" else "postgres_url")
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    """A database with all tables, first of one kind and then of the other."""
+    yield from opened(database_url)
+
+
+@pytest.fixture
+def sqlite_database(sqlite_url: str) -> Iterator[Database]:
+    """A database with all tables, for tests that do not care which kind it is."""
+    yield from opened(sqlite_url)
+
+
+def opened(url: str) -> Iterator[Database]:
+    database = Database(url)
+    upgrade(database)
+    yield database
+    database.close()

@@ -1,0 +1,152 @@
+"""Processes that tests kill: each line of standard input names what the next one does.
+
+They are forked from one process that has imported everything, so that a hundred of them take seconds.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from sqlalchemy import Engine, event
+
+from keydyn.service.storage import audit, rotation
+from keydyn.service.storage.database import Database
+from keydyn.service.storage.upgrading import upgrade
+from tests.service.storage.rows import add_user
+
+THREADS = 4
+
+
+class Victims:
+    """The process that forks them."""
+
+    def __enter__(self) -> Self:
+        self._parent = subprocess.Popen(
+            [sys.executable, "-m", __name__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._parent.communicate()
+
+    def start(self, task: str, *arguments: str) -> int:
+        """Start one; its process id."""
+        assert self._parent.stdin
+        assert self._parent.stdout
+        self._parent.stdin.write("\t".join([task, *arguments]) + "\n")
+        self._parent.stdin.flush()
+        return int(self._parent.stdout.readline())
+
+
+def kill(process: int) -> None:
+    """Kill it, and wait until it is gone; it may have ended by itself."""
+    try:
+        os.kill(process, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+    wait_for(process)
+
+
+def wait_for(process: int) -> None:
+    """Wait until a process is gone."""
+    while True:
+        try:
+            os.kill(process, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.002)
+
+
+def write(url: str, name: str, acknowledged: str) -> None:
+    """Add people and entries of the audit log for ever; note each number that was acknowledged."""
+    database = Database(url)
+    notes = os.open(acknowledged, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+
+    def work(thread: int) -> None:
+        number = 0
+        while True:
+            number += 1
+            user = f"{name}-{thread}-{number}"
+
+            def change(connection, user=user):  # type: ignore[no-untyped-def]
+                add_user(connection, user, "t")
+                audit.append(connection, "t", 0, "service", "added", user, {})
+
+            database.write(change)
+            os.write(notes, f"{user}\n".encode())
+
+    for thread in range(THREADS - 1):
+        threading.Thread(target=work, args=(thread,)).start()
+    work(THREADS - 1)
+
+
+def bring_up_to_date(url: str, last: str, steps: str) -> None:
+    """Migrate a database."""
+    with dying(int(last), Path(steps)):
+        upgrade(Database(url))
+
+
+def rotate(url: str, key_file: str, last: str, steps: str) -> None:
+    """Replace the master key, in small steps."""
+    rotation.BATCH = 5
+    with dying(int(last), Path(steps)):
+        rotation.rotate(Database(url), Path(key_file), {})
+
+
+@contextmanager
+def dying(last: int, steps: Path) -> Iterator[None]:
+    """Kill the own process before one of its steps: a statement, a commit, or a file replaced.
+
+    If it gets to the end, it notes how many steps there were.
+    """
+    count = 0
+
+    def step(*_: object) -> None:
+        nonlocal count
+        count += 1
+        if count == last:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    for name in ("before_cursor_execute", "commit"):
+        event.listen(Engine, name, step)
+    replace = os.replace
+
+    def stepping(source: str, target: str) -> None:
+        step()
+        replace(source, target)
+        step()
+
+    os.replace = stepping  # type: ignore[assignment]
+    yield
+    steps.write_text(str(count))
+
+
+TASKS: dict[str, Callable[..., None]] = {"write": write, "upgrade": bring_up_to_date, "rotate": rotate}
+
+
+def main() -> None:
+    """Fork a process for each line."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    for line in sys.stdin:
+        task, *arguments = line.rstrip("\n").split("\t")
+        process = os.fork()
+        if process == 0:
+            TASKS[task](*arguments)
+            os._exit(0)
+        print(process, flush=True)
+
+
+if __name__ == "__main__":
+    main()
