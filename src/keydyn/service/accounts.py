@@ -1,0 +1,168 @@
+"""Tenants, and the keys by which their programs are known."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, bindparam, insert, select, update
+
+from keydyn.service.settings import TenantSettings
+from keydyn.service.storage import audit
+from keydyn.service.storage.sealing import DataKey, MasterKeys
+from keydyn.service.storage.tables import api_keys, tenants
+
+SCOPES = ("enrol", "verify", "watch", "admin")
+TENANT_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+# kdk_<id>_<secret>: the id finds the row, and the secret, 256 random bits, is known by its hash alone.
+PRESENTED = re.compile(r"kdk_([0-9a-f]{16})_([A-Za-z0-9_-]{43})")
+NOBODY = hashlib.sha256(b"").digest()
+
+
+@dataclass(frozen=True)
+class Tenant:
+    """A tenant, with the key that seals what belongs to all of its people."""
+
+    id: str
+    name: str
+    settings: TenantSettings
+    key: DataKey
+
+
+@dataclass(frozen=True)
+class ApiKey:
+    """What is known of a key; the secret is not."""
+
+    id: str
+    tenant: str
+    name: str
+    scopes: tuple[str, ...]
+    created_at: int
+    revoked_at: int | None
+
+
+@dataclass(frozen=True)
+class KeyHolder:
+    """Who sends a request: a program of a tenant, by one of its keys."""
+
+    tenant_id: str
+    key_id: str
+    scopes: frozenset[str]
+
+
+def tenant_named(connection: Connection, keys: MasterKeys, name: str, now: int) -> str:
+    """The id of a tenant, which is made if there is none of that name."""
+    if not TENANT_NAME.fullmatch(name):
+        raise ValueError(f"a tenant's name has up to 64 of a-z, 0-9, _ and -, unlike {name!r}")
+    found = connection.execute(select(tenants.c.id).where(tenants.c.name == name)).scalar()
+    if found is not None:
+        return str(found)
+    new = secrets.token_hex(16)
+    connection.execute(
+        insert(tenants).values(
+            id=new,
+            name=name,
+            created_at=now,
+            settings=TenantSettings().model_dump_json(),
+            wrapped_key=keys.wrap(DataKey.new(), f"tenants/{new}"),
+            audit_number=0,
+            audit_hash=b"",
+        )
+    )
+    audit.append(connection, new, now, "operator", "tenant.created", "", {})
+    return new
+
+
+def find_tenant(connection: Connection, keys: MasterKeys, tenant_id: str) -> Tenant | None:
+    """Everything about a tenant that requests need; None if there is none of that id."""
+    row = connection.execute(_TENANT, {"tenant": tenant_id}).first()
+    if row is None:
+        return None
+    key = keys.unwrap(row.wrapped_key, f"tenants/{row.id}")
+    return Tenant(row.id, row.name, TenantSettings.model_validate_json(row.settings), key)
+
+
+_TENANT = select(tenants.c.id, tenants.c.name, tenants.c.settings, tenants.c.wrapped_key).where(
+    tenants.c.id == bindparam("tenant")
+)
+
+
+def create_key(
+    connection: Connection, tenant_id: str, name: str, scopes: Iterable[str], now: int
+) -> tuple[str, str]:
+    """A new key: its id, and the key itself, which is shown once."""
+    wanted = tuple(scope for scope in SCOPES if scope in set(scopes))
+    strange = sorted(set(scopes) - set(SCOPES))
+    if strange or not wanted:
+        raise ValueError(f"scopes are {', '.join(SCOPES)}, not {', '.join(strange) or 'none at all'}")
+    new, secret = secrets.token_hex(8), secrets.token_urlsafe(32)
+    connection.execute(
+        insert(api_keys).values(
+            id=new,
+            tenant_id=tenant_id,
+            name=name,
+            scopes=" ".join(wanted),
+            hash=_hash(secret),
+            created_at=now,
+        )
+    )
+    audit.append(connection, tenant_id, now, "operator", "key.created", "", {"key": new, "scopes": wanted})
+    return new, f"kdk_{new}_{secret}"
+
+
+def list_keys(connection: Connection) -> list[ApiKey]:
+    """All keys, revoked ones too, the oldest first."""
+    rows = connection.execute(
+        select(api_keys, tenants.c.name.label("tenant"))
+        .join(tenants, tenants.c.id == api_keys.c.tenant_id)
+        .order_by(api_keys.c.created_at, api_keys.c.id)
+    )
+    return [
+        ApiKey(row.id, row.tenant, row.name, tuple(row.scopes.split()), row.created_at, row.revoked_at)
+        for row in rows
+    ]
+
+
+def revoke_key(connection: Connection, key_id: str, now: int) -> bool:
+    """Whether there was such a key that had not been revoked; requests with it are refused from now on."""
+    row = connection.execute(
+        select(api_keys.c.tenant_id).where(api_keys.c.id == key_id, api_keys.c.revoked_at.is_(None))
+    ).first()
+    if row is None:
+        return False
+    connection.execute(update(api_keys).where(api_keys.c.id == key_id).values(revoked_at=now))
+    audit.append(connection, row.tenant_id, now, "operator", "key.revoked", "", {"key": key_id})
+    return True
+
+
+def key_holder(connection: Connection, presented: str) -> KeyHolder | None:
+    """Who holds a key that was presented; None if nobody does."""
+    parts = PRESENTED.fullmatch(presented)
+    row = None
+    if parts:
+        row = connection.execute(_KEY, {"key": parts[1]}).first()
+    expected = NOBODY if row is None else row.hash
+    # Compared in constant time, for a key that does not exist too.
+    same = hmac.compare_digest(_hash(parts[2] if parts else presented), expected)
+    if row is None or not same or row.revoked_at is not None:
+        return None
+    return KeyHolder(row.tenant_id, row.id, frozenset(row.scopes.split()))
+
+
+def key_is_valid(connection: Connection, key_id: str) -> bool:
+    """Whether a key exists and has not been revoked."""
+    row = connection.execute(_KEY, {"key": key_id}).first()
+    return row is not None and row.revoked_at is None
+
+
+_KEY = select(
+    api_keys.c.id, api_keys.c.tenant_id, api_keys.c.hash, api_keys.c.scopes, api_keys.c.revoked_at
+).where(api_keys.c.id == bindparam("key"))
+
+
+def _hash(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode()).digest()

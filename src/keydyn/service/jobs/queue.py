@@ -1,0 +1,151 @@
+"""Jobs in the database: put there by the change that causes them, leased by whoever runs them.
+
+A job is done at least once. Taking one counts an attempt, and the number of the attempt tells leases apart:
+a worker that has lost its lease can neither prolong it nor end the job.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, delete, exists, func, insert, or_, select, update
+
+from keydyn.service.clock import SECOND
+from keydyn.service.storage.sealing import DataKey, MasterKeys
+from keydyn.service.storage.tables import jobs, tenants
+
+LEASE = 60 * SECOND
+# How far ahead a job may be due. One that is due later was put there before the clock was moved back.
+FARTHEST = 3600 * SECOND
+# What the runner looks for when a transaction is committed.
+ENQUEUED = "keydyn jobs enqueued"
+
+
+@dataclass(frozen=True)
+class Lease:
+    """A job that was taken, still sealed."""
+
+    number: int
+    tenant_id: str
+    user_id: str | None
+    kind: str
+    payload: bytes
+    wrapped_key: bytes
+    attempt: int
+
+    def opened(self, keys: MasterKeys) -> Job:
+        """The job itself; a `SealError` if these keys do not open it."""
+        data_key = keys.unwrap(self.wrapped_key, f"tenants/{self.tenant_id}")
+        payload = json.loads(data_key.open(self.payload, _place(self.kind)))
+        return Job(self.number, self.tenant_id, self.user_id, self.kind, payload, data_key, self.attempt)
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a handler is given.
+
+    Attributes
+    ----------
+    data_key : the tenant's
+    attempt : from 1
+    """
+
+    number: int
+    tenant_id: str
+    user_id: str | None
+    kind: str
+    payload: dict[str, Any] = field(repr=False)
+    data_key: DataKey = field(repr=False)
+    attempt: int
+
+
+def enqueue(
+    connection: Connection,
+    tenant_id: str,
+    kind: str,
+    payload: dict[str, Any],
+    data_key: DataKey,
+    *,
+    now: int,
+    user_id: str | None = None,
+    due_at: int | None = None,
+) -> None:
+    """Add a job within the change that causes it: both are kept, or neither.
+
+    The payload is sealed with the tenant's key. Jobs about a person go when the person is erased.
+    """
+    due_at = now if due_at is None else due_at
+    if due_at > now + FARTHEST:
+        raise ValueError(f"a job must be due within {FARTHEST // SECOND} seconds")
+    sealed = data_key.seal(json.dumps(payload).encode(), _place(kind))
+    connection.execute(
+        insert(jobs).values(tenant_id=tenant_id, user_id=user_id, kind=kind, payload=sealed, due_at=due_at)
+    )
+    connection.info.setdefault(ENQUEUED, set()).add(kind)
+
+
+def is_due(connection: Connection, kind: str, now: int) -> bool:
+    """Whether a job of this kind could be taken."""
+    return bool(connection.execute(select(exists().where(jobs.c.kind == kind, *_free(now)))).scalar())
+
+
+def take(connection: Connection, kind: str, now: int) -> Lease | None:
+    """Lease the job of this kind that has been due longest."""
+    row = connection.execute(
+        select(jobs, tenants.c.wrapped_key)
+        .join(tenants, tenants.c.id == jobs.c.tenant_id)
+        .where(jobs.c.kind == kind, *_free(now))
+        .order_by(jobs.c.due_at, jobs.c.number)
+        .limit(1)
+        # On PostgreSQL: what another worker is taking is left to it. SQLite has one writer at a time.
+        .with_for_update(of=jobs, skip_locked=True)
+    ).first()
+    if row is None:
+        return None
+    attempt = row.attempts + 1
+    connection.execute(
+        update(jobs).where(jobs.c.number == row.number).values(attempts=attempt, leased_until=now + LEASE)
+    )
+    return Lease(row.number, row.tenant_id, row.user_id, kind, row.payload, row.wrapped_key, attempt)
+
+
+def prolong(connection: Connection, leases: Collection[Lease], now: int) -> None:
+    """Hold leases for longer, unless they were lost."""
+    for lease in leases:
+        connection.execute(update(jobs).where(*_held(lease)).values(leased_until=now + LEASE))
+
+
+def finish(connection: Connection, lease: Lease) -> bool:
+    """Remove a job that is done, or given up; whether the lease was still held."""
+    return connection.execute(delete(jobs).where(*_held(lease))).rowcount == 1
+
+
+def postpone(connection: Connection, lease: Lease, due_at: int) -> bool:
+    """Let go of a job until later; whether the lease was still held."""
+    values = {"due_at": due_at, "leased_until": 0}
+    return connection.execute(update(jobs).where(*_held(lease)).values(values)).rowcount == 1
+
+
+def waiting(connection: Connection) -> dict[str, int]:
+    """How many jobs there are of each kind."""
+    return {row.kind: row.number for row in connection.execute(_WAITING)}
+
+
+_WAITING = select(jobs.c.kind, func.count().label("number")).group_by(jobs.c.kind)
+
+
+def _free(now: int) -> tuple[ColumnElement[bool], ...]:
+    """Due and not leased. Times that are too far ahead were written before the clock was moved back."""
+    due = or_(jobs.c.due_at <= now, jobs.c.due_at > now + FARTHEST)
+    return due, or_(jobs.c.leased_until <= now, jobs.c.leased_until > now + LEASE)
+
+
+def _held(lease: Lease) -> tuple[ColumnElement[bool], ...]:
+    return jobs.c.number == lease.number, jobs.c.attempts == lease.attempt
+
+
+def _place(kind: str) -> str:
+    return f"jobs/{kind}/payload"

@@ -1,0 +1,182 @@
+"""Running jobs: threads that lease one after another, with patience for those that fail."""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from functools import partial
+
+from sqlalchemy import Connection, event
+
+from keydyn.service.clock import SECOND, Clock
+from keydyn.service.jobs import queue
+from keydyn.service.jobs.periodic import Periodic
+from keydyn.service.jobs.queue import FARTHEST, LEASE, Job, Lease
+from keydyn.service.storage.database import Database, DatabaseUnavailableError
+from keydyn.service.storage.sealing import MasterKeys
+
+Handler = Callable[[Job], None]
+# Called with a kind and what became of one attempt: "done", "failed" or "dropped".
+Observer = Callable[[str, str], None]
+# The first delay after a failure, doubled each time up to `FARTHEST`; so many attempts take about a day.
+FIRST_DELAY, ATTEMPTS = 5 * SECOND, 42
+# How often a thread looks for what other processes have enqueued, seconds.
+POLL_S = 2.0
+
+logger = logging.getLogger(__name__)
+
+
+class JobRunner:
+    """Runs jobs of the kinds that have handlers, in threads of this process.
+
+    A handler runs outside of any transaction. It may be called again for a job that it has done, after a
+    crash for instance, and must then do no harm. An exception means that the job is tried again later.
+
+    Parameters
+    ----------
+    threads : for each kind, one where nothing is said; kinds do not wait for each other
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        handlers: Mapping[str, Handler],
+        keys: MasterKeys,
+        clock: Clock,
+        *,
+        threads: Mapping[str, int] | None = None,
+        observe: Observer = lambda kind, outcome: None,
+        poll_s: float = POLL_S,
+    ) -> None:
+        self._database, self._handlers, self._keys, self._clock = database, dict(handlers), keys, clock
+        self._observe, self._poll_s = observe, poll_s
+        self._stopping = False
+        self._awake = {kind: threading.Event() for kind in handlers}
+        self._leases: dict[int, Lease] = {}
+        self._changing_leases = threading.Lock()
+        self._keeper = Periodic("job-leases", self._prolong, LEASE / SECOND / 3)
+        self._threads = [
+            threading.Thread(target=self._run, args=[kind], name=f"keydyn-job-{kind}-{number}", daemon=True)
+            for kind in handlers
+            for number in range((threads or {}).get(kind, 1))
+        ]
+
+    def start(self) -> None:
+        """Begin to take jobs."""
+        event.listen(self._database.engine, "commit", self._committing)
+        self._keeper.start()
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self, timeout_s: float = 10) -> None:
+        """Take no more jobs, and wait for those that run.
+
+        Whatever is not done by then is left to its lease: another process takes it once that has ended.
+        """
+        self._stopping = True
+        for awake in self._awake.values():
+            awake.set()
+        until = time.monotonic() + timeout_s
+        for thread in self._threads:
+            thread.join(max(0.0, until - time.monotonic()))
+        self._keeper.stop()
+        event.remove(self._database.engine, "commit", self._committing)
+
+    def _committing(self, connection: Connection) -> None:
+        # Just before the commit. Whoever wakes up takes jobs by a change of its own, which comes after it.
+        for kind in connection.info.pop(queue.ENQUEUED, ()):
+            if kind in self._awake:
+                self._awake[kind].set()
+
+    def _run(self, kind: str) -> None:
+        awake, reachable, look = self._awake[kind], True, False
+        last: Future[bool] | None = None
+        while not self._stopping:
+            try:
+                while not self._stopping and (look or self._is_due(kind)):
+                    ended = self._run_one(kind)
+                    if ended is None:
+                        break
+                    look, last = True, ended
+                reachable = True
+            except DatabaseUnavailableError:
+                if reachable:
+                    logger.warning("%s jobs: the database is unavailable; waiting for it", kind)
+                reachable = False
+            except Exception as error:
+                logger.error("%s jobs: %s; going on", kind, type(error).__name__)
+            look = awake.wait(self._poll_s * random.uniform(0.75, 1.25))
+            awake.clear()
+        if last is not None:
+            last.exception()
+
+    def _is_due(self, kind: str) -> bool:
+        with self._database.reading() as connection:
+            return queue.is_due(connection, kind, self._clock())
+
+    def _run_one(self, kind: str) -> Future[bool] | None:
+        """Run a job, if there is one; the change that ends it, which may still wait to be committed."""
+        lease = self._database.write(lambda connection: queue.take(connection, kind, self._clock()))
+        if lease is None:
+            return None
+        with self._changing_leases:
+            self._leases[lease.number] = lease
+        try:
+            outcome = self._attempt(lease)
+        finally:
+            with self._changing_leases:
+                del self._leases[lease.number]
+        return self._settle(lease, outcome)
+
+    def _attempt(self, lease: Lease) -> str:
+        if lease.attempt > ATTEMPTS:
+            # Whoever made the last attempt did not live to say what became of it.
+            return "dropped"
+        try:
+            self._handlers[lease.kind](lease.opened(self._keys))
+        except Exception as error:
+            outcome = "dropped" if lease.attempt == ATTEMPTS else "failed"
+            # The message of an error may name people or addresses; its type does not.
+            logger.warning(
+                "%s job %d of tenant %s %s on attempt %d: %s",
+                lease.kind,
+                lease.number,
+                lease.tenant_id,
+                outcome,
+                lease.attempt,
+                type(error).__name__,
+            )
+            return outcome
+        return "done"
+
+    def _settle(self, lease: Lease, outcome: str) -> Future[bool]:
+        change: Callable[[Connection], bool]
+        if outcome == "failed":
+            change = partial(queue.postpone, lease=lease, due_at=self._clock() + delay(lease.attempt))
+        else:
+            change = partial(queue.finish, lease=lease)
+        # Not waited for: it is committed together with the change that takes the next job. If it cannot
+        # be, the lease ends and the job is done again.
+        ended = self._database.submit(change)
+        ended.add_done_callback(partial(self._settled, lease.kind, outcome))
+        return ended
+
+    def _settled(self, kind: str, outcome: str, settled: Future[bool]) -> None:
+        if settled.exception() is None and settled.result():
+            self._observe(kind, outcome)
+
+    def _prolong(self) -> None:
+        with self._changing_leases:
+            leases = list(self._leases.values())
+        if leases:
+            self._database.write(lambda connection: queue.prolong(connection, leases, self._clock()))
+
+
+def delay(attempt: int) -> int:
+    """How long to wait after so many failed attempts: twice as long each time, and never in step."""
+    longest = min(FIRST_DELAY << min(attempt - 1, 30), FARTHEST)
+    return round(longest * random.uniform(0.5, 1))

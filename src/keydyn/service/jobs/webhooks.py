@@ -1,0 +1,155 @@
+"""Webhooks: addresses of a tenant to which the service reports what happened."""
+
+from __future__ import annotations
+
+import ipaddress
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+from sqlalchemy import Connection, func, insert, select
+from sqlalchemy import delete as sql_delete
+
+from keydyn.service.jobs.addresses import IPAddress, is_public
+from keydyn.service.jobs.queue import enqueue
+from keydyn.service.problems import Problem
+from keydyn.service.storage.sealing import DataKey
+from keydyn.service.storage.tables import webhooks
+
+EVENTS = ("enrolment.complete", "session.locked", "template.drifted")
+MOST, LONGEST_URL = 20, 2000
+
+
+@dataclass(frozen=True)
+class Webhook:
+    """An address, and which events are reported to it."""
+
+    id: str
+    url: str
+    events: tuple[str, ...]
+    created_at: int
+
+
+def check_address(url: str, allow_private: bool) -> str:
+    """The address of a webhook in its normal form; a `Problem` says what is wrong with it."""
+    try:
+        found = httpx.URL(url)
+    except (httpx.InvalidURL, UnicodeError):
+        raise _problem("This is not an address.") from None
+    if found.scheme != "https" and not (allow_private and found.scheme == "http"):
+        raise _problem("The address must begin with https://.")
+    if not found.host or found.userinfo or found.fragment:
+        raise _problem("The address must have a host, and neither a user's name nor a fragment.")
+    if not 0 < (found.port or 443) < 1 << 16:
+        raise _problem("There is no such port.")
+    if len(str(found)) > LONGEST_URL:
+        raise _problem(f"The address is longer than {LONGEST_URL} characters.")
+    literal = _literal(found.host)
+    named_local = found.host.rstrip(".") == "localhost" or found.host.rstrip(".").endswith(".localhost")
+    if not allow_private and (named_local or (literal is not None and not is_public(literal))):
+        raise _problem("The address must be public.")
+    return str(found)
+
+
+def create(
+    connection: Connection, tenant_id: str, data_key: DataKey, url: str, events: Sequence[str], *, now: int
+) -> tuple[Webhook, str]:
+    """A new webhook, and the secret that signs what is sent to it, which is shown once.
+
+    The address has been checked (`check_address`).
+    """
+    wanted = tuple(event for event in EVENTS if event in events)
+    if not wanted or set(events) - set(wanted):
+        raise Problem(422, "webhook-events", "No such event", f"The events are {', '.join(EVENTS)}.")
+    number = connection.execute(_NUMBER.where(webhooks.c.tenant_id == tenant_id)).scalar_one()
+    if number >= MOST:
+        detail = f"There may be {MOST} at a time; delete one first."
+        raise Problem(409, "too-many-webhooks", "Too many webhooks", detail)
+    new, secret = secrets.token_hex(16), f"whsec_{secrets.token_urlsafe(32)}"
+    connection.execute(
+        insert(webhooks).values(
+            id=new,
+            tenant_id=tenant_id,
+            url=url,
+            events=" ".join(wanted),
+            secret=data_key.seal(secret.encode(), _place(new)),
+            created_at=now,
+        )
+    )
+    return Webhook(new, url, wanted, now), secret
+
+
+def of_tenant(connection: Connection, tenant_id: str) -> list[Webhook]:
+    """All webhooks of a tenant, the oldest first."""
+    rows = connection.execute(
+        select(webhooks.c.id, webhooks.c.url, webhooks.c.events, webhooks.c.created_at)
+        .where(webhooks.c.tenant_id == tenant_id)
+        .order_by(webhooks.c.created_at, webhooks.c.id)
+    )
+    return [Webhook(row.id, row.url, tuple(row.events.split()), row.created_at) for row in rows]
+
+
+def delete(connection: Connection, tenant_id: str, webhook_id: str) -> None:
+    """Send nothing to it from now on."""
+    found = connection.execute(
+        sql_delete(webhooks).where(webhooks.c.id == webhook_id, webhooks.c.tenant_id == tenant_id)
+    )
+    if found.rowcount == 0:
+        raise Problem(404, "no-such-webhook", "There is no such webhook")
+
+
+def announce(
+    connection: Connection,
+    tenant_id: str,
+    event: str,
+    data: dict[str, Any],
+    data_key: DataKey,
+    *,
+    now: int,
+    user_id: str | None = None,
+) -> int:
+    """Report an event to all webhooks that want it, within the change that is the event; how many do.
+
+    `data` names the person as the tenant does; `user_id` is the row of the person, whose erasure takes
+    reports that have not been delivered away too.
+    """
+    report = {"id": secrets.token_hex(16), "type": event, "created_at": now, "data": data}
+    wanting = [webhook for webhook in of_tenant(connection, tenant_id) if event in webhook.events]
+    for webhook in wanting:
+        payload = {"webhook": webhook.id, "report": report}
+        enqueue(connection, tenant_id, "webhook", payload, data_key, now=now, user_id=user_id)
+    return len(wanting)
+
+
+def destination(
+    connection: Connection, tenant_id: str, webhook_id: str, data_key: DataKey
+) -> tuple[str, str] | None:
+    """The address and secret of a webhook, if it has not been deleted."""
+    row = connection.execute(
+        select(webhooks.c.url, webhooks.c.secret).where(
+            webhooks.c.id == webhook_id, webhooks.c.tenant_id == tenant_id
+        )
+    ).first()
+    if row is None:
+        return None
+    return row.url, data_key.open(row.secret, _place(webhook_id)).decode()
+
+
+_NUMBER = select(func.count()).select_from(webhooks)
+
+
+def _place(webhook_id: str) -> str:
+    return f"webhooks/{webhook_id}/secret"
+
+
+def _literal(host: str) -> IPAddress | None:
+    try:
+        return ipaddress.ip_address(host)
+    except ValueError:
+        return None
+
+
+def _problem(detail: str) -> Problem:
+    return Problem(422, "webhook-address", "A webhook cannot have this address", detail)

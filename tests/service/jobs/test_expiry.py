@@ -1,0 +1,62 @@
+"""What is kept for a time only goes when that is over, on both databases."""
+
+from __future__ import annotations
+
+import pytest
+from sqlalchemy import Connection, insert, select
+
+from keydyn.service.clock import DAY
+from keydyn.service.jobs import expiry
+from keydyn.service.storage.database import Database
+from keydyn.service.storage.tables import idempotency, profiles, samples, watch_sessions
+from tests.service.jobs.conftest import START, new_tenant
+
+
+def fill(connection: Connection, tenant_id: str, user_id: str) -> None:
+    """Seven rows in each table, the last of which expires just after START."""
+    connection.execute(
+        insert(profiles).values(
+            id="p", user_id=user_id, text="free", device="keyboard", created_at=0, version=1, samples=7,
+            keystrokes=700, known_keystrokes=700, clock_tick=0.0, drift=0.0, fitted_samples=7,
+        )
+    )  # fmt: skip
+    for number in range(7):
+        age = 6 - number
+        connection.execute(
+            insert(samples).values(
+                id=f"s{number}", profile_id="p", number=number, created_at=0, expires_at=START - age,
+                keystrokes=100, contents=b"",
+            )
+        )  # fmt: skip
+        connection.execute(
+            insert(idempotency).values(
+                tenant_id=tenant_id, key=f"i{number}", request=b"", status=200, answer=b"",
+                created_at=START - DAY - age,
+            )
+        )  # fmt: skip
+        connection.execute(
+            insert(watch_sessions).values(
+                id=f"w{number}", profile_id="p", epoch=1, sequence=0, created_at=0,
+                seen_at=START - 30 * DAY - age, background="",
+            )
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("batch", [1, 2, 3, 500])
+def test_what_has_expired_is_deleted_and_nothing_else(
+    database: Database, batch: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(expiry, "BATCH", batch)
+    tenant = new_tenant(database)
+    database.write(lambda connection: fill(connection, tenant.id, tenant.user_id))
+    assert expiry.expire(database, START) == {"samples": 6, "idempotency": 6, "watch_sessions": 6}
+    with database.reading() as connection:
+        assert connection.execute(select(samples.c.id)).scalars().all() == ["s6"]
+        assert connection.execute(select(idempotency.c.key)).scalars().all() == ["i6"]
+        assert connection.execute(select(watch_sessions.c.id)).scalars().all() == ["w6"]
+    assert expiry.expire(database, START + 1) == {"samples": 1, "idempotency": 1, "watch_sessions": 1}
+
+
+def test_finding_nothing_writes_nothing(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "write", None)
+    assert expiry.expire(database, START) == {"samples": 0, "idempotency": 0, "watch_sessions": 0}
