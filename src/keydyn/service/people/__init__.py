@@ -1,0 +1,1 @@
+"""What the service does for people: enrol, verify, identify, export, erase. Knows nothing of HTTP."""

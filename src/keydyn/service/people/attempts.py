@@ -1,0 +1,67 @@
+"""How often somebody may be claimed in vain: a growing delay, after NIST SP 800-63B."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, bindparam, select, update
+
+from keydyn.service.clock import SECOND
+from keydyn.service.people.rows import Person
+from keydyn.service.problems import Problem
+from keydyn.service.storage.tables import users
+
+# Failures in a row that cost nothing; the delay after the next, its growth, its limit, milliseconds; and the
+# number after which an administrator has to step in.
+FREE, FIRST, LONGEST, MOST = 5, 30 * SECOND, 3600 * SECOND, 100
+
+
+def delay_after(failures: int) -> int:
+    """Milliseconds to wait after so many failures in a row."""
+    return 0 if failures < FREE else min(FIRST << min(failures - FREE, 20), LONGEST)
+
+
+def waiting(failures: int, failed_at: int, now: int) -> int:
+    """Milliseconds still to wait; a clock that was set back makes nobody wait longer than the delay."""
+    return min(max(0, delay_after(failures) - max(0, now - failed_at)), LONGEST)
+
+
+def check_allowed(person: Person, now: int) -> None:
+    """A `Problem` if the next attempt must wait."""
+    _refuse(person.failures, person.failed_at, now)
+
+
+def count(connection: Connection, person: Person, accepted: bool, now: int) -> None:
+    """Count an attempt, in the change that stores its outcome.
+
+    A `Problem` if others, made at the same time, have used up the attempts: then the outcome is not told.
+    """
+    row = connection.execute(_COUNTS, {"user": person.id}).one()
+    _refuse(row.failures, row.failed_at, now)
+    if accepted and row.failures == 0:
+        return
+    failures = 0 if accepted else row.failures + 1
+    connection.execute(_COUNT, {"user": person.id, "failures": failures, "failed_at": now})
+
+
+_ONE = users.c.id == bindparam("user")
+_COUNTS = select(users.c.failures, users.c.failed_at).where(_ONE).with_for_update()
+_COUNT = update(users).where(_ONE)
+
+
+def _refuse(failures: int, failed_at: int, now: int) -> None:
+    if failures >= MOST:
+        raise Problem(
+            403,
+            "blocked",
+            "Too many failed attempts",
+            f"{failures} attempts in a row failed; an administrator must unblock the user.",
+        )
+    left = waiting(failures, failed_at, now)
+    if left > 0:
+        seconds = -(-left // SECOND)
+        raise Problem(
+            429,
+            "too-many-attempts",
+            "Too many failed attempts",
+            f"{failures} attempts in a row failed; the next may be made in {seconds} seconds.",
+            retry_after=seconds,
+        )

@@ -1,0 +1,188 @@
+"""Enrolment: samples are stored, and the template is learnt from them afterwards."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from sqlalchemy import Connection, Integer, bindparam, delete, insert, select, update
+
+from keydyn.decisions import copies
+from keydyn.decisions.background import Background
+from keydyn.decisions.copies import Fingerprints
+from keydyn.decisions.enrolment_quality import EnrolmentQuality, enrolment_quality
+from keydyn.decisions.fingerprint_bytes import fingerprints_bytes
+from keydyn.service.accounts import Tenant
+from keydyn.service.clock import DAY
+from keydyn.service.jobs.queue import enqueue
+from keydyn.service.jobs.webhooks import announce
+from keydyn.service.people.backgrounds import background_for, find_background
+from keydyn.service.people.context import Context
+from keydyn.service.people.rows import Person, Profile, new_profile, person_named, profile_of, unchanged
+from keydyn.service.people.templates import kept_samples, known_fingerprints, secret_of, settled
+from keydyn.service.people.texts import POSITIONS, Text
+from keydyn.service.people.typed import Typed, samples_of
+from keydyn.service.problems import Problem
+from keydyn.service.storage import audit
+from keydyn.service.storage.tables import fingerprints, profiles, samples
+
+MOST_SAMPLES = 200
+
+
+@dataclass(frozen=True)
+class Enrolment:
+    """A sample that was stored, and what it made of the profile."""
+
+    person: Person
+    sample_id: str
+    profile: Profile
+    quality: EnrolmentQuality
+
+
+Finish = Callable[[Connection, Enrolment], None]
+
+
+def add_sample(
+    context: Context,
+    tenant: Tenant,
+    name: str,
+    typed: Typed,
+    text: Text,
+    device: str,
+    actor: str,
+    finish: Finish,
+) -> Enrolment:
+    """Store one sample of somebody; a `Problem` says why it is refused.
+
+    `finish` is called in the change that stores it.
+    """
+    return settled(lambda: _attempt(context, tenant, name, typed, text, device, actor, finish))
+
+
+def _attempt(
+    context: Context,
+    tenant: Tenant,
+    name: str,
+    typed: Typed,
+    text: Text,
+    device: str,
+    actor: str,
+    finish: Finish,
+) -> Enrolment:
+    with context.database.reading() as connection:
+        person = person_named(connection, context, tenant, name)
+        # A population of positions is learnt from samples that were collected before there was one.
+        look = find_background if text.kind == POSITIONS else background_for
+        background = look(connection, context, tenant, text, device)
+        before = profile_of(connection, person, text, device)
+        known = Fingerprints.none()
+        if before is not None:
+            known = known_fingerprints(connection, person, before)
+            _check_room(before, kept_samples(connection, before))
+    quality, seen = _checked(tenant, typed, text, background, known)
+    now, sample_id = context.clock(), secrets.token_hex(16)
+    sealed = person.key.seal(typed.to_bytes(), f"samples/{sample_id}/contents")
+
+    def change(connection: Connection) -> Enrolment:
+        if before is None:
+            # Whoever creates it first wins: the other's row breaks a rule, and is tried again.
+            profile = new_profile(connection, person, text, device, now)
+        else:
+            unchanged(connection, before)
+            profile = before
+        number = profile.samples + 1
+        complete = profile.complete_at is None and number >= tenant.settings.samples_needed
+        after = replace(
+            profile,
+            samples=number,
+            keystrokes=profile.keystrokes + len(typed),
+            known_keystrokes=profile.known_keystrokes + quality.known,
+            clock_tick=max(profile.clock_tick, quality.tick),
+            version=profile.version + 1,
+            complete_at=now if complete else profile.complete_at,
+        )
+        connection.execute(
+            insert(samples).values(
+                id=sample_id,
+                profile_id=profile.id,
+                number=number,
+                created_at=now,
+                expires_at=now + max(tenant.settings.retention_days, 1) * DAY,
+                keystrokes=len(typed),
+                contents=sealed,
+            )
+        )
+        remember(connection, person, profile, seen, now)
+        connection.execute(
+            update(profiles)
+            .where(profiles.c.id == profile.id)
+            .values(
+                samples=after.samples,
+                keystrokes=after.keystrokes,
+                known_keystrokes=after.known_keystrokes,
+                clock_tick=after.clock_tick,
+                version=after.version,
+                complete_at=after.complete_at,
+            )
+        )
+        subject = audit.pseudonym(person.key)
+        audit.append(connection, tenant.id, now, actor, "sample.stored", subject, {"number": number})
+        enqueue(connection, tenant.id, "fit", {"profile": profile.id}, tenant.key, user_id=person.id, now=now)
+        if complete:
+            body = {"user": person.name, "text": str(text), "device": device, "samples": number}
+            announce(
+                connection, tenant.id, "enrolment.complete", body, tenant.key, now=now, user_id=person.id
+            )
+        done = Enrolment(person, sample_id, after, quality)
+        finish(connection, done)
+        return done
+
+    return context.database.write(change)
+
+
+def remember(connection: Connection, person: Person, profile: Profile, seen: Fingerprints, now: int) -> None:
+    """Keep the fingerprints of a sample, so that copies of it are recognised, and forget the oldest."""
+    sealed = person.key.seal(fingerprints_bytes(seen), f"fingerprints/{profile.id}/contents")
+    connection.execute(_REMEMBER, {"profile_id": profile.id, "created_at": now, "contents": sealed})
+    connection.execute(_FORGET, {"profile": profile.id, "others": copies.MOST_SAMPLES - 1})
+
+
+_REMEMBER = insert(fingerprints)
+_OWN = fingerprints.c.profile_id == bindparam("profile")
+_OLDEST_KEPT = (
+    select(fingerprints.c.number)
+    .where(_OWN)
+    .order_by(fingerprints.c.number.desc())
+    .limit(1)
+    .offset(bindparam("others", type_=Integer))
+)
+_FORGET = delete(fingerprints).where(_OWN, fingerprints.c.number < _OLDEST_KEPT.scalar_subquery())
+
+
+def _check_room(profile: Profile, kept: int) -> None:
+    if profile.samples >= MOST_SAMPLES:
+        raise Problem(
+            409, "enough-samples", "No more samples are needed", f"{profile.samples} samples are enrolled."
+        )
+    if kept < profile.samples:
+        raise Problem(
+            409,
+            "samples-expired",
+            "The samples of this enrolment have expired",
+            "A template cannot be learnt from the new sample alone; reset the user to enrol again.",
+        )
+
+
+def _checked(
+    tenant: Tenant, typed: Typed, text: Text, background: Background | None, known: Fingerprints
+) -> tuple[EnrolmentQuality, Fingerprints]:
+    """The sample's quality and fingerprints; a `Problem` if nobody typed it."""
+    sample, secret = samples_of([typed], text), secret_of(tenant)
+    quality = enrolment_quality(sample, background, known, secret)
+    reasons = list(quality.reasons)
+    if reasons:
+        raise Problem(
+            422, "not-typing", "This sample cannot be enrolled", "; ".join(reasons), reasons=reasons
+        )
+    return quality, Fingerprints.of(sample, secret)

@@ -1,0 +1,203 @@
+"""A tenant's own populations: learnt from its people where the tenant says so, or brought in a file."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+
+from sqlalchemy import ColumnElement, Connection, delete, insert, select
+
+from keydyn.decisions import Verifier
+from keydyn.decisions.background import Background
+from keydyn.decisions.copies import Fingerprints
+from keydyn.decisions.enrolled import Enrolled
+from keydyn.decisions.stored import background_bytes, template_bytes
+from keydyn.decisions.trials import LEAST_PEOPLE
+from keydyn.service.accounts import Tenant
+from keydyn.service.jobs.queue import enqueue
+from keydyn.service.people.context import Context
+from keydyn.service.people.rows import Person, Profile, person_row, profile_columns, profile_row
+from keydyn.service.people.templates import stored_samples
+from keydyn.service.people.texts import Text
+from keydyn.service.people.typed import Typed, samples_of
+from keydyn.service.problems import Problem
+from keydyn.service.storage import audit
+from keydyn.service.storage.tables import members, populations, profiles, users
+
+
+@dataclass(frozen=True)
+class Population:
+    """What is known of one of a tenant's populations."""
+
+    device: str
+    vocabulary: str
+    background: str
+    created_at: int
+    learnt_here: bool
+    people: int
+
+
+def list_populations(connection: Connection, tenant: Tenant) -> list[Population]:
+    """The tenant's own, the oldest first."""
+    rows = connection.execute(
+        select(populations).where(populations.c.tenant_id == tenant.id).order_by(populations.c.created_at)
+    ).all()
+    found = []
+    for row in rows:
+        own = select(members.c.user_id).where(members.c.population_id == row.id)
+        people = len(connection.execute(own).all())
+        about = row.device, row.vocabulary, row.background, row.created_at, row.learnt_here
+        found.append(Population(*about, people))
+    return found
+
+
+def learn(context: Context, tenant: Tenant, device: str, vocabulary: str, actor: str) -> Population:
+    """Learn a population from the samples that are kept of everybody whose enrolment is complete.
+
+    They become its cohort. A `Problem` if the tenant does not want that, or if they are too few.
+    """
+    if not tenant.settings.learn_from_people:
+        raise Problem(
+            409,
+            "not-allowed",
+            "The settings do not allow it",
+            "Set learn_from_people to let people who are enrolled enter the tenant's own population.",
+        )
+    people, typed, text = _everybody(context, tenant, device, vocabulary)
+    several = sum(len(each) >= 2 for each in typed)
+    if several < LEAST_PEOPLE:
+        raise Problem(
+            409,
+            "too-few-people",
+            "Too few people to learn from",
+            f"A population needs {LEAST_PEOPLE} people with two kept samples or more each; "
+            f"there are {several}.",
+        )
+    users_of = [person.id for person, each in zip(people, typed, strict=True) for _ in each]
+    samples = samples_of([one for each in typed for one in each], text, users_of)
+    background = Verifier.learn(samples).background
+    return _replace(context, tenant, device, vocabulary, background, people, actor)
+
+
+def install(
+    context: Context, tenant: Tenant, device: str, vocabulary: str, background: Background, actor: str
+) -> Population:
+    """A population that was learnt elsewhere, from people who are not the tenant's."""
+    return _replace(context, tenant, device, vocabulary, background, [], actor)
+
+
+def remove(context: Context, tenant: Tenant, device: str, vocabulary: str, actor: str) -> None:
+    """Go back to the population that comes with keydyn, or to none where that does not serve."""
+    now = context.clock()
+
+    def change(connection: Connection) -> None:
+        connection.execute(delete(populations).where(*_own(tenant, device, vocabulary)))
+        _after_replacing(connection, tenant, device, vocabulary, actor, "population.removed", now)
+
+    context.database.write(change)
+
+
+def learn_again(context: Context, tenant: Tenant, device: str, vocabulary: str) -> None:
+    """After somebody was erased: without them, or not at all if too few are left or it is not wanted."""
+    try:
+        learn(context, tenant, device, vocabulary, "service")
+    except Problem:
+        remove(context, tenant, device, vocabulary, "service")
+
+
+def _everybody(
+    context: Context, tenant: Tenant, device: str, vocabulary: str
+) -> tuple[list[Person], list[list[Typed]], Text]:
+    """Everybody with samples in this vocabulary, their samples, and one of the texts."""
+    people: dict[str, Person] = {}
+    typed: dict[str, list[Typed]] = {}
+    text = Text()
+    with context.database.reading() as connection:
+        rows = connection.execute(
+            select(*profile_columns, *(column.label(f"user_{column.name}") for column in users.c))
+            .join(users, users.c.id == profiles.c.user_id)
+            .where(
+                users.c.tenant_id == tenant.id,
+                profiles.c.device == device,
+                profiles.c.complete_at.is_not(None),
+            )
+            .order_by(users.c.created_at, users.c.id)
+        ).all()
+        for row in rows:
+            profile: Profile = profile_row(row)
+            if profile.text.vocabulary != vocabulary:
+                continue
+            person = people.setdefault(row.user_id, person_row(context, row, "user_"))
+            typed.setdefault(person.id, []).extend(stored_samples(connection, person, profile))
+            text = profile.text
+    kept = {user: each for user, each in typed.items() if each}
+    return [people[user] for user in kept], list(kept.values()), text
+
+
+def _replace(
+    context: Context,
+    tenant: Tenant,
+    device: str,
+    vocabulary: str,
+    background: Background,
+    people: list[Person],
+    actor: str,
+) -> Population:
+    new, now = secrets.token_hex(16), context.clock()
+    contents = tenant.key.seal(background_bytes(background), f"populations/{new}/contents")
+    cohort = dict(zip(background.members, background.cohort, strict=True))
+    rows = []
+    for person in people:
+        sealed = None
+        if person.id in cohort:
+            template = template_bytes(Enrolled(cohort[person.id], 1, 1, Fingerprints.none()))
+            sealed = person.key.seal(template, f"members/{new}/{person.id}/template")
+        rows.append({"population_id": new, "user_id": person.id, "template": sealed})
+
+    def change(connection: Connection) -> Population:
+        there = set(connection.execute(select(users.c.id).where(users.c.tenant_id == tenant.id)).scalars())
+        if not all(person.id in there for person in people):
+            # Somebody was erased while it was learnt: it must not be used.
+            raise Problem(409, "busy", "Somebody was erased meanwhile", "Learn the population again.")
+        connection.execute(delete(populations).where(*_own(tenant, device, vocabulary)))
+        connection.execute(
+            insert(populations).values(
+                id=new,
+                tenant_id=tenant.id,
+                device=device,
+                vocabulary=vocabulary,
+                background=background.sha256,
+                created_at=now,
+                learnt_here=bool(people),
+                contents=contents,
+            )
+        )
+        if rows:
+            connection.execute(insert(members), rows)
+        _after_replacing(connection, tenant, device, vocabulary, actor, "population.replaced", now)
+        return Population(device, vocabulary, background.sha256, now, bool(people), len(people))
+
+    return context.database.write(change)
+
+
+def _after_replacing(
+    connection: Connection,
+    tenant: Tenant,
+    device: str,
+    vocabulary: str,
+    actor: str,
+    action: str,
+    now: int,
+) -> None:
+    """Say so in the audit log, and have everybody's template learnt again."""
+    details = {"device": device, "vocabulary": vocabulary}
+    audit.append(connection, tenant.id, now, actor, action, "", details)
+    enqueue(connection, tenant.id, "migrate", details, tenant.key, now=now)
+
+
+def _own(tenant: Tenant, device: str, vocabulary: str) -> tuple[ColumnElement[bool], ...]:
+    return (
+        populations.c.tenant_id == tenant.id,
+        populations.c.device == device,
+        populations.c.vocabulary == vocabulary,
+    )

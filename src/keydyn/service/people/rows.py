@@ -1,0 +1,141 @@
+"""People and their profiles, as the database has them."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, insert, select
+
+from keydyn.service.accounts import Tenant
+from keydyn.service.people.context import Context
+from keydyn.service.people.texts import Text
+from keydyn.service.problems import Problem
+from keydyn.service.storage.sealing import DataKey
+from keydyn.service.storage.tables import profiles, users
+
+
+@dataclass(frozen=True)
+class Person:
+    """Somebody, with the key that seals what is stored about them."""
+
+    id: str
+    tenant_id: str
+    name: str
+    created_at: int
+    failures: int
+    failed_at: int
+    key: DataKey
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What somebody types on one kind of device, one kind of text; `version` rises with every change."""
+
+    id: str
+    text: Text
+    device: str
+    version: int
+    samples: int
+    keystrokes: int
+    known_keystrokes: int
+    clock_tick: float
+    fitted_samples: int
+    fitted_at: int | None
+    complete_at: int | None
+    drift: float
+    drift_reported_at: int | None
+    background: str | None
+
+
+class Stale(Exception):  # noqa: N818  (caught and tried again, never an error)
+    """What a change was computed from has changed meanwhile."""
+
+
+_PERSON = select(users).where(users.c.tenant_id == bindparam("tenant"), users.c.name == bindparam("called"))
+profile_columns = [
+    column for column in profiles.c if column.name not in ("template", "created_at", "user_id")
+]
+_PROFILE = select(*profile_columns)
+_ONE_PROFILE = _PROFILE.where(
+    profiles.c.user_id == bindparam("user"),
+    profiles.c.text == bindparam("typed"),
+    profiles.c.device == bindparam("on"),
+)
+
+
+def find_person(connection: Connection, context: Context, tenant: Tenant, name: str) -> Person | None:
+    """The tenant's person of this name; None if there is none."""
+    row = connection.execute(_PERSON, {"tenant": tenant.id, "called": name}).first()
+    if row is None:
+        return None
+    return person_row(context, row)
+
+
+def person_row(context: Context, row: Any, prefix: str = "") -> Person:
+    """From a row of `users`, or one whose columns of users have this prefix."""
+    names = ("id", "tenant_id", "name", "created_at", "failures", "failed_at")
+    values = {name: getattr(row, prefix + name) for name in names}
+    wrapped = getattr(row, f"{prefix}wrapped_key")
+    return Person(**values, key=context.keys.unwrap(wrapped, f"users/{values['id']}"))
+
+
+def person_named(connection: Connection, context: Context, tenant: Tenant, name: str) -> Person:
+    """The same; a `Problem` if there is none."""
+    found = find_person(connection, context, tenant, name)
+    if found is None:
+        raise Problem(404, "no-such-user", "There is no such user", "Nobody of this id was created.")
+    return found
+
+
+def profile_of(connection: Connection, person: Person, text: Text, device: str) -> Profile | None:
+    """What the person types; None if there is no sample yet."""
+    row = connection.execute(_ONE_PROFILE, {"user": person.id, "typed": str(text), "on": device}).first()
+    return None if row is None else profile_row(row)
+
+
+def profiles_of(connection: Connection, person: Person) -> list[Profile]:
+    """All that the person types, in the order in which it was first typed."""
+    rows = connection.execute(
+        _PROFILE.where(profiles.c.user_id == person.id).order_by(profiles.c.created_at, profiles.c.id)
+    )
+    return [profile_row(row) for row in rows]
+
+
+def new_profile(connection: Connection, person: Person, text: Text, device: str, now: int) -> Profile:
+    """An empty one."""
+    new = Profile(secrets.token_hex(16), text, device, 0, 0, 0, 0, 0.0, 0, None, None, 0.0, None, None)
+    connection.execute(
+        insert(profiles).values(
+            id=new.id,
+            user_id=person.id,
+            text=str(text),
+            device=device,
+            created_at=now,
+            version=0,
+            samples=0,
+            keystrokes=0,
+            known_keystrokes=0,
+            clock_tick=0.0,
+            fitted_samples=0,
+            drift=0.0,
+        )
+    )
+    return new
+
+
+def unchanged(connection: Connection, profile: Profile) -> None:
+    """`Stale` if the profile has changed since it was read; until the change is committed it cannot."""
+    found = connection.execute(_VERSION, {"profile": profile.id}).scalar()
+    if found != profile.version:
+        raise Stale
+
+
+_VERSION = select(profiles.c.version).where(profiles.c.id == bindparam("profile")).with_for_update()
+
+
+def profile_row(row: Any) -> Profile:
+    """From a row with `profile_columns`."""
+    values = {name: getattr(row, name) for name in Profile.__dataclass_fields__ if name != "text"}
+    return Profile(text=Text.stored(row.text), **values)

@@ -1,0 +1,176 @@
+"""Templates: what a profile's samples have taught, kept beside them and learnt again when they change."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from sqlalchemy import Connection, delete, func, select, update
+from sqlalchemy.exc import IntegrityError
+
+from keydyn.decisions import Targets, Verifier
+from keydyn.decisions.background import Background
+from keydyn.decisions.copies import MOST_SAMPLES, Fingerprints
+from keydyn.decisions.enrolled import Enrolled
+from keydyn.decisions.fingerprint_bytes import fingerprints_of
+from keydyn.decisions.stored import enrolled_of, template_bytes
+from keydyn.service.accounts import Tenant
+from keydyn.service.people.context import Context
+from keydyn.service.people.rows import Person, Profile, Stale, unchanged
+from keydyn.service.people.typed import Typed, samples_of
+from keydyn.service.problems import Problem
+from keydyn.service.settings import Level
+from keydyn.service.storage import audit
+from keydyn.service.storage.tables import fingerprints, profiles, samples
+
+# How often a request is computed again because somebody else changed the same profile meanwhile.
+TRIES = 20
+Result = TypeVar("Result")
+
+
+def settled(attempt: Callable[[], Result]) -> Result:
+    """The result of an attempt that was not overtaken by another change."""
+    for tried in range(TRIES):
+        try:
+            return attempt()
+        except (Stale, IntegrityError):
+            # Two that made the same row at the same time: the one whose row was refused finds the other's.
+            time.sleep(random.uniform(0.0, 0.01) * tried)
+    raise Problem(
+        409, "busy", "This user is being changed", "Other requests change the same user; try again.",
+        retry_after=1,
+    )  # fmt: skip
+
+
+def verifier_for(
+    tenant: Tenant, background: Background, people: dict[str, Enrolled], level: Level = "standard"
+) -> Verifier:
+    """Decides about these people as the tenant's settings say."""
+    settings = tenant.settings
+    at = Targets(getattr(settings.levels, level), lockouts_per_hour=settings.lockouts_per_hour)
+    return Verifier.of(background, at, secret=secret_of(tenant), people=people)
+
+
+def secret_of(tenant: Tenant) -> bytes:
+    """What fingerprints are keyed with."""
+    return tenant.key.derived("fingerprints")
+
+
+def enrolled_from(
+    connection: Connection, context: Context, person: Person, profile: Profile, background: Background
+) -> Enrolled | None:
+    """The person's template as of this version; None if it has to be learnt first."""
+    if profile.fitted_samples < profile.samples or profile.background != background.sha256:
+        return None
+    cached = context.people.get(profile.id, profile.version)
+    if cached is None:
+        contents = connection.execute(
+            select(profiles.c.template).where(profiles.c.id == profile.id)
+        ).scalar_one()
+        known = known_fingerprints(connection, person, profile)
+        place = f"profiles/{profile.id}/template"
+        cached = enrolled_of(person.key.open(contents, place), background.pattern, known)
+        context.people.put(profile.id, profile.version, cached)
+    return cached
+
+
+def known_fingerprints(connection: Connection, person: Person, profile: Profile) -> Fingerprints:
+    """Those of the latest samples, the oldest first."""
+    rows = connection.execute(
+        select(fingerprints.c.contents)
+        .where(fingerprints.c.profile_id == profile.id)
+        .order_by(fingerprints.c.number.desc())
+        .limit(MOST_SAMPLES)
+    ).scalars()
+    place = f"fingerprints/{profile.id}/contents"
+    return Fingerprints.joined([fingerprints_of(person.key.open(each, place)) for each in rows][::-1])
+
+
+def stored_samples(connection: Connection, person: Person, profile: Profile) -> list[Typed]:
+    """The samples that have not expired, in order."""
+    rows = connection.execute(
+        select(samples.c.id, samples.c.contents)
+        .where(samples.c.profile_id == profile.id)
+        .order_by(samples.c.number)
+    )
+    return [Typed.from_bytes(person.key.open(row.contents, f"samples/{row.id}/contents")) for row in rows]
+
+
+def fit(context: Context, tenant: Tenant, person: Person, profile: Profile, background: Background) -> None:
+    """Learn a profile's template from its samples; `Stale` if it changes meanwhile.
+
+    If the population was replaced and too few samples are kept, enrolment begins anew, and the audit log
+    says so.
+    """
+    with context.database.reading() as connection:
+        kept = stored_samples(connection, person, profile)
+    migrated = profile.background not in (None, background.sha256)
+    now = context.clock()
+    if not kept or (len(kept) < profile.samples and len(kept) < tenant.settings.samples_needed):
+        context.database.write(lambda connection: _ask_again(connection, tenant, person, profile, now))
+        return
+    one = verifier_for(tenant, background, {}).enrolled(samples_of(kept, profile.text))
+    sealed = person.key.seal(template_bytes(one), f"profiles/{profile.id}/template")
+
+    def change(connection: Connection) -> None:
+        unchanged(connection, profile)
+        connection.execute(
+            update(profiles)
+            .where(profiles.c.id == profile.id)
+            .values(
+                template=sealed,
+                background=background.sha256,
+                fitted_samples=profile.samples,
+                fitted_at=now,
+                drift=0.0,
+                version=profile.version + 1,
+            )
+        )
+        if tenant.settings.retention_days == 0 and profile.complete_at is not None:
+            connection.execute(delete(samples).where(samples.c.profile_id == profile.id))
+        if migrated:
+            _audit(connection, tenant, person, now, "template.migrated")
+
+    context.database.write(change)
+
+
+def _ask_again(connection: Connection, tenant: Tenant, person: Person, profile: Profile, now: int) -> None:
+    unchanged(connection, profile)
+    start_anew(connection, profile)
+    _audit(connection, tenant, person, now, "enrolment.needed")
+
+
+def start_anew(connection: Connection, profile: Profile) -> None:
+    """Forget the samples and the template of a profile; copies of its samples are still recognised."""
+    connection.execute(delete(samples).where(samples.c.profile_id == profile.id))
+    connection.execute(
+        update(profiles)
+        .where(profiles.c.id == profile.id)
+        .values(
+            samples=0,
+            keystrokes=0,
+            known_keystrokes=0,
+            clock_tick=0.0,
+            fitted_samples=0,
+            drift=0.0,
+            template=None,
+            background=None,
+            fitted_at=None,
+            complete_at=None,
+            drift_reported_at=None,
+            version=profiles.c.version + 1,
+        )
+    )
+
+
+def kept_samples(connection: Connection, profile: Profile) -> int:
+    """How many of its samples have not expired."""
+    return connection.execute(
+        select(func.count()).select_from(samples).where(samples.c.profile_id == profile.id)
+    ).scalar_one()
+
+
+def _audit(connection: Connection, tenant: Tenant, person: Person, now: int, action: str) -> None:
+    audit.append(connection, tenant.id, now, "service", action, audit.pseudonym(person.key), {})

@@ -1,0 +1,98 @@
+"""One sample as a client sends it, as it is stored, and as decisions take it."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from keydyn.decisions.recorded_samples import recorded_samples
+from keydyn.keystrokes import Samples, one_sample, pair_events
+from keydyn.service.people.texts import POSITIONS, Text
+from keydyn.service.problems import Problem
+
+# What one sample decompresses to at most.
+LARGEST = 1 << 24
+
+
+@dataclass(frozen=True)
+class Typed:
+    """Keystrokes in order of press: names of keys, milliseconds of press and release (None if not seen)."""
+
+    keys: tuple[str, ...]
+    press: tuple[float, ...]
+    release: tuple[float | None, ...]
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def resolved(self) -> Typed:
+        """Without times of 0, which are shorter than the clock can tell.
+
+        As the cleaning rules `equal_presses` and `zero_durations`: of keys pressed at the same time the first
+        is kept, and the release of a key that was held for no time counts as not seen.
+        """
+        rows = zip(self.keys, self.press, self.release, strict=True)
+        kept = [
+            (key, press, None if release == press else release)
+            for n, (key, press, release) in enumerate(rows)
+            if n == 0 or press != self.press[n - 1]
+        ]
+        keys, presses, releases = zip(*kept, strict=True)
+        return Typed(keys, presses, releases)
+
+    def to_bytes(self) -> bytes:
+        """As it is sealed. Times count from the first press: when somebody typed is not kept."""
+        first = self.press[0]
+        held = [None if r is None else r - first for r in self.release]
+        parts = [list(self.keys), [p - first for p in self.press], held]
+        return zlib.compress(json.dumps(parts, separators=(",", ":")).encode())
+
+    @classmethod
+    def from_bytes(cls, contents: bytes) -> Typed:
+        """What `to_bytes` made."""
+        keys, press, release = json.loads(zlib.decompressobj().decompress(contents, LARGEST))
+        return cls(tuple(keys), tuple(press), tuple(release))
+
+    def rows(self) -> list[dict[str, Any]]:
+        """In the schema, for export."""
+        return [
+            {"keyname": key, "timepress": press, "timerelease": release}
+            for key, press, release in zip(self.keys, self.press, self.release, strict=True)
+        ]
+
+
+def paired(events: Sequence[dict[str, Any]]) -> Typed:
+    """Keystrokes from raw press and release events; a `Problem` says what is wrong with them."""
+    try:
+        keystrokes, _ = pair_events(pd.DataFrame.from_records(list(events)))
+    except ValueError as error:
+        raise unusable(str(error)) from None
+    if len(set(keystrokes["session"])) > 1:
+        raise unusable("the clock was set back, or there was more than one sample")
+    release = [None if pd.isna(r) else float(r) for r in keystrokes["timerelease"]]
+    return Typed(tuple(keystrokes["keyname"]), tuple(keystrokes["timepress"].tolist()), tuple(release))
+
+
+def samples_of(typed: Sequence[Typed], text: Text, users: Sequence[str] | None = None) -> Samples:
+    """As decisions take it, of one person or of these `users`; a `Problem` says what is wrong with it."""
+    for one in typed:
+        if text.kind == POSITIONS and not all(key.isdecimal() and len(key) < 6 for key in one.keys):
+            raise unusable("of this text only positions are sent: each keyname must be a whole number")
+    try:
+        found = [
+            recorded_samples(one_sample(list(each.keys), each.press, each.release, user, session))
+            for session, (each, user) in enumerate(zip(typed, users or [""] * len(typed), strict=True))
+        ]
+    except ValueError as error:
+        raise unusable(str(error)) from None
+    return found[0] if len(found) == 1 else Samples.joined(found)
+
+
+def unusable(detail: str) -> Problem:
+    """Keystrokes that make no sample."""
+    return Problem(422, "unusable-keystrokes", "These keystrokes cannot be used", detail)

@@ -1,0 +1,84 @@
+"""What is done off the request path: templates are learnt, populations are learnt and replaced."""
+
+from __future__ import annotations
+
+from sqlalchemy import select
+
+from keydyn.service.accounts import Tenant, find_tenant
+from keydyn.service.jobs.queue import Job
+from keydyn.service.jobs.runner import Handler
+from keydyn.service.people.backgrounds import find_background
+from keydyn.service.people.context import Context
+from keydyn.service.people.populations import learn, learn_again
+from keydyn.service.people.rows import Person, Profile, person_row, profile_columns, profile_row
+from keydyn.service.people.templates import fit, settled
+from keydyn.service.problems import Problem
+from keydyn.service.storage.tables import profiles, users
+
+
+def handlers(context: Context) -> dict[str, Handler]:
+    """What to do, by kind of job; doing it twice does no harm."""
+    return {
+        "fit": lambda job: _fit(context, job),
+        "migrate": lambda job: _migrate(context, job),
+        "learn-population": lambda job: _learn(context, job),
+    }
+
+
+def _fit(context: Context, job: Job) -> None:
+    settled(lambda: _fitted(context, job.tenant_id, job.payload["profile"]))
+
+
+def _migrate(context: Context, job: Job) -> None:
+    """Learn everybody's template again after a population was replaced."""
+    with context.database.reading() as connection:
+        found = connection.execute(
+            select(profiles.c.id, *(profiles.c[name] for name in ("text", "device")))
+            .join(users, users.c.id == profiles.c.user_id)
+            .where(users.c.tenant_id == job.tenant_id, profiles.c.device == job.payload["device"])
+        ).all()
+    for row in found:
+        settled(lambda profile_id=row.id: _fitted(context, job.tenant_id, profile_id))  # type: ignore[misc]
+
+
+def _learn(context: Context, job: Job) -> None:
+    tenant = _tenant(context, job.tenant_id)
+    if tenant is None:
+        return
+    device, vocabulary = job.payload["device"], job.payload["vocabulary"]
+    if job.payload.get("without"):
+        learn_again(context, tenant, device, vocabulary)
+        return
+    try:
+        learn(context, tenant, device, vocabulary, "service")
+    except Problem as problem:
+        # Too few people, or no longer wanted: trying again would not help.
+        if problem.kind == "busy":
+            raise
+
+
+def _fitted(context: Context, tenant_id: str, profile_id: str) -> None:
+    """Learn a template from its samples if it does not know them yet, or belongs to another population."""
+    tenant = _tenant(context, tenant_id)
+    if tenant is None:
+        return
+    with context.database.reading() as connection:
+        row = connection.execute(
+            select(*profile_columns, *(column.label(f"user_{column.name}") for column in users.c))
+            .join(users, users.c.id == profiles.c.user_id)
+            .where(profiles.c.id == profile_id)
+        ).first()
+        if row is None:
+            return
+        person: Person = person_row(context, row, "user_")
+        profile: Profile = profile_row(row)
+        background = find_background(connection, context, tenant, profile.text, profile.device)
+    known = profile.fitted_samples == profile.samples
+    if background is None or profile.samples == 0 or (known and profile.background == background.sha256):
+        return
+    fit(context, tenant, person, profile, background)
+
+
+def _tenant(context: Context, tenant_id: str) -> Tenant | None:
+    with context.database.reading() as connection:
+        return find_tenant(connection, context.keys, tenant_id)
