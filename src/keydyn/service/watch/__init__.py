@@ -1,0 +1,1 @@
+"""Live sessions: keystrokes in, trust after each of them out, over WebSockets."""

@@ -1,0 +1,65 @@
+"""Who is let in, decided elsewhere: what a client came with, and what a session needs of the person."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from keydyn.decisions.background import Background
+from keydyn.decisions.enrolled import Enrolled
+from keydyn.decisions.watching import Watching
+from keydyn.service.storage.sealing import DataKey
+from keydyn.service.watch.protocol import Hello
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """What a client came with.
+
+    Attributes
+    ----------
+    user : in the path, as it was sent
+    headers : of the request; names in any case
+    client : the peer's address, empty if it is not known
+    hello : the first frame, whose fields have the right types and sizes, no more
+    """
+
+    user: str
+    headers: Mapping[str, str]
+    client: str
+    hello: Hello
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Admitted:
+    """What a session needs of the person it is in the name of.
+
+    Attributes
+    ----------
+    session_id : of a session to go on with; None for a new one
+    enrolled : made with the background's population
+    background_id : by which backgrounds are told apart
+    left_out : the person's place in the background's cohort, −1 for nowhere
+    watching : sessions of one background, watched the same way, are advanced together
+    actor : who connected, for the audit log
+    may_unlock : whether this connection may unlock without a token
+    """
+
+    tenant_id: str
+    user_id: str
+    profile_id: str
+    session_id: str | None
+    enrolled: Enrolled
+    background: Background
+    background_id: str
+    left_out: int
+    watching: Watching
+    data_key: DataKey
+    actor: str
+    may_unlock: bool
+
+
+# A `Problem` refuses; both are called in a thread.
+Admit = Callable[[Arrival], Admitted]
+# Of who is admitted, the session's id and the token that came with the wish to unlock.
+CheckUnlock = Callable[[Admitted, str, str], None]

@@ -1,0 +1,96 @@
+"""One connection as the engine sees it: frames to send, how long that takes, and how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from dataclasses import dataclass
+
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from keydyn.service.problems import Problem
+from keydyn.service.watch.limits import Limits
+from keydyn.service.watch.protocol import problem_frame
+
+
+@dataclass(frozen=True)
+class Ending:
+    """Why the server ends a connection; if `abrupt`, without waiting for the client to read the rest."""
+
+    code: int
+    reason: str = ""
+    abrupt: bool = False
+
+
+class Client:
+    """Belongs to the event loop. Whoever reads a frame that will be answered calls `took` first."""
+
+    def __init__(self, websocket: WebSocket, limits: Limits) -> None:
+        self._websocket, self._limits = websocket, limits
+        self._outbox: deque[tuple[str, bool]] = deque()
+        self._wake, self._room = asyncio.Event(), asyncio.Event()
+        self._in_flight = 0
+        # How many keystrokes may be read at once, as of the last frame.
+        self._allowed = limits.burst
+        self._sending_since: float | None = None
+        self.heard_at = time.monotonic()
+        self.ending: Ending | None = None
+        self.ended = asyncio.Event()
+
+    def took(self, keystrokes: int = 1) -> None:
+        """A frame was read, and is to be answered."""
+        now, limits = time.monotonic(), self._limits
+        earned = (now - self.heard_at) * limits.keystrokes_per_s
+        self._allowed = min(self._allowed + earned, limits.burst) - keystrokes
+        self._in_flight += 1
+        self.heard_at = now
+
+    async def room(self) -> None:
+        """Return when another frame may be read: few answers are due, and not too much has been sent."""
+        while self._in_flight >= self._limits.in_flight:
+            self._room.clear()
+            await self._room.wait()
+        if self._allowed < 0:
+            await asyncio.sleep(-self._allowed / self._limits.keystrokes_per_s)
+
+    def send(self, text: str, answers: bool = False) -> None:
+        """Send a frame, after those before it; `answers` says whether it is the answer to one."""
+        self._outbox.append((text, answers))
+        self._wake.set()
+
+    def refuse(self, problem: Problem, answers: bool = False) -> None:
+        """Send a problem."""
+        self.send(problem_frame(problem), answers)
+
+    def end(self, ending: Ending) -> None:
+        """End the connection, after what is to be sent; only the first reason counts."""
+        if self.ending is None:
+            self.ending = ending
+            self._wake.set()
+            if ending.abrupt:
+                self.ended.set()
+
+    def stuck_for(self, now: float) -> float:
+        """For how many seconds the client has not taken what is sent."""
+        return 0.0 if self._sending_since is None else now - self._sending_since
+
+    async def write(self) -> None:
+        """Send what is to be sent, until the connection ends."""
+        while True:
+            while self._outbox:
+                text, answers = self._outbox.popleft()
+                self._sending_since = time.monotonic()
+                try:
+                    await self._websocket.send({"type": "websocket.send", "text": text})
+                except (WebSocketDisconnect, RuntimeError):
+                    # The client has gone: the reader hears of it too.
+                    return
+                self._sending_since = None
+                if answers:
+                    self._in_flight -= 1
+                    self._room.set()
+            if self.ending is not None:
+                return
+            self._wake.clear()
+            await self._wake.wait()

@@ -1,0 +1,197 @@
+"""The WebSocket on which sessions are watched."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import suppress
+from typing import Any
+
+from fastapi import APIRouter
+from starlette.concurrency import run_in_threadpool
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from keydyn.service.problems import Problem
+from keydyn.service.storage.database import DatabaseUnavailableError
+from keydyn.service.watch import protocol
+from keydyn.service.watch.admission import Admit, Arrival, CheckUnlock
+from keydyn.service.watch.client import Client, Ending
+from keydyn.service.watch.engine import Engine
+from keydyn.service.watch.live import Live
+
+# What uvicorn is to be run with. Frames that are larger it refuses by itself, with 1009.
+UVICORN: dict[str, Any] = {
+    "ws": "websockets-sansio",
+    "ws_max_size": 4 * protocol.FRAME_BYTES,
+    "ws_per_message_deflate": False,
+    "ws_ping_interval": 20.0,
+    "ws_ping_timeout": 20.0,
+}
+# How long the end of a connection may take, seconds.
+CLOSING = 2.0
+
+
+class HungUp(Exception):  # noqa: N818  (it is no error)
+    """The client has gone."""
+
+
+def watch_router(engine: Engine, admit: Admit, check_unlock: CheckUnlock) -> APIRouter:
+    """The route; `admit` and `check_unlock` are called in threads and raise a `Problem` to refuse."""
+    router = APIRouter()
+    logging.getLogger("uvicorn.error").addFilter(_of_the_server)
+
+    @router.websocket("/v1/users/{user}/watch")
+    async def watch(websocket: WebSocket, user: str) -> None:
+        await websocket.accept()
+        client = Client(websocket, engine.limits)
+        connection = _Connection(engine, admit, check_unlock, websocket, client)
+        works = connection.read(user), client.write(), client.ended.wait()
+        work: list[asyncio.Task[Any]] = [asyncio.create_task(one) for one in works]
+        try:
+            await asyncio.wait(work, return_when=asyncio.FIRST_COMPLETED)
+            if work[0].done() and not client.ended.is_set():
+                # What is to be sent before the end still is.
+                client.end(Ending(protocol.ENDED))
+                await asyncio.wait(work[1:], timeout=CLOSING, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in work:
+                task.cancel()
+            connection.left()
+            await asyncio.gather(*work, return_exceptions=True)
+        await _closed(websocket, client.ending or Ending(protocol.ENDED))
+        for task in work[:1]:
+            if not task.cancelled() and (error := task.exception()) is not None:
+                raise error
+
+    return router
+
+
+class _Connection:
+    """What is read from one connection."""
+
+    def __init__(
+        self, engine: Engine, admit: Admit, check_unlock: CheckUnlock, websocket: WebSocket, client: Client
+    ) -> None:
+        self._engine, self._admit, self._check_unlock = engine, admit, check_unlock
+        self._websocket, self._client = websocket, client
+        self._live: Live | None = None
+
+    def left(self) -> None:
+        """The connection is over."""
+        if self._live is not None:
+            self._engine.leave(self._live)
+
+    async def read(self, user: str) -> None:
+        """Read until the connection is to end."""
+        client = self._client
+        try:
+            live = self._live = await self._welcomed(user)
+            await self._follow(live)
+        except HungUp:
+            client.end(Ending(protocol.ENDED))
+        except Problem as problem:
+            client.refuse(problem)
+            client.end(Ending(_CODES.get(problem.status, protocol.BAD_FRAME), problem.title))
+        except DatabaseUnavailableError:
+            client.refuse(
+                Problem(503, "database-unavailable", "The database is not available", "Connect again later.")
+            )
+            client.end(Ending(protocol.LATER, "the database is not available"))
+
+    async def _welcomed(self, user: str) -> Live:
+        try:
+            async with asyncio.timeout(self._engine.limits.hello_s):
+                hello = await self._frame()
+        except TimeoutError:
+            raise Problem(408, "no-hello", "Nothing was heard", "the first frame must be hello") from None
+        if not isinstance(hello, protocol.Hello):
+            raise protocol.bad("the first frame must be of type hello")
+        peer = self._websocket.client
+        arrival = Arrival(user, self._websocket.headers, peer.host if peer else "", hello)
+        admitted = await run_in_threadpool(self._admit, arrival)
+        live = await self._engine.join(admitted, self._client)
+        limits = self._engine.limits
+        welcome = {
+            "type": "welcome",
+            "session": live.id,
+            "durable": live.durable,
+            "locked": live.locked_at is not None,
+            "restarted": live.restarted,
+            "level": admitted.watching.level,
+            "keys_per_frame": protocol.KEYS_PER_FRAME,
+            "frame_bytes": protocol.FRAME_BYTES,
+            "frames_in_flight": limits.in_flight,
+            "idle_s": limits.idle_s,
+        }
+        self._client.send(protocol.composed(welcome))
+        return live
+
+    async def _follow(self, live: Live) -> None:
+        bad = 0
+        while True:
+            await self._client.room()
+            try:
+                frame = await self._frame()
+                if isinstance(frame, protocol.Keys):
+                    self._client.took(len(frame.names))
+                    self._engine.take(live, frame)
+                elif isinstance(frame, protocol.Unlock):
+                    await self._unlock(live, frame.token)
+                elif isinstance(frame, protocol.Bye):
+                    durable = await self._engine.finish(live)
+                    self._client.send(protocol.composed({"type": "bye", "durable": durable}))
+                    return
+                else:
+                    raise protocol.bad("hello was already said")
+            except Problem as problem:
+                bad += problem.status == 400
+                if problem.status == 413 or bad == protocol.BAD_FRAMES:
+                    raise
+                self._client.took()
+                self._engine.refuse(live, problem)
+
+    async def _frame(self) -> protocol.Frame:
+        try:
+            message = await self._websocket.receive()
+        except (WebSocketDisconnect, RuntimeError):
+            raise HungUp from None
+        if message["type"] != "websocket.receive":
+            raise HungUp
+        return protocol.parsed(message.get("text"))
+
+    async def _unlock(self, live: Live, token: str | None) -> None:
+        admitted = live.admitted
+        if token is not None:
+            await run_in_threadpool(self._check_unlock, admitted, live.id, token)
+        elif not admitted.may_unlock:
+            detail = "it takes a token of the purpose unlock"
+            raise Problem(403, "may-not-unlock", "This connection may not unlock", detail)
+        await self._engine.unlock(live)
+        if not live.lost:
+            self._client.send(protocol.composed({"type": "unlocked"}))
+
+
+# The close code of a refusal, by the problem's status.
+_CODES = {
+    400: protocol.BAD_FRAME,
+    401: 4401,
+    403: 4403,
+    404: protocol.NOT_FOUND,
+    408: protocol.IDLE,
+    409: protocol.TAKEN_OVER,
+    413: protocol.TOO_LARGE,
+    429: protocol.TOO_SLOW,
+    503: protocol.LATER,
+}
+
+
+def _of_the_server(record: logging.LogRecord) -> bool:
+    """Whether a line is about the server; a client that sends no UTF-8 is closed, and that is all."""
+    return not record.getMessage().startswith("Invalid UTF-8")
+
+
+async def _closed(websocket: WebSocket, ending: Ending) -> None:
+    """Close the connection, unless the client has gone or takes nothing any more."""
+    with suppress(TimeoutError, WebSocketDisconnect, RuntimeError):
+        async with asyncio.timeout(CLOSING):
+            await websocket.close(ending.code, ending.reason)

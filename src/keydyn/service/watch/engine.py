@@ -1,0 +1,354 @@
+"""All live sessions of one process: judged together in ticks, made durable together about once per second.
+
+Everything but the model runs on the event loop. Only monotonic time decides when something is due.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import time
+from collections import Counter
+from contextlib import suppress
+
+from sqlalchemy import Connection
+
+from keydyn.decisions.watching import Watching
+from keydyn.service.clock import Clock
+from keydyn.service.problems import Problem
+from keydyn.service.storage.database import Database
+from keydyn.service.watch import protocol
+from keydyn.service.watch.admission import Admitted
+from keydyn.service.watch.client import Client, Ending
+from keydyn.service.watch.judging import judged
+from keydyn.service.watch.limits import Limits, Meter, NoMeter
+from keydyn.service.watch.live import LOCKED, UNLOCKED, Answer, Live, Waiting
+from keydyn.service.watch.model_thread import ModelThread
+from keydyn.service.watch.pool import Pool
+from keydyn.service.watch.saving import Saver
+from keydyn.service.watch.sessions import Hook, SessionEvent, new_id, open_session, place, take_over
+
+log = logging.getLogger(__name__)
+# How long the last save may take when the service stops, seconds.
+LAST_SAVE = 20.0
+# How seldom Python looks for cycles to free: each look holds everybody up, and nothing here makes many.
+COLLECT = (20_000, 20, 50)
+
+
+def _nothing(connection: Connection, event: SessionEvent) -> None:
+    pass
+
+
+class Engine:
+    """One per process; started, used and closed on the event loop that serves."""
+
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        limits: Limits | None = None,
+        on_lock: Hook = _nothing,
+        on_unlock: Hook = _nothing,
+        meter: Meter | None = None,
+    ) -> None:
+        self.limits = limits or Limits()
+        self._database, self._clock = database, clock
+        self._meter: Meter = meter or NoMeter()
+        self._model = ModelThread()
+        self._saver = Saver(
+            database,
+            clock,
+            self._model,
+            self.limits.save_s,
+            {LOCKED: on_lock, UNLOCKED: on_unlock},
+            self._saved,
+            lambda live, epoch: self._lose(live, _GONE if epoch is None else _TAKEN_OVER),
+            lambda: self._meter.happened("not_saved"),
+        )
+        self._pools: dict[tuple[str, Watching], Pool] = {}
+        self._live: dict[str, Live] = {}
+        # Sessions whose connections have gone, until they are durable, and how many are on their way in.
+        self._leaving: set[Live] = set()
+        self._joining: Counter[str] = Counter()
+        self._queue: list[Waiting] = []
+        self._frames = asyncio.Event()
+        self._closing = False
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def __len__(self) -> int:
+        """How many sessions are live."""
+        return len(self._live)
+
+    async def start(self) -> None:
+        """Begin to judge and to save."""
+        # To look through all that was imported for what can be freed takes half a second, in vain.
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(*COLLECT)
+        works = (self._judging(), self._saver.run(), self._looking_after())
+        self._tasks = [asyncio.create_task(work) for work in works]
+
+    async def close(self) -> None:
+        """Make everything durable that can be, and let all clients go."""
+        self._closing = True
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LAST_SAVE):
+                for live in [*self._live.values(), *self._leaving]:
+                    await self._quiet(live)
+                await self._saver.settled()
+        for live in list(self._live.values()):
+            self._end(live, Ending(protocol.RESTARTING, "the service restarts"))
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._model.close()
+
+    async def join(self, admitted: Admitted, client: Client) -> Live:
+        """Open a session, or take one over; a `Problem` says why not."""
+        user = admitted.user_id
+        self._check_room(user)
+        self._joining[user] += 1
+        try:
+            return await self._joined(admitted, client)
+        finally:
+            self._joining[user] -= 1
+
+    def leave(self, live: Live) -> None:
+        """The connection has gone: what is not durable yet is saved, and the session goes."""
+        live.client = None
+        if self._live.get(live.id) is live:
+            del self._live[live.id]
+            self._meter.live(len(self._live))
+            self._leaving.add(live)
+            self._let_go(live)
+
+    def take(self, live: Live, keys: protocol.Keys) -> None:
+        """A frame: answered in its turn, also if keystrokes are missing before it, or all are known."""
+        expected = live.accepted + 1
+        if keys.first > expected:
+            title, detail = "Keystrokes are missing", f"the next one is number {expected}"
+            self.refuse(live, Problem(409, "gap", title, detail, expected=expected))
+        elif keys.last < expected:
+            self._enqueue(Waiting(live, keys.first, keys.last, None, None, time.monotonic()))
+        else:
+            live.accepted = keys.last
+            new = keys.after(expected - 1)
+            self._enqueue(Waiting(live, expected, keys.last, new, None, time.monotonic()))
+
+    def refuse(self, live: Live, problem: Problem) -> None:
+        """Answer a frame with a problem, in its turn."""
+        self._enqueue(Waiting(live, 0, 0, None, problem, time.monotonic()))
+
+    async def unlock(self, live: Live) -> None:
+        """Begin a locked session again, trusted; durable when this returns, unless the session is lost."""
+        await self._quiet(live)
+        # What locked it is durable first.
+        await self._saver.settled([live])
+        async with self._model.turn:
+            if live.lost or live.locked_at is None:
+                return
+            await self._model.run(lambda: live.pool.restart(live.place))
+            live.locked_at, live.event, live.event_keystroke = None, UNLOCKED, live.judged
+            self._saver.moved(live)
+        await self._saver.settled([live])
+
+    async def finish(self, live: Live) -> int:
+        """The last keystroke that is durable, when all that were sent are."""
+        await self._quiet(live)
+        await self._saver.settled([live])
+        return live.durable
+
+    def _check_room(self, user: str) -> None:
+        if self._closing:
+            raise Problem(503, "restarting", "The service restarts", "connect again")
+        if len(self._live) + self._joining.total() >= self.limits.sessions:
+            raise Problem(429, "too-many-sessions", "Too many sessions are watched", "try again later")
+        own = sum(live.admitted.user_id == user for live in self._live.values()) + self._joining[user]
+        if own >= self.limits.sessions_per_user:
+            title = "Too many sessions of this person are watched"
+            raise Problem(429, "too-many-sessions", title, f"there are {own} at once; end one of them")
+
+    async def _joined(self, admitted: Admitted, client: Client) -> Live:
+        wanted, profile, background = admitted.session_id, admitted.profile_id, admitted.background_id
+        if wanted is not None:
+            await self._hand_over(wanted, profile)
+        id_, now = wanted or new_id(), self._clock()
+        taking = open_session if wanted is None else take_over
+        taken = await asyncio.wrap_future(
+            self._database.submit(lambda connection: taking(connection, id_, profile, background, now))
+        )
+        state = None
+        if taken.state is not None:
+            try:
+                state = admitted.data_key.open(taken.state, place(id_))
+            except ValueError:
+                log.warning("the state of a live session cannot be opened: the session begins again")
+        pool, at, resumed = await self._model.run(lambda: self._into_pool(admitted, state))
+        restarted = taken.state is not None and not resumed
+        numbers = (taken.sequence,) * 3
+        live = Live(id_, taken.epoch, admitted, pool, at, client, *numbers, taken.locked_at, restarted)
+        other = self._live.get(id_)
+        if other is not None:
+            # Two came at once: the one that was later in the database has it.
+            older = min(other, live, key=lambda one: one.epoch)
+            if older is other:
+                self._live[id_] = live
+            self._lose(older, _TAKEN_OVER)
+        else:
+            self._live[id_] = live
+        self._meter.live(len(self._live))
+        self._meter.happened("restarted" if restarted else "resumed" if wanted else "opened")
+        return live
+
+    async def _hand_over(self, id_: str, profile: str) -> None:
+        """Let go of a session that another connection to this process wants, and save it if that is quick."""
+        held = [one for one in (self._live.get(id_), *self._leaving) if one is not None and one.id == id_]
+        for live in [one for one in held if one.admitted.profile_id == profile]:
+            self._end(live, _TAKEN_OVER)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(2 * self.limits.save_s):
+                    await self.finish(live)
+
+    def _lose(self, live: Live, ending: Ending) -> None:
+        """The session belongs to another connection now, or to nobody: nothing of it is written."""
+        self._end(live, ending)
+        if self._live.get(live.id) is live:
+            del self._live[live.id]
+            self._meter.live(len(self._live))
+        live.lost, live.moved_at, live.event = True, None, ""
+        live.held.clear()
+        self._saver.forget(live)
+        self._leaving.add(live)
+        self._let_go(live)
+
+    def _let_go(self, live: Live) -> None:
+        """Give back the place of a session that has gone, if it is durable or lost."""
+        if live in self._leaving and live.moved_at is None and not live.waiting and not self._closing:
+            self._leaving.discard(live)
+            self._model.ask(lambda: self._out_of_pool(live))
+
+    def _end(self, live: Live, ending: Ending) -> None:
+        if live.client is not None and live.client.ending is None:
+            live.client.end(ending)
+            self._meter.happened(f"closed_{ending.code}")
+
+    def _into_pool(self, admitted: Admitted, state: bytes | None) -> tuple[Pool, int, bool]:
+        key = admitted.background_id, admitted.watching
+        pool = self._pools.get(key)
+        if pool is None:
+            pool = self._pools[key] = Pool(admitted.background, admitted.watching)
+        at, resumed = pool.join(admitted.enrolled.template, admitted.left_out, state)
+        return pool, at, resumed
+
+    def _out_of_pool(self, live: Live) -> None:
+        live.pool.leave(live.place)
+        key = live.admitted.background_id, live.admitted.watching
+        if len(live.pool) == 0 and self._pools.get(key) is live.pool:
+            del self._pools[key]
+
+    def _enqueue(self, frame: Waiting) -> None:
+        # Who is let go keeps what is not durable, and sends it again elsewhere.
+        if not frame.live.lost and not self._closing:
+            frame.live.waiting += 1
+            frame.live.quiet.clear()
+            self._queue.append(frame)
+            self._frames.set()
+
+    async def _quiet(self, live: Live) -> None:
+        """Return when no frame of the session waits."""
+        while live.waiting:
+            await live.quiet.wait()
+
+    async def _judging(self) -> None:
+        due = 0.0
+        while True:
+            await self._frames.wait()
+            await asyncio.sleep(max(due - time.monotonic(), 0.0))
+            async with self._model.turn:
+                self._frames.clear()
+                frames, self._queue = self._queue, []
+                due = time.monotonic() + self.limits.tick_s
+                answers = await self._model.run(lambda: judged(frames))  # noqa: B023
+                for frame, answer in zip(frames, answers, strict=True):
+                    self._judged(frame, answer)
+
+    def _judged(self, frame: Waiting, answer: Answer | None) -> None:
+        live = frame.live
+        live.waiting -= 1
+        if not live.waiting:
+            live.quiet.set()
+        if answer is None and not live.lost:
+            self._lose(live, Ending(protocol.BROKEN, "the session cannot go on"))
+        if answer is None or live.lost:
+            self._let_go(live)
+            return
+        if frame.keys is not None:
+            live.judged = frame.last
+            if answer.locked and live.locked_at is None:
+                live.locked_at, live.event = self._clock(), LOCKED
+                live.event_keystroke = frame.first + len(answer.trust) - 1
+            self._saver.moved(live)
+        if live.event:
+            live.held.append(answer)
+        else:
+            self._answer(live, answer)
+
+    def _answer(self, live: Live, answer: Answer) -> None:
+        if live.client is None:
+            return
+        frame = answer.frame
+        if frame.problem is not None:
+            live.client.refuse(frame.problem, answers=True)
+            return
+        shown = {
+            "type": "trust",
+            "first": frame.first,
+            "last": frame.last,
+            "trust": answer.trust,
+            "suspicion": answer.suspicion,
+            "pausing": answer.pausing,
+            "locked": answer.locked,
+            "durable": live.durable,
+        }
+        live.client.send(protocol.composed(shown), answers=True)
+        self._meter.answered(frame.last - frame.first + 1, time.monotonic() - frame.read_at)
+
+    def _saved(self, live: Live, event: str) -> None:
+        if event:
+            self._meter.happened(event)
+            for answer in live.held:
+                self._answer(live, answer)
+            live.held.clear()
+        if event == LOCKED and live.client is not None:
+            live.client.send(protocol.composed({"type": "lock", "at": live.event_keystroke}))
+        self._let_go(live)
+
+    async def _looking_after(self) -> None:
+        """End connections that are idle, too slow, or whose keystrokes cannot be made durable."""
+        limits = self.limits
+        pause = min(1.0, limits.idle_s / 4, limits.slow_s / 4, limits.not_durable_s / 4)
+        while True:
+            await asyncio.sleep(pause)
+            now = time.monotonic()
+            for live in list(self._live.values()):
+                client = live.client
+                if client is None:
+                    continue
+                if client.stuck_for(now) > limits.slow_s:
+                    self._end(live, Ending(protocol.TOO_SLOW, "answers are not read", abrupt=True))
+                elif live.moved_at is not None and now - live.moved_at > limits.not_durable_s:
+                    if client.ending is None:
+                        client.refuse(_not_durable())
+                    self._end(live, Ending(protocol.LATER, "nothing can be stored"))
+                elif now - client.heard_at > limits.idle_s and not live.waiting:
+                    self._end(live, Ending(protocol.IDLE, "nothing was sent"))
+
+
+_TAKEN_OVER = Ending(protocol.TAKEN_OVER, "another connection has the session")
+_GONE = Ending(protocol.NOT_FOUND, "the session is no longer there")
+
+
+def _not_durable() -> Problem:
+    detail = "connect again later, and send again what is not durable"
+    return Problem(503, "not-durable", "Keystrokes cannot be stored", detail)

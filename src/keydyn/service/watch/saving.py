@@ -1,0 +1,171 @@
+"""Sessions that moved are made durable: all together about once per second, those that lock at once."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import NamedTuple
+
+from sqlalchemy import Connection
+
+from keydyn.service.clock import Clock
+from keydyn.service.storage.database import Database, DatabaseUnavailableError
+from keydyn.service.watch.live import Live
+from keydyn.service.watch.model_thread import ModelThread
+from keydyn.service.watch.sessions import Hook, Saving, SessionEvent, place, save
+
+log = logging.getLogger(__name__)
+# Sessions that somebody else holds now, by their epochs; None for those that are gone.
+Lost = dict[str, int | None]
+
+
+class Snapshot(NamedTuple):
+    """A session as it was at one moment."""
+
+    live: Live
+    sequence: int
+    event: str
+    row: Saving
+
+
+class Saver:
+    """`saved` is called with each session and the event that became durable, `lost` with those to let go."""
+
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        model: ModelThread,
+        every: float,
+        hooks: dict[str, Hook],
+        saved: Callable[[Live, str], None],
+        lost: Callable[[Live, int | None], None],
+        failed: Callable[[], None],
+    ) -> None:
+        self._database, self._clock, self._model, self._every = database, clock, model, every
+        self._hooks, self._on_saved, self._on_lost, self._on_failure = hooks, saved, lost, failed
+        self._moved: set[Live] = set()
+        self._urgent = asyncio.Event()
+
+    def moved(self, live: Live) -> None:
+        """Something of a session is not durable."""
+        if live.moved_at is None:
+            live.moved_at = time.monotonic()
+        self._moved.add(live)
+        if live.event:
+            self._urgent.set()
+
+    def forget(self, live: Live) -> None:
+        """Nothing of this session is to be saved."""
+        self._moved.discard(live)
+        self._settle(live)
+
+    async def settled(self, many: Iterable[Live] | None = None) -> None:
+        """Return when all of these sessions (all unless named) are durable, or lost."""
+        waiting = []
+        for live in set(self._moved if many is None else many) & self._moved:
+            done = asyncio.get_running_loop().create_future()
+            live.settled.append(done)
+            waiting.append(done)
+        if waiting:
+            self._urgent.set()
+            await asyncio.gather(*waiting)
+
+    async def run(self) -> None:
+        """Save until cancelled."""
+        due = time.monotonic() + self._every
+        while True:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._urgent.wait(), max(due - time.monotonic(), 0.0))
+            self._urgent.clear()
+            all_of_them = time.monotonic() >= due
+            if all_of_them:
+                due = time.monotonic() + self._every
+            some = [live for live in self._moved if all_of_them or live.event or live.settled]
+            if some and not await self._save(some):
+                self._on_failure()
+                due = time.monotonic() + self._every
+                await asyncio.sleep(self._every / 2)
+
+    async def _save(self, some: list[Live]) -> bool:
+        """Make these sessions durable as they are now; whether that was possible."""
+        async with self._model.turn:
+            began, now = time.monotonic(), self._clock()
+            snapshots = await self._model.run(lambda: _snapshots(some))
+        plain = [one for one in snapshots if not one.event]
+        changes = [(plain, self._submitted(lambda connection: save(connection, [p.row for p in plain], now)))]
+        # Each event in a change of its own: whatever its hook does concerns no other session.
+        changes += [([one], self._submitted(self._event(one, now))) for one in snapshots if one.event]
+        waiting = [asyncio.wrap_future(done) for _, done in changes]
+        found = await asyncio.gather(*waiting, return_exceptions=True)
+        for (those, _), lost in zip(changes, found, strict=True):
+            if isinstance(lost, BaseException):
+                _report(lost)
+                continue
+            for one in those:
+                self._saved(one, began, lost)
+        return not any(isinstance(lost, BaseException) for lost in found)
+
+    def _submitted(self, change: Callable[[Connection], Lost]) -> Future[Lost]:
+        return self._database.submit(change)
+
+    def _event(self, one: Snapshot, now: int) -> Callable[[Connection], Lost]:
+        live, who, hook = one.live, one.live.admitted, self._hooks[one.event]
+        ids = who.tenant_id, who.user_id, who.profile_id, live.id
+        event = SessionEvent(*ids, now, live.event_keystroke, who.actor, who.data_key)
+
+        def change(connection: Connection) -> Lost:
+            lost = save(connection, [one.row], now)
+            if not lost:
+                hook(connection, event)
+            return lost
+
+        return change
+
+    def _saved(self, one: Snapshot, began: float, lost: Lost) -> None:
+        live = one.live
+        if live.lost:
+            return
+        if live.id in lost:
+            self._on_lost(live, lost[live.id])
+            return
+        live.durable = one.sequence
+        if one.event:
+            live.event = ""
+        if live.judged == one.sequence and not live.event:
+            live.moved_at = None
+            self.forget(live)
+        else:
+            live.moved_at = began
+        self._on_saved(live, one.event)
+
+    def _settle(self, live: Live) -> None:
+        for done in live.settled:
+            if not done.done():
+                done.set_result(None)
+        live.settled.clear()
+
+
+def _snapshots(some: list[Live]) -> list[Snapshot]:
+    by_pool: dict[object, list[Live]] = {}
+    for live in some:
+        by_pool.setdefault(live.pool, []).append(live)
+    found = []
+    for many in by_pool.values():
+        states = many[0].pool.states([live.place for live in many])
+        for live, state in zip(many, states, strict=True):
+            sealed = live.admitted.data_key.seal(state, place(live.id))
+            row = Saving(live.id, live.epoch, live.judged, live.locked_at, sealed)
+            found.append(Snapshot(live, live.judged, live.event, row))
+    return found
+
+
+def _report(error: BaseException) -> None:
+    if isinstance(error, DatabaseUnavailableError):
+        log.warning("live sessions could not be saved: the database is not available")
+    else:
+        log.error("live sessions could not be saved", exc_info=error)

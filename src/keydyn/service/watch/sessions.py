@@ -1,0 +1,138 @@
+"""The rows of watched sessions: opened, taken over, saved many at a time, expired.
+
+A session belongs to the connection that took it over last, which raised its epoch: nobody else can write.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from sqlalchemy import Connection, bindparam, delete, insert, select, update
+
+from keydyn.service.problems import Problem
+from keydyn.service.storage.sealing import DataKey
+from keydyn.service.storage.tables import watch_sessions
+
+# How many rows one question names.
+AT_A_TIME = 500
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A session as its new connection finds it."""
+
+    id: str
+    epoch: int
+    sequence: int
+    locked_at: int | None
+    state: bytes | None
+
+
+class Saving(NamedTuple):
+    """What is to be durable of a session: all up to one keystroke."""
+
+    id: str
+    epoch: int
+    sequence: int
+    locked_at: int | None
+    state: bytes
+
+
+@dataclass(frozen=True, repr=False)
+class SessionEvent:
+    """That a session was locked or unlocked: when, after which keystroke, and on whose connection."""
+
+    tenant_id: str
+    user_id: str
+    profile_id: str
+    session_id: str
+    at: int
+    keystroke: int
+    actor: str
+    data_key: DataKey
+
+
+# Run inside the change that stores the event.
+Hook = Callable[[Connection, SessionEvent], None]
+
+
+def place(session_id: str) -> str:
+    """What a session's state is sealed for."""
+    return f"watch_sessions/{session_id}/state"
+
+
+def new_id() -> str:
+    """The id of a session that is to be opened."""
+    return secrets.token_hex(16)
+
+
+def open_session(connection: Connection, id_: str, profile_id: str, background: str, now: int) -> Taken:
+    """A new session, trusted."""
+    connection.execute(
+        insert(watch_sessions).values(
+            id=id_,
+            profile_id=profile_id,
+            epoch=1,
+            sequence=0,
+            created_at=now,
+            seen_at=now,
+            background=background,
+        )
+    )
+    return Taken(id_, 1, 0, None, None)
+
+
+def take_over(connection: Connection, id_: str, profile_id: str, background: str, now: int) -> Taken:
+    """Go on with a session of this profile: whoever held it cannot write any more."""
+    own = (watch_sessions.c.id == id_) & (watch_sessions.c.profile_id == profile_id)
+    columns = watch_sessions.c
+    found = connection.execute(
+        update(watch_sessions)
+        .where(own)
+        .values(epoch=columns.epoch + 1, seen_at=now, background=background)
+        .returning(columns.id, columns.epoch, columns.sequence, columns.locked_at, columns.state)
+    ).one_or_none()
+    if found is None:
+        raise Problem(404, "no-such-session", "There is no such session", "open a new one")
+    return Taken(*found)
+
+
+def save(connection: Connection, many: Sequence[Saving], now: int) -> dict[str, int | None]:
+    """Store sessions that are still held; of the others, their epochs now, None for those that are gone."""
+    if not many:
+        return {}
+    # In one order, so that no two processes wait for each other.
+    names = ("row", "held", "number", "locked", "sealed")
+    rows = [dict(zip(names, one, strict=True), now=now) for one in sorted(many)]
+    done = connection.execute(_SAVE, rows)
+    if done.rowcount == len(rows):
+        return {}
+    held = {one.id: one.epoch for one in many}
+    now_held: dict[str, int] = {}
+    ids = sorted(held)
+    for begin in range(0, len(ids), AT_A_TIME):
+        some = watch_sessions.c.id.in_(ids[begin : begin + AT_A_TIME])
+        found = connection.execute(select(watch_sessions.c.id, watch_sessions.c.epoch).where(some))
+        now_held.update((id_, epoch) for id_, epoch in found)
+    return {id_: now_held.get(id_) for id_, epoch in held.items() if now_held.get(id_) != epoch}
+
+
+def expire(connection: Connection, before: int, most: int = 1000) -> int:
+    """Forget up to so many sessions that were last seen before this time; how many they were."""
+    old = select(watch_sessions.c.id).where(watch_sessions.c.seen_at < before).limit(most)
+    return connection.execute(delete(watch_sessions).where(watch_sessions.c.id.in_(old))).rowcount
+
+
+_SAVE = (
+    update(watch_sessions)
+    .where(watch_sessions.c.id == bindparam("row"), watch_sessions.c.epoch == bindparam("held"))
+    .values(
+        sequence=bindparam("number"),
+        locked_at=bindparam("locked"),
+        state=bindparam("sealed"),
+        seen_at=bindparam("now"),
+    )
+)

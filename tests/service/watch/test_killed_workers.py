@@ -1,0 +1,114 @@
+"""Processes killed while sessions are watched: what was said to be durable is, and the rest is sent again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+from websockets.exceptions import ConnectionClosed
+
+from tests.service.watch.world import PEOPLE, Talk, free_port, make_database, session_of, undisturbed
+
+FRAME = 5
+
+
+class Workers:
+    """Processes that serve one database, one after another."""
+
+    def __init__(self, url):
+        environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+        command = [sys.executable, "-m", "tests.service.watch.worker", url]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        self._parent = subprocess.Popen(command, text=True, env=environment, **pipes)
+        assert self._parent.stdout.readline() == "ready\n"
+
+    def start(self):
+        """A process and its port, when it answers."""
+        port = free_port()
+        self._parent.stdin.write(f"{port}\n")
+        self._parent.stdin.flush()
+        process = int(self._parent.stdout.readline())
+        for _ in range(600):
+            try:
+                socket.create_connection(("127.0.0.1", port), 1).close()
+                return process, port
+            except OSError:
+                time.sleep(0.02)
+        raise AssertionError("the worker does not answer")
+
+    def close(self):
+        self._parent.stdin.close()
+        self._parent.stdout.close()
+        self._parent.wait(20)
+
+
+@pytest.fixture
+def workers(database_url):
+    make_database(database_url).close()
+    found = Workers(database_url)
+    yield found
+    found.close()
+
+
+def long_session():
+    """The same text again and again."""
+    rows = session_of(PEOPLE[0])
+    span = rows[-1][1] + 250.0
+    return [[key, press + n * span, release + n * span] for n in range(100) for key, press, release in rows]
+
+
+def typed_until_killed(talk, rows, seen):
+    """Frames sent without waiting for each answer; the last number that was said to be durable."""
+    sent = durable = talk.welcome["durable"]
+    in_flight = 0
+    try:
+        while sent + FRAME <= len(rows):
+            talk.keys(sent + 1, rows[sent : sent + FRAME])
+            sent += FRAME
+            in_flight += 1
+            time.sleep(0.004)
+            while in_flight > 3:
+                found = talk.hear()
+                in_flight -= 1
+                assert found["type"] == "trust"
+                assert found["durable"] >= durable
+                durable = found["durable"]
+                pairs = zip(found["trust"], found["suspicion"], strict=True)
+                seen |= {found["first"] + n: pair for n, pair in enumerate(pairs)}
+    except (ConnectionClosed, OSError):
+        return durable
+    raise AssertionError("the session was too short")
+
+
+def test_nothing_durable_is_lost_when_workers_are_killed(workers):
+    random = np.random.default_rng(7)
+    rows, seen, session, durable = long_session(), {}, None, 0
+    for _ in range(10):
+        process, port = workers.start()
+        talk = Talk(port, PEOPLE[0], {"type": "hello", "session": session})
+        assert talk.welcome["type"] == "welcome"
+        session = talk.welcome["session"]
+        assert talk.welcome["durable"] >= durable
+        assert not talk.welcome["restarted"]
+        killer = threading.Timer(random.uniform(0.05, 0.7), os.kill, (process, signal.SIGKILL))
+        killer.start()
+        durable = typed_until_killed(talk, rows, seen)
+        killer.join()
+        talk.drop()
+    process, port = workers.start()
+    talk = Talk(port, PEOPLE[0], {"type": "hello", "session": session})
+    assert talk.welcome["durable"] >= durable > 0
+    talk.drop()
+    os.kill(process, signal.SIGKILL)
+    known = np.array(sorted(seen))
+    trust, suspicion, _ = undisturbed(PEOPLE[0], rows[: known[-1]], whole=True)
+    found = np.array([[np.nan if value is None else value for value in seen[n]] for n in known.tolist()])
+    np.testing.assert_allclose(found[:, 0], trust[known - 1], rtol=1e-12)
+    np.testing.assert_allclose(found[:, 1], suspicion[known - 1], rtol=1e-12)

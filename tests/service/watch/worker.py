@@ -1,0 +1,42 @@
+"""Processes of the service that are killed: a parent that has loaded everything starts them by fork.
+
+`python -m tests.service.watch.worker URL`: each line that it reads is a port, and answered with the process
+that serves there.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from dataclasses import replace
+
+from keydyn.decisions.watching import Watching
+from keydyn.service.clock import wall_clock
+from keydyn.service.storage.database import Database
+from keydyn.service.warming import warm
+from keydyn.service.watch.engine import Engine
+from tests.service.watch.world import QUICK, admit, server_of, verifier
+
+
+def never_locked(arrival):
+    """Only what is stored is looked at."""
+    return replace(admit(arrival), watching=Watching(level=1e9))
+
+
+def main(url):
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    verifier()
+    warm()
+    print("ready", flush=True)
+    for line in sys.stdin:
+        process = os.fork()
+        if process == 0:
+            engine = Engine(Database(url), wall_clock, QUICK)
+            server_of(engine, int(line), never_locked).run()
+            os._exit(0)
+        print(process, flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

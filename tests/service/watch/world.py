@@ -1,0 +1,253 @@
+"""People whose typing is watched, a database with their rows, and a server for them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import threading
+import time
+from functools import cache
+
+import pandas as pd
+import uvicorn
+from fastapi import FastAPI
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import connect
+
+from keydyn.datasets import make_typists
+from keydyn.decisions import Verifier
+from keydyn.service.clock import wall_clock
+from keydyn.service.problems import Problem
+from keydyn.service.storage.database import Database
+from keydyn.service.storage.sealing import DataKey
+from keydyn.service.storage.tables import profiles, tenants, users
+from keydyn.service.storage.upgrading import upgrade
+from keydyn.service.watch.admission import Admitted
+from keydyn.service.watch.endpoint import UVICORN, watch_router
+from keydyn.service.watch.engine import Engine
+from keydyn.service.watch.limits import Limits
+
+PEOPLE = tuple(f"user{n}" for n in range(4))
+KEY = DataKey(bytes(32))
+# Everything quick, for tests; the rest as it is by default.
+QUICK = Limits(save_s=0.1)
+
+
+@cache
+def typing():
+    """Free text of each person: two samples to enrol, and one long one to watch."""
+    frame = make_typists(len(PEOPLE), 3, text="free", n_keys=200, random_state=5)
+    return {
+        user: frame[frame["user"] == name] for user, name in zip(PEOPLE, frame["user"].unique(), strict=True)
+    }
+
+
+@cache
+def verifier():
+    found = Verifier.shipped()
+    for user, frame in typing().items():
+        found.enrol(user, frame[frame["session"] < 2].reset_index(drop=True))
+    return found
+
+
+def session_of(user):
+    """Keystrokes of a session, as they are sent; of a pair, the second takes over after a hundred."""
+    first, *others = [typing()[one] for one in (user if isinstance(user, tuple) else (user,))]
+    frames = [one[one["session"] == 2].reset_index(drop=True) for one in (first, *others)]
+    rows = _rows(frames[0])
+    for other in frames[1:]:
+        begin, more = rows[99][1] + 200.0, _rows(other)[100:]
+        shift = begin - more[0][1]
+        rows = rows[:100] + [[name, press + shift, release + shift] for name, press, release in more]
+    return rows
+
+
+def _rows(frame):
+    columns = ("keyname", "timepress", "timerelease")
+    return [list(row) for row in zip(*(frame[name].tolist() for name in columns), strict=True)]
+
+
+def undisturbed(user, keys, whole=False):
+    """Trust and suspicion after each keystroke, from the verifier itself, up to the one that locks or all."""
+    watch = verifier().watch(user)
+    found = watch.update(pd.DataFrame(keys, columns=["keyname", "timepress", "timerelease"]))
+    end = len(keys) if whole else watch.locked_at or len(keys)
+    return found.trust[:end], found.suspicion[:end], watch.locked_at
+
+
+def plain(table, **known):
+    """A row that has what it must have, nothing where nothing is known."""
+    needed = [column for column in table.columns if not column.nullable]
+    return {column.name: column.type.python_type() for column in needed} | known
+
+
+def make_database(url):
+    """The rows of everybody, as enrolment leaves them."""
+    database = Database(url)
+    upgrade(database)
+
+    def change(connection):
+        connection.execute(tenants.insert(), plain(tenants, id="tenant", settings="{}"))
+        for user in PEOPLE:
+            connection.execute(users.insert(), plain(users, id=user, tenant_id="tenant", name=user))
+            connection.execute(profiles.insert(), plain(profiles, id=f"profile-{user}", user_id=user))
+
+    database.write(change)
+    return database
+
+
+def admit(arrival):
+    """Anybody, for the user of the path; "secret" as a token may not unlock."""
+    if arrival.user not in PEOPLE:
+        raise Problem(404, "no-such-user", "There is no such user")
+    if arrival.hello.token not in (None, "secret"):
+        raise Problem(401, "not-authenticated", "The token is not valid")
+    user, known = arrival.user, verifier()
+    return Admitted(
+        "tenant",
+        user,
+        f"profile-{user}",
+        arrival.hello.session,
+        known.person(user),
+        known.background,
+        "shipped",
+        -1,
+        known.watching,
+        KEY,
+        "key:test",
+        arrival.hello.token is None,
+    )
+
+
+def check_unlock(admitted, session_id, token):
+    if token != f"unlock {session_id}":
+        raise Problem(403, "wrong-purpose", "The token is for something else")
+
+
+class Meter:
+    """Counts what happened."""
+
+    def __init__(self):
+        self.now, self.counts, self.frames = 0, {}, 0
+
+    def live(self, sessions):
+        self.now = sessions
+
+    def answered(self, keystrokes, seconds):
+        self.frames += 1
+
+    def happened(self, what):
+        self.counts[what] = self.counts.get(what, 0) + 1
+
+
+def free_port():
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+def server_of(engine, port, admit=admit):
+    """The live part of the service."""
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app):
+        await engine.start()
+        yield
+        await engine.close()
+
+    app = FastAPI(lifespan=lifespan)
+    app.include_router(watch_router(engine, admit, check_unlock))
+    # Pings draw on the random numbers that property-based tests watch over.
+    options = UVICORN | {"ws_ping_interval": None}
+    return uvicorn.Server(uvicorn.Config(app, port=port, log_config=None, lifespan="on", **options))
+
+
+class Server:
+    """It, on a free port, in a thread."""
+
+    def __init__(self, database, limits=QUICK, admit=admit, **more):
+        self.database, self.meter = database, Meter()
+        self.engine = Engine(database, wall_clock, limits, meter=self.meter, **more)
+        self.port = free_port()
+        self._server = server_of(self.engine, self.port, admit)
+        self._thread = threading.Thread(target=self._server.run, daemon=True)
+
+    def __enter__(self):
+        self._thread.start()
+        while not self._server.started:
+            time.sleep(0.01)
+            assert self._thread.is_alive()
+        return self
+
+    def __exit__(self, *_):
+        self._server.should_exit = True
+        self._thread.join(30)
+        assert not self._thread.is_alive()
+
+    def connect(self, user=PEOPLE[0], session=None, hello=None, **options):
+        return Talk(self.port, user, hello or {"type": "hello", "session": session}, **options)
+
+
+class Talk:
+    """One connection, hello said."""
+
+    def __init__(self, port, user, hello, **options):
+        address = f"ws://127.0.0.1:{port}/v1/users/{user}/watch"
+        self._opened = connect(address, compression=None, ping_interval=None, close_timeout=1, **options)
+        self.socket = self._opened.__enter__()
+        self.say(hello)
+        self.welcome = self.hear()
+
+    def say(self, frame):
+        self.socket.send(frame if isinstance(frame, str | bytes) else json.dumps(frame))
+
+    def hear(self, seconds=20):
+        return json.loads(self.socket.recv(seconds))
+
+    def keys(self, first, rows):
+        self.say({"type": "keys", "first": first, "keys": rows})
+
+    def asked(self, first, rows):
+        """The answer to a frame."""
+        self.keys(first, rows)
+        return self.hear()
+
+    def close_code(self):
+        """The code with which the server ends the connection, whatever it says before."""
+        try:
+            while True:
+                self.socket.recv(20)
+        except ConnectionClosed as closed:
+            return closed.rcvd.code if closed.rcvd else None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.socket.close()
+
+    def drop(self):
+        """Without a word."""
+        with contextlib.suppress(OSError):
+            self.socket.socket.shutdown(socket.SHUT_RDWR)
+        self.socket.socket.close()
+
+
+def handshake(port, user=PEOPLE[0]):
+    return (
+        f"GET /v1/users/{user}/watch HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nUpgrade: websocket\r\n"
+        "Connection: Upgrade\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
+        "Sec-WebSocket-Version: 13\r\n\r\n"
+    ).encode()
+
+
+def frame(text):
+    """A client's frame, with a mask of zeros."""
+    size = len(text)
+    return (
+        b"\x81"
+        + (bytes([0x80 | size]) if size < 126 else b"\xfe" + size.to_bytes(2, "big"))
+        + bytes(4)
+        + text
+    )
