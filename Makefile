@@ -11,14 +11,17 @@ SOURCES := src tests docs benchmarks
 .PHONY: help
 help:
 	@echo "make demo      fit simulated typists, identify one, show hidden states; results in demo/"
+	@echo "make serve     the verification service on this machine; SERVE_OPTIONS='--port 9000' for others"
 	@echo "make test      lint, type checks and all tests but the slow ones"
 	@echo "make test-all  the slow ones too, and all others with bounds checked at every access of compiled code"
+	@echo "make system-packages  PostgreSQL and Chromium from Debian, which some tests need; they are left out without"
 	@echo "make fuzz      model files, manifests, recordings and raw logs changed at random, for an hour; FUZZ_SECONDS=60 for less"
 	@echo "make bench     speed, side by side with other libraries; results in out/bench/"
 	@echo "make bench BENCH_OPTIONS='--against REVISION'  the same rows with another revision's code, in turns"
 	@echo "make bench-choices  what each choice in the compiled loops gains"
 	@echo "make bench-million  a million users through fit and scoring; results in out/bench-million/"
 	@echo "make bench-page     the results of make bench into the documentation"
+	@echo "make bench-service  the service under load: live sessions, verifications, 10,000 people; results in out/bench-service/"
 	@echo "make lint      ruff, mypy and import-linter only"
 	@echo "make results   all studies, half an hour or more; writes docs/results.md"
 	@echo "make population     learn the population that comes with the package again, from fable and essay"
@@ -39,6 +42,10 @@ $(VENV)/.dev: $(VENV)/.run
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	touch $@
 
+$(VENV)/.service: $(VENV)/.run
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[service]'
+	touch $@
+
 $(VENV)/.docs: $(VENV)/.run
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	touch $@
@@ -46,6 +53,10 @@ $(VENV)/.docs: $(VENV)/.run
 .PHONY: demo
 demo: $(VENV)/.run
 	$(BIN)/keydyn demo
+
+.PHONY: serve
+serve: $(VENV)/.service
+	$(BIN)/keydyn serve $(SERVE_OPTIONS)
 
 .PHONY: population
 population: $(VENV)/.run
@@ -68,6 +79,21 @@ test-all: lint
 	$(BIN)/pytest -n 2 --dist loadfile
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/boundscheck $(BIN)/pytest -n 2 --dist loadfile -m "not slow"
 
+# What tests need beyond Python, as Debian has it. Tests run without, and say what they left out.
+SYSTEM_PACKAGES := postgresql chromium
+SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
+
+.PHONY: system-packages
+system-packages:
+	@if dpkg --status $(SYSTEM_PACKAGES) >/dev/null 2>&1; then \
+	  echo "$(SYSTEM_PACKAGES): installed already"; \
+	elif command -v apt-get >/dev/null; then \
+	  $(SUDO) apt-get update -qq && \
+	  $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -qq --no-install-recommends $(SYSTEM_PACKAGES); \
+	else \
+	  echo "There is no apt-get here: install PostgreSQL and Chromium yourself, or do without the tests that need them."; \
+	fi
+
 FUZZ_SECONDS ?= 3600
 
 .PHONY: fuzz
@@ -85,6 +111,11 @@ bench-million: $(BENCH)/.peers
 .PHONY: bench-choices
 bench-choices: $(BENCH)/.peers
 	$(BENCH)/bin/python benchmarks/choices.py out/bench
+
+.PHONY: bench-service
+bench-service: $(VENV)/.service
+	$(BIN)/python benchmarks/service_live.py
+	$(BIN)/python benchmarks/service.py
 
 .PHONY: bench-page
 bench-page:

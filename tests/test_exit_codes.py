@@ -39,6 +39,20 @@ COMMANDS = {
         f"study {name}": "keydyn.studies.long_texts.available_texts"
         for name in ("goodness-of-fit", "calibration", "model-choice")
     },
+    **{
+        f"service database {name}": "keydyn.service.settings.default_database"
+        for name in ("upgrade", "check", "rotate-key", "backup x", "restore x")
+    },
+    "serve": "keydyn.service.settings.default_database",
+    "service examples": "keydyn.datasets.make_typists",
+    **{
+        f"service {name}": "keydyn.service.settings.default_database"
+        for name in (
+            *("keys create", "keys list", "keys revoke x"),
+            *("users list", "users export a --out x", "users erase a --yes"),
+            *("population install x", "population learn", "population list"),
+        )
+    },
     "study simulation": "keydyn.studies.true_models.true_model",
 }
 

@@ -16,6 +16,8 @@ from keydyn.commands import (
     rebuild_report,
     recognise,
     run_study,
+    serve,
+    service,
     watch_session,
 )
 from keydyn.exit_codes import EXIT_CODES
@@ -56,8 +58,9 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     run_study.command_of(run_study.STUDIES["evaluate"]),
     rebuild_report.report,
     demonstration.demo,
+    serve.serve,
 )
-GROUPS = (data.app, population.app, run_study.app)
+GROUPS = (data.app, population.app, run_study.app, service.app)
 
 for command in COMMANDS:
     app.command()(command)

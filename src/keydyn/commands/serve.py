@@ -1,0 +1,83 @@
+"""keydyn serve: the verification service."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from keydyn.commands.every_command import every_command
+from keydyn.commands.service_options import DatabaseOption, ServiceKeyOption, needs_service
+from keydyn.progress import working
+from keydyn.terminal import JsonOption, print_json, say
+
+
+@every_command
+def serve(
+    database: DatabaseOption = None,
+    key_file: ServiceKeyOption = None,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 for any that is free.")] = 8421,
+    workers: Annotated[int, typer.Option(min=1, max=64, help="Processes.")] = 1,
+    behind_proxy: Annotated[
+        bool,
+        typer.Option("--behind-proxy", help="A proxy on this machine speaks TLS and passes requests on."),
+    ] = False,
+    name: Annotated[
+        list[str] | None,
+        typer.Option("--name", help="Host name by which the service is reached; repeatable."),
+    ] = None,
+    private_webhooks: Annotated[
+        bool,
+        typer.Option("--private-webhooks", help="Webhooks may go to addresses of your own network."),
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Start the verification service: enrol, verify, identify and watch over HTTP.
+
+    It needs nothing but this command: the database is SQLite in your own data folder, and the service
+    listens on this machine only. Every request needs an API key (see keydyn service keys); one is shown
+    when the service is first started on a terminal. Metrics for Prometheus can be protected by
+    KEYDYN_METRICS_TOKEN.
+
+    Examples:
+    `keydyn serve`
+
+    `keydyn serve --database postgresql://keydyn@localhost/keydyn --workers 4`
+    """
+    with needs_service():
+        from keydyn.service.serving import check_deployment, first_key, prepare
+        from keydyn.service.serving import serve as run
+        from keydyn.service.settings import Deployment, default_database
+        from keydyn.service.warming import warm
+    deployment = Deployment(
+        database=database or default_database(),
+        key_file=key_file,
+        host=host,
+        port=port,
+        workers=workers,
+        behind_proxy=behind_proxy,
+        names=tuple(name or ()),
+        private_webhooks=private_webhooks,
+        metrics_token=os.environ.get("KEYDYN_METRICS_TOKEN"),
+    )
+    check_deployment(deployment)
+    with working("bringing the database up to date"):
+        prepare(deployment)
+    with working("loading compiled code"):
+        warm()
+    # A log file is no place for a key.
+    key = first_key(deployment) if sys.stdout.isatty() and not as_json else None
+    if key is not None:
+        say(f"Your first API key, shown this once:\n\n    {key}\n")
+
+    def ready(address: str) -> None:
+        if as_json:
+            print_json({"address": address})
+        else:
+            say(f"keydyn service on {address}   reference: {address}/docs   stop with Ctrl-C")
+        sys.stdout.flush()
+
+    run(deployment, ready)

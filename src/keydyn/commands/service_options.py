@@ -1,0 +1,67 @@
+"""Options that the service's commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from keydyn.exit_codes import UsageError
+
+if TYPE_CHECKING:
+    from keydyn.service.people.context import Context
+
+DatabaseOption = Annotated[
+    str | None,
+    typer.Option(
+        "--database",
+        envvar="KEYDYN_DATABASE",
+        help="Address of the database: sqlite:////path/to/file.db or postgresql://user@host/name; by default "
+        "SQLite in your own data folder.",
+        show_default=False,
+    ),
+]
+ServiceKeyOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--key-file",
+        envvar="KEYDYN_KEY_FILE",
+        help="File of the master key, mode 0600. KEYDYN_MASTER_KEY may hold the key itself. SQLite has one "
+        "beside it by default.",
+        show_default=False,
+    ),
+]
+TenantOption = Annotated[str, typer.Option("--tenant", help="Whose: the tenant's name.")]
+MISSING = "the service needs more packages: pip install 'keydyn[service]'"
+
+
+@contextmanager
+def needs_service() -> Iterator[None]:
+    """`UsageError` if the packages of the service are not installed."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("keydyn"):
+            raise
+        raise UsageError(f"{MISSING} ({error.name} is not there)") from None
+
+
+@contextmanager
+def service_context(database: str | None, key_file: Path | None) -> Iterator[Context]:
+    """The service's database, brought up to date, with its keys."""
+    with needs_service():
+        from keydyn.service.clock import wall_clock
+        from keydyn.service.people.context import Context
+        from keydyn.service.settings import default_database
+        from keydyn.service.storage.database import Database
+        from keydyn.service.storage.master_keys import open_master_keys
+        from keydyn.service.storage.upgrading import upgrade
+    opened = Database(database or default_database())
+    try:
+        upgrade(opened)
+        yield Context(opened, open_master_keys(opened, key_file), wall_clock)
+    finally:
+        opened.close()

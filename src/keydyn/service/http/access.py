@@ -1,0 +1,163 @@
+"""Who may do what: API keys by scope, tokens by person and purpose. Every route names its rule here."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from fastapi import Request
+
+from keydyn.service import tokens
+from keydyn.service.accounts import Tenant, find_tenant, key_holder, key_is_valid
+from keydyn.service.people.context import Context
+from keydyn.service.people.rows import find_person
+from keydyn.service.problems import Problem
+from keydyn.service.tokens import Token
+
+# Addresses and keys whose rate is remembered.
+REMEMBERED = 10_000
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Who sends a request, and for which tenant; `token` if it is a browser."""
+
+    tenant: Tenant
+    key_id: str
+    scopes: frozenset[str] = frozenset()
+    token: Token | None = None
+
+    def need(self, scope: str) -> None:
+        """A `Problem` if the API key lacks a scope."""
+        if scope not in self.scopes:
+            raise forbidden(f"The API key lacks the scope {scope}.")
+
+    @property
+    def actor(self) -> str:
+        """As the audit log has it."""
+        return f"{'key' if self.token is None else 'token'}:{self.key_id}"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What a route demands: a scope of an API key, or a token of this purpose for the person in the path.
+
+    Without a scope any key will do, and the route itself asks for what it needs.
+    """
+
+    scope: str | None
+    purpose: str | None = None
+
+    def __call__(self, request: Request) -> Caller:
+        """Who sends the request; a `Problem` if they may not."""
+        context = context_of(request)
+        rates: Rates = request.app.state.rates
+        peer = request.client.host if request.client else ""
+        try:
+            caller = identified(context, request.headers, self.scope, self.purpose)
+        except Problem as problem:
+            rates.count(f"peer {peer}")
+            raise problem from None
+        request.state.tenant_id = caller.tenant.id
+        rates.count(f"key {caller.key_id}")
+        if caller.token is not None:
+            with context.database.reading() as connection:
+                name = request.path_params["id"]
+                person = find_person(connection, context, caller.tenant, name)
+            if person is None or person.id != caller.token.user_id:
+                raise forbidden("The token is for another user.")
+        return caller
+
+
+def identified(
+    context: Context, headers: Mapping[str, str], scope: str | None, purpose: str | None = None
+) -> Caller:
+    """The holder of the key or token in the `Authorization` header, who must have this scope or purpose."""
+    kind, _, presented = headers.get("authorization", "").partition(" ")
+    if kind.lower() != "bearer" or not presented:
+        raise Problem(
+            401, "not-authenticated", "An API key is needed", "Send it as Authorization: Bearer KEY."
+        )
+    if presented.startswith("kdt_"):
+        if purpose is None:
+            raise forbidden("This cannot be done with a token.")
+        return token_holder(context, headers, presented, purpose)
+    if "origin" in headers:
+        raise forbidden("Browsers use tokens, and never hold an API key.")
+    with context.database.reading() as connection:
+        holder = key_holder(connection, presented)
+        tenant = None if holder is None else find_tenant(connection, context.keys, holder.tenant_id)
+    if holder is None or tenant is None:
+        raise Problem(401, "not-authenticated", "This API key is not valid", "")
+    caller = Caller(tenant, holder.key_id, holder.scopes)
+    if scope is not None:
+        caller.need(scope)
+    return caller
+
+
+def token_holder(context: Context, headers: Mapping[str, str], presented: str, purpose: str) -> Caller:
+    """The holder of a token, from a page that the tenant names."""
+    tenant_id = tokens.claimed_tenant(presented)
+    invalid = Problem(401, "not-authenticated", "This token is not valid", "It may have expired.")
+    if tenant_id is None:
+        raise invalid
+    with context.database.reading() as connection:
+        tenant = find_tenant(connection, context.keys, tenant_id)
+        token = None if tenant is None else tokens.checked(presented, tenant, context.clock())
+        if tenant is None or token is None or not key_is_valid(connection, token.key_id):
+            raise invalid
+    if token.purpose != purpose:
+        raise forbidden(f"The token is to {token.purpose}, not to {purpose}.")
+    check_origin(headers, tenant)
+    return Caller(tenant, token.key_id, token=token)
+
+
+def check_origin(headers: Mapping[str, str], tenant: Tenant) -> None:
+    """A `Problem` if a browser sends this from a page that is neither the service's nor the tenant's."""
+    origin = headers.get("origin")
+    if origin is None or origin.lower() in tenant.settings.origins:
+        return
+    scheme, _, host = origin.partition("://")
+    if scheme not in ("http", "https") or host.lower() != headers.get("host", "").lower():
+        raise forbidden("The settings do not name the page's origin.")
+
+
+def context_of(request: Request) -> Context:
+    """What everything needs."""
+    context: Context = request.app.state.context
+    return context
+
+
+def forbidden(detail: str) -> Problem:
+    """Known, but not allowed."""
+    return Problem(403, "forbidden", "This is not allowed", detail)
+
+
+class Rates:
+    """Requests per second of each caller, as a bucket of tokens that fills again."""
+
+    def __init__(self, per_second: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._rate, self._most, self._clock = per_second, max(2 * per_second, 1.0), clock
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def count(self, caller: str) -> None:
+        """Count a request; a `Problem` if there have been too many."""
+        now = self._clock()
+        with self._lock:
+            left, then = self._left.pop(caller, (self._most, now))
+            left = min(self._most, left + (now - then) * self._rate)
+            self._left[caller] = max(left - 1.0, 0.0), now
+            if len(self._left) > REMEMBERED:
+                self._left.popitem(last=False)
+        if left < 1.0:
+            raise Problem(
+                429,
+                "too-many-requests",
+                "Too many requests",
+                f"{self._rate:g} requests per second are allowed.",
+                retry_after=1,
+            )

@@ -1,0 +1,112 @@
+"""The application: everything put together, once per process."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+from sqlalchemy import select
+
+from keydyn import __version__
+from keydyn.service.clock import Clock, wall_clock
+from keydyn.service.http import (
+    health_routes,
+    page_routes,
+    people_routes,
+    recognition_routes,
+    tenant_routes,
+)
+from keydyn.service.http.access import Rates
+from keydyn.service.http.cors import Origins, TenantOrigins
+from keydyn.service.http.gate import Gate
+from keydyn.service.http.metrics import Metrics
+from keydyn.service.http.problem_answers import ANSWERS, add_handlers
+from keydyn.service.http.reference import add_reference
+from keydyn.service.http.watching import Admission
+from keydyn.service.jobs.delivery import WebhookDelivery
+from keydyn.service.jobs.expiry import Expiry
+from keydyn.service.jobs.runner import JobRunner
+from keydyn.service.people.context import Context
+from keydyn.service.people.work import handlers
+from keydyn.service.settings import Deployment, TenantSettings
+from keydyn.service.storage.database import Database
+from keydyn.service.storage.sealing import MasterKeys
+from keydyn.service.storage.tables import tenants
+from keydyn.service.watch.endpoint import watch_router
+from keydyn.service.watch.engine import Engine
+from keydyn.service.watch.limits import Limits
+
+log = logging.getLogger("keydyn.service")
+DESCRIPTION = """Recognise people by the rhythm of their typing.
+
+A decision is a **risk signal and a reason to step up**, never the only factor. Times are milliseconds, dates
+milliseconds since 1970. Every write may carry an `Idempotency-Key`: sent again, it has the same answer and no
+second effect. Whatever is no success is answered as `application/problem+json` (RFC 9457).
+"""
+
+
+def create_app(
+    deployment: Deployment, database: Database, keys: MasterKeys, clock: Clock = wall_clock
+) -> FastAPI:
+    """The service on a database that is up to date."""
+    context, metrics = Context(database, keys, clock), Metrics()
+    rates = Rates(deployment.requests_per_second)
+    admission = Admission(context, rates)
+    limits = Limits(sessions=deployment.live_sessions, idle_s=deployment.idle_seconds)
+    engine = Engine(
+        database, clock, limits, on_lock=admission.locked, on_unlock=admission.unlocked, meter=metrics
+    )
+    delivery = WebhookDelivery(database, clock, allow_private=deployment.private_webhooks)
+    runner = JobRunner(
+        database,
+        {**handlers(context), "webhook": delivery},
+        keys,
+        clock,
+        threads={"webhook": 4},
+        observe=lambda kind, outcome: metrics.jobs.labels(kind, outcome).inc(),
+    )
+    expiry = Expiry(database, clock)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        runner.start()
+        expiry.start()
+        await engine.start()
+        try:
+            yield
+        finally:
+            await engine.close()
+            await asyncio.to_thread(runner.stop)
+            await asyncio.to_thread(expiry.stop)
+            await asyncio.to_thread(database.close)
+
+    app = FastAPI(
+        title="keydyn service",
+        version=__version__,
+        description=DESCRIPTION,
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        responses=ANSWERS,
+        separate_input_output_schemas=False,
+    )
+    app.state.context, app.state.metrics = context, metrics
+    app.state.rates, app.state.deployment, app.state.engine = rates, deployment, engine
+    add_handlers(app)
+    for routes in (people_routes, recognition_routes, tenant_routes, health_routes, page_routes):
+        app.include_router(routes.router)
+    app.include_router(watch_router(engine, admission.admit, admission.may_unlock))
+    add_reference(app)
+
+    def origins() -> frozenset[str]:
+        with database.reading() as connection:
+            found = connection.execute(select(tenants.c.settings)).scalars().all()
+        return frozenset(o for each in found for o in TenantSettings.model_validate_json(each).origins)
+
+    app.state.origins = Origins(origins)
+    app.add_middleware(TenantOrigins, origins=app.state.origins)
+    app.add_middleware(Gate, deployment=deployment, metrics=metrics)
+    return app

@@ -1,0 +1,188 @@
+"""The gate that every request passes: its id, limits of size, time, rate and number, headers, one log line.
+
+Written against ASGI itself: it sees a request before anything parses it, and the body, whole, once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import json
+import logging
+import re
+import secrets
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from keydyn.service.http.metrics import Metrics
+from keydyn.service.problems import Problem
+from keydyn.service.settings import Deployment
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+log = logging.getLogger("keydyn.service")
+# Seconds in which a request must have arrived.
+ARRIVAL = 15.0
+REQUEST_ID = re.compile(rb"[A-Za-z0-9_-]{8,64}")
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+HEADERS = (
+    (b"cache-control", b"no-store"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+)
+
+
+class Gate:
+    """Around an application."""
+
+    def __init__(self, app: App, deployment: Deployment, metrics: Metrics) -> None:
+        self.app, self.metrics = app, metrics
+        self._deployment = deployment
+        self._hosts = {*LOOPBACK, deployment.host.lower(), *(name.lower() for name in deployment.names)}
+        self._running = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request through, or answer it here."""
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+            return
+        headers = dict(scope["headers"])
+        given = headers.get(b"x-request-id", b"")
+        request_id = given.decode() if REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
+        scope.setdefault("state", {})["request_id"] = request_id
+        if scope["type"] == "websocket":
+            await self._socket(scope, receive, send, headers)
+        else:
+            await self._request(scope, receive, send, headers, request_id)
+
+    async def _socket(self, scope: Scope, receive: Receive, send: Send, headers: dict[bytes, bytes]) -> None:
+        if not self._knows(headers.get(b"host", b"")):
+            await receive()
+            await send({"type": "websocket.close", "code": 4403})
+            return
+        await self.app(scope, receive, send)
+
+    async def _request(
+        self, scope: Scope, receive: Receive, send: Send, headers: dict[bytes, bytes], request_id: str
+    ) -> None:
+        began, answered = time.perf_counter(), [0]
+
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                answered[0] = message["status"]
+                own = {name for name, _ in message["headers"]}
+                message["headers"] = [
+                    *message["headers"],
+                    (b"x-request-id", request_id.encode()),
+                    *(pair for pair in HEADERS if pair[0] not in own),
+                ]
+            await send(message)
+
+        self._running += 1
+        self.metrics.running.set(self._running)
+        try:
+            body = await self._arrived(headers, receive)
+            scope["state"]["body"] = body
+            await self.app(scope, _replaying(body, receive), sending)
+        except Problem as problem:
+            await answer(sending, problem, request_id)
+        finally:
+            self._running -= 1
+            seconds = time.perf_counter() - began
+            route = getattr(scope.get("route"), "path", "other")
+            self.metrics.request(scope["method"], route, answered[0], seconds)
+            tenant = scope["state"].get("tenant_id", "-")
+            log.info(
+                "request %s %s %s status=%d ms=%.1f tenant=%s",
+                request_id, scope["method"], route, answered[0], 1000 * seconds, tenant,
+            )  # fmt: skip
+
+    async def _arrived(self, headers: dict[bytes, bytes], receive: Receive) -> bytes:
+        """The body; a `Problem` if it is too large or too slow, or if this is no time or place for it."""
+        if not self._knows(headers.get(b"host", b"")):
+            raise Problem(
+                421, "wrong-host", "This service is not known by that name", "See --name of keydyn serve."
+            )
+        if self._running > 4 * self._deployment.concurrent:
+            raise Problem(503, "busy", "The service is busy", "Too many requests at a time.", retry_after=1)
+        most = self._deployment.largest_body
+        too_large = Problem(
+            413, "too-large", "The request is too large", f"A body has {most:,} bytes at most.", limit=most
+        )
+        length = headers.get(b"content-length", b"0")
+        if not length.isdigit() or len(length) > 15 or int(length) > most:
+            raise too_large
+        parts, size = [], 0
+        try:
+            async with asyncio.timeout(ARRIVAL):
+                while True:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        raise Problem(400, "gone", "The client left", "")
+                    parts.append(message.get("body", b""))
+                    size += len(parts[-1])
+                    if size > most:
+                        raise too_large
+                    if not message.get("more_body"):
+                        return b"".join(parts)
+        except TimeoutError:
+            raise Problem(408, "too-slow", "The request took too long to arrive", "") from None
+
+    def _knows(self, host: bytes) -> bool:
+        """Whether the service is known by the name in a `Host` header."""
+        return host_name(host.decode("latin-1")) in self._hosts
+
+
+def host_name(host: str) -> str:
+    """A host without its port."""
+    name = host.rpartition(":")[0] if re.search(r":\d+$", host) else host
+    return name.strip("[]").lower()
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a name or an address is this machine's own."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+async def answer(send: Send, problem: Problem, request_id: str) -> None:
+    """Send a problem."""
+    body = json.dumps(problem.as_json(request_id)).encode()
+    headers = [
+        (b"content-type", b"application/problem+json"),
+        (b"content-length", str(len(body)).encode()),
+    ]
+    if problem.status in (408, 413):
+        # What is left of the request would be taken for the next one.
+        headers.append((b"connection", b"close"))
+    if "retry_after" in problem.more:
+        headers.append((b"retry-after", str(problem.more["retry_after"]).encode()))
+    await send({"type": "http.response.start", "status": problem.status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+def _replaying(body: bytes, receive: Receive) -> Receive:
+    sent = False
+
+    async def again() -> Message:
+        nonlocal sent
+        if sent:
+            return await receive()
+        sent = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return again

@@ -1,0 +1,53 @@
+"""Whether the service works, for those who run it."""
+
+from __future__ import annotations
+
+import hmac
+
+from fastapi import APIRouter, Request, Response
+from prometheus_client import CONTENT_TYPE_LATEST
+from sqlalchemy import text
+
+from keydyn.service.http.access import context_of, forbidden
+from keydyn.service.http.gate import is_loopback
+from keydyn.service.http.models import HealthAnswer
+from keydyn.service.jobs.queue import waiting
+
+router = APIRouter(tags=["health"])
+
+
+@router.get("/healthz")
+def health() -> HealthAnswer:
+    """Say that the process runs."""
+    return HealthAnswer(status="ok")
+
+
+@router.get("/readyz")
+def ready(request: Request) -> HealthAnswer:
+    """Say that the database answers too."""
+    with context_of(request).database.reading() as connection:
+        connection.execute(text("SELECT 1"))
+    return HealthAnswer(status="ok")
+
+
+@router.get(
+    "/metrics",
+    response_class=Response,
+    responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
+)
+def metrics(request: Request) -> Response:
+    """Count everything, for Prometheus: with the operator's token, or from this machine if there is none."""
+    deployment = request.app.state.deployment
+    token, given = deployment.metrics_token, request.headers.get("authorization", "")
+    if token is not None:
+        allowed = hmac.compare_digest(given.encode(), f"Bearer {token}".encode())
+    else:
+        peer = request.client.host if request.client else ""
+        allowed = is_loopback(peer) and not deployment.behind_proxy and "origin" not in request.headers
+    if not allowed:
+        raise forbidden("The metrics are for whoever runs the service.")
+    context = context_of(request)
+    with context.database.reading() as connection:
+        jobs = waiting(connection)
+    page = request.app.state.metrics.page(context.database.queued, jobs)
+    return Response(page, media_type=CONTENT_TYPE_LATEST)

@@ -1,0 +1,71 @@
+"""What is counted, for Prometheus. Nothing that is counted names a tenant or a person."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
+
+# The folder in which several processes count together; set before this is imported.
+SHARED = "PROMETHEUS_MULTIPROC_DIR"
+SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+
+
+class Metrics:
+    """One per process."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        own: dict[str, Any] = {"namespace": "keydyn", "registry": self.registry}
+        self._requests = Counter("requests", "Requests.", ["method", "route", "status"], **own)
+        self._seconds = Histogram(
+            "request_seconds", "Time to answer a request.", ["route"], buckets=SECONDS, **own
+        )
+        self.decisions = Counter("decisions", "Claims decided.", ["answer"], **own)
+        self.enrolments = Counter("enrolments", "Samples enrolled.", **own)
+        self.errors = Counter("errors", "Answers with a problem.", ["kind"], **own)
+        self.jobs = Counter("jobs", "Work done off the request path.", ["kind", "outcome"], **own)
+        self.session_events = Counter("session_events", "What happened to live sessions.", ["what"], **own)
+        self.keystrokes = Counter("watched_keystrokes", "Keystrokes watched.", **own)
+        self._frames = Histogram(
+            "frame_seconds", "From a frame of keystrokes to its answer.", buckets=SECONDS, **own
+        )
+        together = own | {"multiprocess_mode": "livesum"}
+        self.live_sessions = Gauge("live_sessions", "Sessions that are connected.", **together)
+        self.queue = Gauge("queue", "Changes that wait for the database.", **together)
+        self.running = Gauge("running_requests", "Requests being answered.", **together)
+        self._waiting = Gauge(
+            "waiting_jobs", "Work that waits to be done.", ["kind"], multiprocess_mode="mostrecent", **own
+        )
+
+    def request(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Count one request."""
+        self._requests.labels(method, route, str(status)).inc()
+        self._seconds.labels(route).observe(seconds)
+
+    def live(self, sessions: int) -> None:
+        """So many sessions are connected now."""
+        self.live_sessions.set(sessions)
+
+    def answered(self, keystrokes: int, seconds: float) -> None:
+        """One frame was answered."""
+        self.keystrokes.inc(keystrokes)
+        self._frames.observe(seconds)
+
+    def happened(self, what: str) -> None:
+        """Something happened to a session."""
+        self.session_events.labels(what).inc()
+
+    def page(self, queued: int, waiting: Mapping[str, int]) -> bytes:
+        """Everything, of all processes."""
+        self.queue.set(queued)
+        for kind, count in waiting.items():
+            self._waiting.labels(kind).set(count)
+        registry = self.registry
+        if SHARED in os.environ:
+            registry = CollectorRegistry()
+            MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+        return generate_latest(registry)

@@ -1,0 +1,110 @@
+"""Everything that is no success is answered in one shape."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse
+
+from keydyn.service.http.models import ProblemAnswer
+from keydyn.service.problems import Problem
+from keydyn.service.storage.database import DatabaseUnavailableError
+
+log = logging.getLogger("keydyn.service")
+TYPE = "application/problem+json"
+WORDS = {
+    400: "The request cannot be understood",
+    401: "An API key is needed, or the one sent is not valid",
+    403: "This is not allowed",
+    404: "There is no such thing",
+    405: "This cannot be done here",
+    408: "The request took too long to arrive",
+    409: "This cannot be done now",
+    413: "The request is too large",
+    415: "The body must be JSON",
+    421: "This service is not known by that name",
+    422: "The request does not fit its description",
+    429: "Too many requests, or too many failed attempts",
+    500: "Something went wrong in the service",
+    503: "The service is busy, or its database cannot be reached",
+}
+# What the framework itself answers, by status; and whatever else it may be.
+HTTP_KINDS, OTHER_KIND = {404: "no-such-route", 405: "no-such-method", 415: "not-json"}, "bad-request"
+# For the OpenAPI document: any route may answer so.
+ANSWERS: dict[int | str, dict[str, Any]] = {
+    status: {
+        "description": words,
+        "content": {TYPE: {"schema": {"$ref": "#/components/schemas/ProblemAnswer"}}},
+    }
+    for status, words in WORDS.items()
+}
+
+
+def add_handlers(app: FastAPI) -> None:
+    """Answer exceptions with problems."""
+    app.exception_handler(Problem)(_problem)
+    app.exception_handler(RequestValidationError)(_invalid)
+    app.exception_handler(HTTPException)(_http)
+    app.exception_handler(DatabaseUnavailableError)(_unavailable)
+    app.exception_handler(Exception)(_bug)
+
+
+def problem_schema() -> dict[str, Any]:
+    """Of the one shape."""
+    return ProblemAnswer.model_json_schema(ref_template="#/components/schemas/{model}")
+
+
+def answered(request: Request, problem: Problem, headers: dict[str, str] | None = None) -> JSONResponse:
+    """A problem as an answer."""
+    request.app.state.metrics.errors.labels(problem.kind).inc()
+    more = dict(headers or {})
+    if "retry_after" in problem.more:
+        more["retry-after"] = str(problem.more["retry_after"])
+    if problem.status == 401:
+        more["www-authenticate"] = "Bearer"
+    body = problem.as_json(request.state.request_id)
+    return JSONResponse(body, problem.status, more, media_type=TYPE)
+
+
+def _problem(request: Request, problem: Exception) -> JSONResponse:
+    assert isinstance(problem, Problem)
+    return answered(request, problem)
+
+
+def _invalid(request: Request, error: Exception) -> JSONResponse:
+    """Where the request does not fit, and why; what was sent there is not repeated."""
+    assert isinstance(error, RequestValidationError)
+    found = error.errors()
+    if any(each["type"] == "json_invalid" for each in found):
+        return answered(request, Problem(400, "not-json", WORDS[400], "The body is not JSON."))
+    errors = [
+        {"pointer": "/" + "/".join(str(part) for part in each["loc"]), "detail": each["msg"]}
+        for each in found[:20]
+    ]
+    detail = f"{errors[0]['pointer']}: {errors[0]['detail']}" if errors else ""
+    return answered(request, Problem(422, "invalid-request", WORDS[422], detail, errors=errors))
+
+
+def _http(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, HTTPException)
+    kind = HTTP_KINDS.get(error.status_code, OTHER_KIND)
+    title = WORDS.get(error.status_code, "The request cannot be answered")
+    return answered(request, Problem(error.status_code, kind, title, ""), dict(error.headers or {}))
+
+
+def _unavailable(request: Request, error: Exception) -> JSONResponse:
+    log.error("request %s: the database is not available", request.state.request_id)
+    problem = Problem(
+        503, "database-unavailable", "The database is not available", "Try again.", retry_after=2
+    )
+    return answered(request, problem)
+
+
+def _bug(request: Request, error: Exception) -> JSONResponse:
+    # The traceback is logged by the server, without local values.
+    problem = Problem(500, "internal", WORDS[500], "The log has more under the id of this request.")
+    return answered(request, problem)

@@ -1,0 +1,183 @@
+"""Who may watch whose session, and what is announced when one is locked."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+from sqlalchemy import Connection, select
+
+from keydyn.decisions.background import Background
+from keydyn.service.accounts import Tenant, find_tenant
+from keydyn.service.http.access import Caller, Rates, forbidden, identified, token_holder
+from keydyn.service.http.models import Device, TextKind
+from keydyn.service.jobs.webhooks import announce
+from keydyn.service.people.context import Context
+from keydyn.service.people.rows import Person, find_person, person_row
+from keydyn.service.people.templates import verifier_for
+from keydyn.service.people.texts import Text
+from keydyn.service.people.verification import Subject, subject_of
+from keydyn.service.problems import Problem
+from keydyn.service.storage import audit
+from keydyn.service.storage.tables import profiles, users, watch_sessions
+from keydyn.service.watch.admission import Admitted, Arrival
+from keydyn.service.watch.sessions import SessionEvent, new_id, open_session
+
+_DEVICE: TypeAdapter[Device] = TypeAdapter(Device)
+
+
+class Admission:
+    """Admits connections to the service's WebSocket."""
+
+    def __init__(self, context: Context, rates: Rates) -> None:
+        self._context, self._rates = context, rates
+
+    def admit(self, arrival: Arrival) -> Admitted:
+        """Whose session it is and what it is judged by; a `Problem` if the client may not watch it."""
+        hello, context = arrival.hello, self._context
+        try:
+            caller = _caller(context, arrival.headers, hello.token, "watch")
+        except Problem as problem:
+            self._rates.count(f"peer {arrival.client}")
+            raise problem from None
+        self._rates.count(f"key {caller.key_id}")
+        session = hello.session
+        if caller.token is not None:
+            session = caller.token.session_id
+            _check_user(context, caller, arrival.user)
+            text, device = _typed_in(context, session)
+        else:
+            text, device = _asked_for(hello.text, hello.device)
+        subject = subject_of(context, caller.tenant, arrival.user, text, device)
+        return _admitted(caller, subject, session)
+
+    def may_unlock(self, admitted: Admitted, session_id: str, presented: str) -> None:
+        """A `Problem` unless the token is to unlock this session."""
+        caller = token_holder(self._context, {}, presented, "unlock")
+        token = caller.token
+        if token is None or token.user_id != admitted.user_id or token.session_id != session_id:
+            raise forbidden("The token is for another session.")
+
+    def locked(self, connection: Connection, event: SessionEvent) -> None:
+        """Audit and announce that a session was locked."""
+        self._happened(connection, event, "session.locked")
+        tenant = find_tenant(connection, self._context.keys, event.tenant_id)
+        name = connection.execute(select(users.c.name).where(users.c.id == event.user_id)).scalar()
+        if tenant is not None and name is not None:
+            data = {"user": name, "session": event.session_id, "keystroke": event.keystroke}
+            announce(
+                connection, tenant.id, "session.locked", data, tenant.key, now=event.at, user_id=event.user_id
+            )
+
+    def unlocked(self, connection: Connection, event: SessionEvent) -> None:
+        """Audit that a session was unlocked."""
+        self._happened(connection, event, "session.unlocked")
+
+    def _happened(self, connection: Connection, event: SessionEvent, action: str) -> None:
+        subject = audit.pseudonym(event.data_key)
+        details = {"session": event.session_id, "keystroke": event.keystroke}
+        audit.append(connection, event.tenant_id, event.at, event.actor, action, subject, details)
+
+
+def session_for_token(
+    context: Context,
+    tenant: Tenant,
+    name: str,
+    purpose: str,
+    session: str | None,
+    text: Text,
+    device: str,
+) -> Callable[[Connection], str | None]:
+    """The session that a token is bound to, as a change: an existing one, or for watching a new one."""
+    if purpose in ("enrol", "verify"):
+        return lambda connection: None
+    if session is not None:
+
+        def existing(connection: Connection) -> str:
+            person = find_person(connection, context, tenant, name)
+            if person is None or _owner(connection, context, session) != person:
+                raise Problem(404, "no-such-session", "There is no such session", "It may have expired.")
+            return session
+
+        return existing
+    if purpose == "unlock":
+        raise Problem(422, "invalid-request", "Which session?", "A token to unlock names a session.")
+    subject = subject_of(context, tenant, name, text, device)
+
+    def opened(connection: Connection) -> str:
+        at = context.clock()
+        return open_session(connection, new_id(), subject.profile.id, _identity(subject.background), at).id
+
+    return opened
+
+
+def _caller(context: Context, headers: Mapping[str, str], presented: str | None, purpose: str) -> Caller:
+    if presented is not None:
+        return token_holder(context, headers, presented, purpose)
+    return identified(context, headers, purpose)
+
+
+def _check_user(context: Context, caller: Caller, name: str) -> None:
+    with context.database.reading() as connection:
+        person = find_person(connection, context, caller.tenant, name)
+    if person is None or caller.token is None or person.id != caller.token.user_id:
+        raise forbidden("The token is for another user.")
+
+
+def _typed_in(context: Context, session: str) -> tuple[Text, str]:
+    """The kind of text and device of a session."""
+    with context.database.reading() as connection:
+        row = connection.execute(
+            select(profiles.c.text, profiles.c.device)
+            .join(watch_sessions, watch_sessions.c.profile_id == profiles.c.id)
+            .where(watch_sessions.c.id == session)
+        ).first()
+    if row is None:
+        raise Problem(404, "no-such-session", "There is no such session", "It may have expired.")
+    return Text.stored(row.text), row.device
+
+
+def _asked_for(text: dict[str, Any] | None, device: str | None) -> tuple[Text, str]:
+    try:
+        return TextKind.model_validate(text or {}).text, _DEVICE.validate_python(device or "keyboard")
+    except ValidationError:
+        raise Problem(
+            422, "invalid-request", "The hello does not fit its description", "See text and device."
+        ) from None
+
+
+def _owner(connection: Connection, context: Context, session: str) -> Person | None:
+    row = connection.execute(
+        select(users)
+        .join(profiles, profiles.c.user_id == users.c.id)
+        .join(watch_sessions, watch_sessions.c.profile_id == profiles.c.id)
+        .where(watch_sessions.c.id == session)
+    ).first()
+    return None if row is None else person_row(context, row)
+
+
+def _admitted(caller: Caller, subject: Subject, session: str | None) -> Admitted:
+    person, background = subject.person, subject.background
+    verifier = verifier_for(caller.tenant, background, {person.id: subject.enrolled})
+    return Admitted(
+        tenant_id=caller.tenant.id,
+        user_id=person.id,
+        profile_id=subject.profile.id,
+        session_id=session,
+        enrolled=subject.enrolled,
+        background=background,
+        background_id=_identity(background),
+        left_out=background.place(person.id),
+        watching=verifier.watching,
+        data_key=person.key,
+        actor=caller.actor,
+        may_unlock=caller.token is None,
+    )
+
+
+def _identity(background: Background) -> str:
+    """Sessions beside the same population and the same cohort are advanced together."""
+    beside = "\n".join([background.sha256, *background.members])
+    return hashlib.sha256(beside.encode()).hexdigest()

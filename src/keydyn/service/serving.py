@@ -1,0 +1,172 @@
+"""Starting the service: the database is brought up to date, the keys are proved, and the processes run."""
+
+from __future__ import annotations
+
+import http.client
+import logging
+import os
+import socket
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import uvicorn
+from fastapi import FastAPI
+from sqlalchemy import select
+from uvicorn.supervisors import Multiprocess
+
+from keydyn.exit_codes import UsageError
+from keydyn.service.accounts import SCOPES, create_key, tenant_named
+from keydyn.service.clock import wall_clock
+from keydyn.service.http.connections import HttpProtocol
+from keydyn.service.http.gate import is_loopback
+from keydyn.service.settings import Deployment
+from keydyn.service.storage.database import Database
+from keydyn.service.storage.master_keys import open_master_keys
+from keydyn.service.storage.tables import api_keys
+from keydyn.service.storage.upgrading import upgrade
+from keydyn.service.warming import warm
+
+# How workers learn what was decided; the metrics of several processes are counted in a folder.
+DEPLOYMENT, SHARED_METRICS = "KEYDYN_DEPLOYMENT", "PROMETHEUS_MULTIPROC_DIR"
+FORMAT = "%(asctime)s %(levelname)s %(message)s"
+
+
+def check_deployment(deployment: Deployment) -> None:
+    """`UsageError` if the service would listen beyond this machine without anything to protect it."""
+    if not is_loopback(deployment.host) and not deployment.behind_proxy:
+        raise UsageError(
+            f"the service does not encrypt what it sends, and would listen on {deployment.host}: put a proxy "
+            "that speaks TLS before it (docs/deployment.md has one for nginx) and say so with --behind-proxy"
+        )
+    if deployment.behind_proxy and not deployment.names:
+        raise UsageError("behind a proxy, --name must say by which host name the service is reached")
+
+
+def prepare(deployment: Deployment) -> None:
+    """Bring the database up to date and prove the keys, before any worker starts."""
+    database = Database(deployment.database)
+    try:
+        upgrade(database)
+        open_master_keys(database, deployment.key_file)
+    finally:
+        database.close()
+
+
+def first_key(deployment: Deployment) -> str | None:
+    """A key for all purposes, of the tenant "default", if nobody has one yet."""
+    database = Database(deployment.database)
+    try:
+        keys = open_master_keys(database, deployment.key_file)
+        with database.reading() as connection:
+            if connection.execute(select(api_keys.c.id).limit(1)).first() is not None:
+                return None
+        now = wall_clock()
+        return database.write(
+            lambda connection: create_key(
+                connection, tenant_named(connection, keys, "default", now), "first key", SCOPES, now
+            )[1]
+        )
+    finally:
+        database.close()
+
+
+def serve(deployment: Deployment, ready: Callable[[str], None]) -> None:
+    """Run until interrupted; `ready` is called with the address once requests are answered."""
+    check_deployment(deployment)
+    with _shared(deployment), _listening(deployment) as listening:
+        config = uvicorn.Config(
+            "keydyn.service.serving:worker",
+            factory=True,
+            host=deployment.host,
+            port=deployment.port,
+            workers=deployment.workers,
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=deployment.behind_proxy,
+            forwarded_allow_ips="127.0.0.1,::1",
+            timeout_graceful_shutdown=20,
+            # A worker that starts on a busy machine is not one that hangs.
+            timeout_worker_healthcheck=60,
+            limit_concurrency=None,
+            http=HttpProtocol,
+            **_websockets(),
+        )
+        log_to_stderr()
+        threading.Thread(target=_announce, args=(listening, ready), daemon=True).start()
+        if deployment.workers == 1:
+            uvicorn.Server(config).run(sockets=[listening])
+        else:
+            Multiprocess(config, sockets=[listening]).run()
+
+
+def worker() -> FastAPI:
+    """The application of one process."""
+    from keydyn.service.http.app import create_app
+
+    log_to_stderr()
+    deployment = Deployment.model_validate_json(os.environ[DEPLOYMENT])
+    database = Database(deployment.database)
+    keys = open_master_keys(database, deployment.key_file)
+    warm()
+    return create_app(deployment, database, keys)
+
+
+@contextmanager
+def _shared(deployment: Deployment) -> Iterator[None]:
+    """What workers find in their environment."""
+    os.environ[DEPLOYMENT] = deployment.model_dump_json()
+    if deployment.workers == 1:
+        yield
+        return
+    with tempfile.TemporaryDirectory(prefix="keydyn-metrics-") as folder:
+        os.environ[SHARED_METRICS] = folder
+        yield
+
+
+@contextmanager
+def _listening(deployment: Deployment) -> Iterator[socket.socket]:
+    """The socket that all workers share; `UsageError` if there is none to be had."""
+    host, port = deployment.host, deployment.port
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        listening = socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as error:
+        raise UsageError(f"cannot listen on {host}, port {port}: {error.strerror}") from None
+    with listening:
+        listening.set_inheritable(True)
+        yield listening
+
+
+def _announce(listening: socket.socket, ready: Callable[[str], None]) -> None:
+    """Wait until the first worker answers."""
+    host, port = listening.getsockname()[:2]
+    here = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    while True:
+        try:
+            connection = http.client.HTTPConnection(here, port, timeout=60.0)
+            connection.request("GET", "/readyz")
+            if connection.getresponse().status == 200:
+                break
+        except OSError:
+            pass
+        time.sleep(0.2)
+    ready(f"http://{f'[{host}]' if ':' in host else host}:{port}")
+
+
+def _websockets() -> dict[str, Any]:
+    from keydyn.service.watch.endpoint import UVICORN
+
+    return UVICORN
+
+
+def log_to_stderr() -> None:
+    """Log what operators need, and nothing that names people."""
+    logging.basicConfig(level=logging.INFO, format=FORMAT)
+    # They say nothing of use; httpx names addresses, and uvicorn paths, which have the names of users.
+    for chatty in ("httpx", "httpcore", "alembic", "numba", "uvicorn"):
+        logging.getLogger(chatty).setLevel(logging.WARNING)

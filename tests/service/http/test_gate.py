@@ -1,0 +1,321 @@
+"""What every request passes: limits of size, time, rate and number, ids, headers, and what is logged."""
+
+from __future__ import annotations
+
+import json
+import logging
+import socket
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx
+import pytest
+from websockets.sync.client import connect
+
+from keydyn.service.http import connections, gate
+from keydyn.service.http.gate import HEADERS
+from keydyn.service.serving import log_to_stderr
+from tests.service.conftest import opened
+from tests.service.running import running
+from tests.service.typists import enrol, keystrokes_of
+
+LARGEST = 1 << 16
+
+
+@pytest.fixture
+def small(sqlite_url, monkeypatch):
+    """A service with small limits."""
+    monkeypatch.setattr(gate, "ARRIVAL", 0.5)
+    monkeypatch.setattr(connections, "ARRIVAL", 0.5)
+    for database in opened(sqlite_url):
+        database.close()
+    with running(sqlite_url, largest_body=LARGEST) as found:
+        yield found
+
+
+def raw(service, *parts, pause=0.0, half=False):
+    """All that is answered to these bytes, until the service ends the connection."""
+    host, port = service.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), 20) as talk:
+        for n, part in enumerate(parts):
+            if n:
+                time.sleep(pause)
+            try:
+                talk.sendall(part)
+            except OSError:
+                break
+        if half:
+            talk.shutdown(socket.SHUT_WR)
+        answer = b""
+        while True:
+            try:
+                more = talk.recv(1 << 16)
+            except ConnectionResetError:
+                return answer
+            if not more:
+                return answer
+            answer += more
+
+
+def head(service, *more, method="POST", path="/v1/users"):
+    host = service.url.removeprefix("http://")
+    lines = [f"{method} {path} HTTP/1.1", f"Host: {host}", "Content-Type: application/json", *more]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode()
+
+
+def problem_in(answer):
+    """Status and problem of a raw answer."""
+    top, _, body = answer.partition(b"\r\n\r\n")
+    lines = top.decode().lower().split("\r\n")
+    assert "content-type: application/problem+json" in lines
+    assert any(line.startswith("x-request-id: ") for line in lines)
+    found = json.loads(body)
+    assert found["status"] == int(lines[0].split()[1])
+    return found["status"], found
+
+
+def test_a_body_that_is_too_large_is_refused_unread(small):
+    declared = raw(small, head(small, f"Content-Length: {LARGEST + 1}"))
+    assert problem_in(declared)[0] == 413
+    assert problem_in(declared)[1]["limit"] == LARGEST
+    chunk = b"1000\r\n" + b"x" * 0x1000 + b"\r\n"
+    chunked = raw(small, head(small, "Transfer-Encoding: chunked"), *[chunk] * 20)
+    assert problem_in(chunked)[0] == 413
+
+
+def test_a_body_that_trickles_in_is_given_up(small):
+    trickle = raw(small, head(small, "Content-Length: 100"), *[b"x"] * 8, pause=0.1)
+    assert problem_in(trickle)[0] == 408
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Content-Length: -1",
+        "Content-Length: ten",
+        "Content-Length: 1e3",
+        "Content-Length: 5\r\nContent-Length: 6",
+        "Content-Length: 5\r\nTransfer-Encoding: chunked",
+        "Content-Length: 99999999999999999999999999",
+        "Broken header",
+        "Bad\x00name: 1",
+    ],
+)
+def test_headers_that_are_not_http_are_refused(small, line):
+    assert problem_in(raw(small, head(small, line), b"{}"))[0] in (400, 413)
+
+
+def test_headers_without_end_are_refused(small):
+    one = raw(small, head(small)[:-2], *[b"X-Long: " + b"x" * 0x1000 + b"\r\n"] * 20, pause=0.001)
+    assert problem_in(one)[0] == 431
+    many = raw(small, head(small)[:-2], *[b"X-Many: 1\r\n" * 500] * 20, pause=0.001)
+    assert problem_in(many)[0] == 431
+
+
+def test_half_open_connections_do_not_pile_up(small):
+    """Whoever sends nothing, or half a request, is let go; afterwards nothing is left of them."""
+    host, port = small.url.removeprefix("http://").split(":")
+    silent = [socket.create_connection((host, int(port)), 20) for _ in range(50)]
+    for n, each in enumerate(silent[:25]):
+        each.sendall(head(small)[: 5 + n])
+    small.client().get("/v1/users")
+    for each in silent:
+        answer = each.recv(1 << 16)
+        assert problem_in(answer)[0] == 408
+        each.close()
+    # A second request on a connection is waited for no longer than the first.
+    first = head(small, "Content-Length: 0", method="GET", path="/healthz")
+    answer = raw(small, first, head(small)[:30], pause=0.1)
+    assert answer.startswith(b"HTTP/1.1 200")
+    assert b"HTTP/1.1 408" in answer
+
+
+def test_pipelined_requests_are_answered_in_order(small):
+    one = head(small, "Content-Length: 0", "X-Request-Id: first-one", method="GET", path="/healthz")
+    two = head(
+        small,
+        "Content-Length: 0",
+        "X-Request-Id: second-one",
+        "Connection: close",
+        method="GET",
+        path="/none",
+    )
+    answer = raw(small, one + two)
+    assert answer.index(b"first-one") < answer.index(b"second-one")
+    assert answer.count(b"HTTP/1.1 ") == 2
+
+
+def test_what_is_left_of_a_refused_body_is_no_request(small):
+    """A request hidden in a body that is too large is never answered."""
+    hidden = head(small, method="GET", path="/healthz")
+    answer = raw(small, head(small, f"Content-Length: {LARGEST + 1}"), hidden)
+    assert answer.count(b"HTTP/1.1 ") == 1
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{",
+        b"\xff\xfe",
+        b'{"id": "\xff"}',
+        b'{"id": "\\ud800"}',
+        b"[" * 30_000 + b"]" * 30_000,
+        b'{"id":' * 10_000,
+        b'{"keystrokes": [{"keyname": "a", "timepress": NaN}]}',
+        b'{"keystrokes": [{"keyname": "a", "timepress": Infinity}]}',
+        b'{"keystrokes": [{"keyname": "a", "timepress": 1e999}]}',
+        b'{"keystrokes": [{"keyname": "a", "timepress": ' + b"9" * 5000 + b"}]}",
+        b'{"keystrokes": [{"keyname": "\\u0000", "timepress": 1}]}',
+        b'{"keystrokes": [{"keyname": "a", "timepress": "1"}]}',
+        b'{"keystrokes": [{"keyname": "a", "timepress": true}]}',
+        b"null",
+        b"[]",
+        b'"text"',
+    ],
+)
+@pytest.mark.parametrize("path", ["/v1/users/ada/verify", "/v1/identify"])
+def test_bodies_that_make_no_sense_are_refused(client, body, path):
+    client.post("/v1/users", json={"id": "ada"})
+    answer = client.post(path, content=body, headers={"content-type": "application/json"})
+    assert answer.status_code in (400, 422), answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+
+
+@pytest.mark.parametrize(
+    "kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""]
+)
+def test_a_body_of_another_type_is_refused(client, kind):
+    """A form of another page can be sent without being asked for leave: it must have no effect."""
+    answer = client.post("/v1/users", content=b'{"id": "eve"}', headers={"content-type": kind})
+    assert answer.status_code in (415, 422), answer.text
+    assert client.get("/v1/users/eve").status_code == 404
+
+
+def test_every_answer_has_an_id_and_the_headers(client, caplog):
+    caplog.set_level(logging.INFO)
+    given = client.get("/healthz", headers={"x-request-id": "given-by-client"})
+    assert given.headers["x-request-id"] == "given-by-client"
+    strange = client.get("/healthz", headers={"x-request-id": "a b\tc"})
+    answers = [
+        given,
+        strange,
+        client.get("/v1/users"),
+        client.get("/v1/users/nobody"),
+        client.get("/no/such/route"),
+        client.post("/v1/users", content=b"{"),
+        client.request("PATCH", "/v1/users"),
+        client.request("OPTIONS", "/v1/users"),
+        client.get("/docs"),
+        client.get("/docs/assets/swagger-ui.css"),
+        client.get("/docs/assets/../../secret"),
+        client.get("/openapi.json"),
+        client.get("/v1/users", headers={"host": "elsewhere.example"}),
+        client.get("/v1/users", headers={"authorization": "Bearer no"}),
+    ]
+    ids = [answer.headers["x-request-id"] for answer in answers]
+    assert len(set(ids)) == len(ids)
+    for answer in answers:
+        assert "server" not in answer.headers
+        for name, value in HEADERS:
+            assert name.decode() in answer.headers
+            if "/docs" not in str(answer.url):
+                assert answer.headers[name.decode()] == value.decode()
+        if answer.status_code >= 400:
+            assert answer.json()["instance"].endswith(answer.headers["x-request-id"])
+    lines = [record.getMessage() for record in caplog.records if record.name == "keydyn.service"]
+    for each in ids:
+        assert sum(each in line for line in lines) == 1
+
+
+def test_more_requests_than_can_be_answered_are_told_to_wait(sqlite_url):
+    for database in opened(sqlite_url):
+        database.close()
+    with running(sqlite_url, concurrent=1) as service:
+        key, held, go = service.key(), threading.Event(), threading.Event()
+
+        def block(connection):
+            held.set()
+            go.wait(30)
+
+        # The database is kept busy: writes wait, and fill the service.
+        waiting = threading.Thread(target=service.database.write, args=(block,))
+        waiting.start()
+        held.wait(30)
+
+        def create(n):
+            return httpx.post(
+                f"{service.url}/v1/users",
+                json={"id": f"user-{n}"},
+                headers={"authorization": f"Bearer {key}"},
+                timeout=60.0,
+            )
+
+        with ThreadPoolExecutor(12) as pool:
+            answers = [pool.submit(create, n) for n in range(12)]
+            while sum(answer.done() for answer in answers) < 8:
+                time.sleep(0.01)
+            go.set()
+            found = [answer.result() for answer in answers]
+        waiting.join()
+        assert sorted(answer.status_code for answer in found) == [201] * 4 + [503] * 8
+        for answer in found:
+            if answer.status_code == 503:
+                assert answer.json()["type"] == "urn:keydyn:problem:busy"
+                assert int(answer.headers["retry-after"]) >= 1
+        assert create(99).status_code == 201
+
+
+def test_too_many_requests_of_a_key_are_told_to_wait_and_others_are_not(sqlite_url):
+    for database in opened(sqlite_url):
+        database.close()
+    with running(sqlite_url, requests_per_second=2.0) as service:
+        first, second = service.client(), service.client()
+        answers = [first.get("/v1/users") for _ in range(20)]
+        refused = [answer for answer in answers if answer.status_code == 429]
+        assert len(refused) >= 10
+        assert all(int(answer.headers["retry-after"]) >= 1 for answer in refused)
+        assert all(answer.headers["content-type"] == "application/problem+json" for answer in refused)
+        assert second.get("/v1/users").status_code == 200
+        # Whoever guesses keys is slowed down as well.
+        guesses = [httpx.get(f"{service.url}/v1/users").status_code for _ in range(20)]
+        assert set(guesses) == {401, 429}
+
+
+def test_logs_name_nobody_and_tell_no_secret(service, caplog):
+    """A whole life, logged as by a running service."""
+    caplog.set_level(logging.INFO)
+    log_to_stderr()
+    key = service.key()
+    client = service.client(key)
+    rows = [dict(row, keyname=f"secret-key-{row['keyname']}") for row in keystrokes_of(0, 9)]
+    enrol(client, "secret-name", 0)
+    token = client.post("/v1/users/secret-name/token", json={"purpose": "verify"}).json()["token"]
+    sent = {"keystrokes": keystrokes_of(0, 6)}
+    httpx.post(
+        f"{service.url}/v1/users/secret-name/verify", json=sent, headers={"authorization": f"Bearer {token}"}
+    )
+    client.post("/v1/users/secret-name/verify", json={"keystrokes": rows})
+    client.post("/v1/users/secret-name/verify", json={"keystrokes": [{"keyname": "secret-key", "x": 1}]})
+    client.post("/v1/identify", json={"keystrokes": keystrokes_of(0, 7)})
+    client.get("/v1/users/secret-name/export")
+    client.get("/v1/users?cursor=secret-cursor")
+    hook = {"url": "https://example.org/secret-path", "events": ["session.locked"]}
+    secret = client.post("/v1/webhooks", json=hook).json()["secret"]
+    address = f"{service.url.replace('http', 'ws')}/v1/users/secret-name/watch"
+    with connect(address, additional_headers={"authorization": f"Bearer {key}"}) as talk:
+        talk.send(json.dumps({"type": "hello", "session": None}))
+        session = json.loads(talk.recv(20))["session"]
+        frame = [[row["keyname"], row["timepress"], row["timerelease"]] for row in keystrokes_of(0, 8)]
+        talk.send(json.dumps({"type": "keys", "first": 1, "keys": frame}))
+        assert json.loads(talk.recv(20))["type"] == "trust"
+        talk.send("secret-frame")
+        talk.recv(20)
+    client.delete("/v1/users/secret-name")
+    text = "\n".join(f"{record.getMessage()} {record.exc_text or ''}" for record in caplog.records)
+    assert text.count("request ") >= 14
+    times = {str(row[name]) for row in keystrokes_of(0, 6) for name in ("timepress", "timerelease")}
+    for hidden in ("secret-", key, key.split("_")[2], token, secret, *(t for t in times if len(t) > 6)):
+        assert hidden not in text, hidden
+    assert session

@@ -1,0 +1,204 @@
+"""Every route against the OpenAPI document: what it says is all that is taken, and all that is answered."""
+
+from __future__ import annotations
+
+from itertools import count
+
+import httpx
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from schemathesis import GenerationMode
+from schemathesis.checks import not_a_server_error
+from schemathesis.core.parameters import ParameterLocation
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    negative_data_rejection,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from tests.service.conftest import opened
+from tests.service.http.test_access import ROUTES
+from tests.service.running import running
+from tests.service.typists import enrol, keystrokes_of
+
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+]
+# Of schemathesis itself, about the strategies that it makes.
+pytestmark = pytest.mark.filterwarnings("ignore::hypothesis.errors.HypothesisDeprecationWarning")
+SERVED_FILES = ("/docs", "/openapi", "/recorder")
+PLACES = [place for place in ROUTES if place[0] != "WS" and not place[1].startswith(SERVED_FILES)]
+NAMES = (f"described-{n}" for n in count())
+HOUR = 3_600_000
+PROBLEM = {"type", "title", "status", "detail", "instance"}
+LIMITS = {
+    "string": ({"maxLength"}, {"enum"}, {"const"}, {"pattern"}),
+    "array": ({"maxItems"},),
+    "integer": ({"minimum", "maximum"}, {"enum"}, {"const"}),
+    "number": ({"minimum", "maximum"},),
+}
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory):
+    """One for all routes, each of which has a tenant of its own."""
+    url = f"sqlite:///{tmp_path_factory.mktemp('described') / 'service.db'}"
+    for database in opened(url):
+        database.close()
+    with running(url) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def document(service):
+    return httpx.get(f"{service.url}/openapi.json").json()
+
+
+def judged(service, document, place, examples):
+    """Send what fits the description and what does not, about somebody who is enrolled and about others."""
+    method, path = place
+    operation = schemathesis.openapi.from_dict(document)[path][method]
+    client = service.client(service.key(next(NAMES)))
+    enrol(client, "ada", 0)
+    modes = (GenerationMode.POSITIVE, GenerationMode.NEGATIVE)
+    cases = st.one_of(*(operation.as_strategy(generation_mode=mode) for mode in modes))
+
+    @given(case=cases, known=st.booleans())
+    @settings(
+        max_examples=examples,
+        deadline=None,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    def send(case, known):
+        if known and "id" in (case.path_parameters or {}):
+            case.path_parameters["id"] = "ada"
+            # Whoever was erased is there again, and has no attempts to wait for.
+            client.post("/v1/users", json={"id": "ada"})
+            service.clock.now += HOUR
+        response = case.call(base_url=service.url, headers=dict(client.headers))
+        body = case.meta.components.get(ParameterLocation.BODY)
+        # Headers are ours, and a query that nobody asked for is ignored.
+        wrong = body is not None and body.mode is GenerationMode.NEGATIVE
+        case.validate_response(response, checks=[*CHECKS, *([negative_data_rejection] if wrong else [])])
+        assert response.headers["x-request-id"]
+        if response.status_code >= 400:
+            assert response.headers["content-type"] == ["application/problem+json"]
+            assert set(response.json()) >= PROBLEM
+            assert response.json()["status"] == response.status_code
+
+    send()
+
+
+@pytest.mark.parametrize("place", PLACES, ids=" ".join)
+def test_routes_are_as_described(service, document, place):
+    judged(service, document, place, 10)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", PLACES, ids=" ".join)
+def test_routes_are_as_described_at_length(service, document, place):
+    judged(service, document, place, 1000)
+
+
+def test_typing_of_any_kind_is_answered(service):
+    """Samples that are near those of people reach further than random ones: nothing of them is an error."""
+    client = service.client(service.key(next(NAMES)))
+    enrol(client, "ada", 0)
+    rows = keystrokes_of(0, 9)
+    time = st.one_of(
+        st.none(), st.floats(-1e15, 1e15), st.integers(-5, 5), st.sampled_from([0.0, -0.0, 1e15])
+    )
+    changes = st.lists(
+        st.tuples(
+            st.integers(0, len(rows) - 1),
+            st.one_of(
+                st.fixed_dictionaries({"timepress": time}),
+                st.fixed_dictionaries({"timerelease": time}),
+                st.fixed_dictionaries({"keyname": st.text(min_size=1, max_size=64)}),
+            ),
+        ),
+        max_size=8,
+    )
+    routes = ("/v1/users/ada/samples", "/v1/users/ada/verify", "/v1/identify")
+
+    @given(changes=changes, kept=st.integers(1, len(rows)), route=st.sampled_from(routes))
+    @settings(max_examples=60, deadline=None, database=None)
+    def send(changes, kept, route):
+        changed = [dict(row) for row in rows]
+        for n, change in changes:
+            changed[n] |= change
+        service.clock.now += HOUR
+        response = client.post(route, json={"keystrokes": changed[:kept]})
+        assert response.status_code in (200, 201, 400, 403, 409, 422, 429), response.text
+
+    send()
+
+
+def test_every_limit_is_in_the_document(document):
+    missing = []
+    for path, method, operation in operations(document):
+        place = f"{method} {path}"
+        for parameter in operation.get("parameters", []):
+            unlimited(document, parameter["schema"], f"{place} {parameter['name']}", missing)
+        if "requestBody" in operation:
+            content = operation["requestBody"]["content"]
+            assert set(content) == {"application/json"}, place
+            unlimited(document, content["application/json"]["schema"], f"{place} body", missing)
+    assert not missing, "\n".join(missing)
+
+
+def test_every_operation_is_explained(document):
+    for path, method, operation in operations(document):
+        place = f"{method} {path}"
+        assert operation.get("summary"), place
+        assert operation.get("description"), place
+        answers = operation["responses"]
+        problems = {status for status in answers if status >= "400"}
+        assert {"400", "401", "413", "422", "429", "500", "503"} <= problems, place
+        for status in problems:
+            shape = answers[status]["content"]["application/problem+json"]["schema"]
+            assert shape == {"$ref": "#/components/schemas/ProblemAnswer"}, (place, status)
+        good = [status for status in answers if status < "400"]
+        assert len(good) == 1, place
+        assert answers[good[0]]["content"], place
+
+
+def operations(document):
+    return [
+        (path, method.upper(), operation)
+        for path, methods in document["paths"].items()
+        for method, operation in methods.items()
+    ]
+
+
+def unlimited(document, schema, where, missing):
+    """Name what has no limit, of a schema and all inside it."""
+    if "$ref" in schema:
+        name = schema["$ref"].removeprefix("#/components/schemas/")
+        unlimited(document, document["components"]["schemas"][name], f"{where} {name}", missing)
+        return
+    inner = [*schema.get("anyOf", []), *schema.get("allOf", []), *schema.get("oneOf", [])]
+    for each in inner:
+        unlimited(document, each, where, missing)
+    kind = schema.get("type")
+    if kind is None and not inner:
+        missing.append(f"{where}: of any type")
+    if kind == "object":
+        if schema.get("additionalProperties") is not False:
+            missing.append(f"{where}: takes fields that are not described")
+        for name, each in schema.get("properties", {}).items():
+            unlimited(document, each, f"{where}.{name}", missing)
+    if kind == "array":
+        unlimited(document, schema["items"], f"{where}[]", missing)
+    if kind in LIMITS and not any(limits <= set(schema) for limits in LIMITS[kind]):
+        missing.append(f"{where}: {kind} without a limit")

@@ -1,0 +1,101 @@
+"""The service in this process, on a free port of loopback, for tests."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import httpx
+import uvicorn
+
+from keydyn.service import accounts
+from keydyn.service.http.app import create_app
+from keydyn.service.http.connections import HttpProtocol
+from keydyn.service.settings import Deployment
+from keydyn.service.storage.database import Database
+from keydyn.service.storage.sealing import MasterKeys
+from keydyn.service.watch.endpoint import UVICORN
+
+KEYS = MasterKeys.of([b"k" * 32])
+STARTED = 1_700_000_000_000
+
+
+class MovedClock:
+    """A clock that stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.now = STARTED
+
+    def __call__(self) -> int:
+        return self.now
+
+
+class Service:
+    """A running service: its address, its database, its clock, and keys to use it with."""
+
+    def __init__(self, url, database, clock, app):
+        self.url, self.database, self.clock, self.app = url, database, clock, app
+        self._clients: list[httpx.Client] = []
+
+    def key(self, tenant="default", scopes=accounts.SCOPES):
+        """A new API key."""
+
+        def change(connection):
+            owner = accounts.tenant_named(connection, KEYS, tenant, self.clock())
+            return accounts.create_key(connection, owner, "test", scopes, self.clock())[1]
+
+        return self.database.write(change)
+
+    def client(self, key=None, **headers):
+        """A client that sends this key, or a new one of the tenant "default"."""
+        own = {"authorization": f"Bearer {key or self.key()}", **headers}
+        client = httpx.Client(base_url=self.url, headers=own, timeout=60.0)
+        self._clients.append(client)
+        return client
+
+    def close(self):
+        for client in self._clients:
+            client.close()
+
+
+@contextmanager
+def running(database_url: str, clock=None, keys=KEYS, port=0, **settings) -> Iterator[Service]:
+    """Serve a database that has its tables."""
+    clock = clock or MovedClock()
+    database = Database(database_url)
+    deployment = Deployment(**({"database": database_url, "requests_per_second": 1e6} | settings))
+    app = create_app(deployment, database, keys, clock)
+    with socket.socket() as listening:
+        # A service that is started again gets the port that it had.
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(("127.0.0.1", port))
+        config = uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            lifespan="on",
+            http=HttpProtocol,
+            **UVICORN,
+        )
+        server = uvicorn.Server(config)
+        started = threading.Event()
+        listening.listen(128)
+        thread = threading.Thread(target=_run, args=(server, listening, started))
+        thread.start()
+        service = Service(f"http://127.0.0.1:{listening.getsockname()[1]}", database, clock, app)
+        try:
+            with httpx.Client(transport=httpx.HTTPTransport(retries=5)) as client:
+                client.get(f"{service.url}/healthz", timeout=60.0)
+            yield service
+        finally:
+            service.close()
+            server.should_exit = True
+            thread.join(30)
+
+
+def _run(server, listening, started):
+    started.set()
+    server.run(sockets=[listening])
