@@ -1,0 +1,231 @@
+"""The service as an object."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import quote, urlsplit
+
+from keydyn.client import keystrokes as typed
+from keydyn.client.calling import Calls
+from keydyn.client.keystrokes import Keystrokes
+from keydyn.client.results import (
+    Decision,
+    Erased,
+    Identification,
+    NewWebhook,
+    Sample,
+    Settings,
+    Token,
+    User,
+    Webhook,
+    read,
+)
+from keydyn.client.watching import Watch
+
+PAGE = 100
+
+
+class Client:
+    """Talks to a service; threads may share it.
+
+    Every write has one effect, however often it must be sent until an answer comes. Requests are sent again
+    after a lost connection, and when the service says that it is busy; any other problem is raised at once.
+
+    Parameters
+    ----------
+    url : of the service, such as "https://keydyn.example.com"
+    key : an API key
+    timeout_s : for which the service may be silent before a request is sent again
+    patience_s : for which a request is tried altogether
+    allow_http : send the key without encryption to other machines than this one
+    """
+
+    def __init__(
+        self,
+        url: str,
+        key: str,
+        *,
+        timeout_s: float = 10.0,
+        patience_s: float = 30.0,
+        allow_http: bool = False,
+    ) -> None:
+        self._url = _checked(url, allow_http)
+        self._key, self._timeout_s, self._patience_s = key, timeout_s, patience_s
+        self._calls = Calls(self._url, key, timeout_s, patience_s)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._calls.close()
+
+    def create_user(self, id: str | None = None) -> User:
+        """Create a person; with a random id if none is given."""
+        return read(User, self._calls.call("POST", "/v1/users", {} if id is None else {"id": id}))
+
+    def user(self, id: str) -> User:
+        """How far somebody's enrolment has come."""
+        return read(User, self._calls.call("GET", _path(id)))
+
+    def users(self) -> Iterator[User]:
+        """Everybody, the oldest first, fetched page by page."""
+        query: dict[str, Any] = {"limit": PAGE}
+        while True:
+            page = self._calls.call("GET", "/v1/users", query=query)
+            yield from read(_Users, page).users
+            if page.get("next") is None:
+                return
+            query["cursor"] = page["next"]
+
+    def erase(self, id: str) -> Erased:
+        """Erase a person, and everything that is stored about them."""
+        return read(Erased, self._calls.call("DELETE", _path(id)))
+
+    def export(self, id: str) -> dict[str, Any]:
+        """Everything that is stored about a person."""
+        return read(dict, self._calls.call("GET", _path(id, "export")))
+
+    def reset(self, id: str) -> User:
+        """Begin somebody's enrolment anew."""
+        return read(User, self._calls.call("POST", _path(id, "reset")))
+
+    def unblock(self, id: str) -> User:
+        """Forgive failed attempts to be a person."""
+        return read(User, self._calls.call("POST", _path(id, "unblock")))
+
+    def enrol(
+        self, id: str, keystrokes: Keystrokes, *, text: str = "free", device: str = "keyboard"
+    ) -> Sample:
+        """Add a sample to somebody's enrolment; it is stored when this returns.
+
+        Keystrokes are tuples of key, press and release in milliseconds, or mappings with `keyname`,
+        `timepress` and `timerelease`, or a data frame with these columns, or raw events. The text is "free",
+        "fixed:NAME" or "positions:NAME"; the device is "keyboard" or "phone".
+        """
+        return read(Sample, self._calls.call("POST", _path(id, "samples"), _sample(keystrokes, text, device)))
+
+    def verify(
+        self,
+        id: str,
+        keystrokes: Keystrokes,
+        *,
+        level: str = "standard",
+        text: str = "free",
+        device: str = "keyboard",
+    ) -> Decision:
+        """Decide whether this person typed a sample."""
+        body = {**_sample(keystrokes, text, device), "level": level}
+        return read(Decision, self._calls.call("POST", _path(id, "verify"), body))
+
+    def identify(
+        self,
+        keystrokes: Keystrokes,
+        *,
+        level: str = "standard",
+        text: str = "free",
+        device: str = "keyboard",
+        most: int = 10,
+    ) -> Identification:
+        """Say who typed a sample, or that nobody who is enrolled did."""
+        body = {**_sample(keystrokes, text, device), "level": level, "most": most}
+        return read(Identification, self._calls.call("POST", "/v1/identify", body))
+
+    def token(
+        self,
+        id: str,
+        purpose: str,
+        *,
+        session: str | None = None,
+        seconds: int = 600,
+        text: str = "free",
+        device: str = "keyboard",
+    ) -> Token:
+        """Make a token with which a browser may "enrol", "verify", "watch" or "unlock" for one person."""
+        body: dict[str, Any] = {
+            "purpose": purpose,
+            "seconds": seconds,
+            "text": typed.text(text),
+            "device": device,
+        }
+        if session is not None:
+            body["session"] = session
+        return read(Token, self._calls.call("POST", _path(id, "token"), body))
+
+    def watch(
+        self, id: str, *, text: str = "free", device: str = "keyboard", session: str | None = None
+    ) -> Watch:
+        """Watch somebody type, in a `with` block; `session` goes on with an earlier one."""
+        address = "ws" + self._url.removeprefix("http") + _path(id, "watch")
+        hello = {"text": typed.text(text), "device": device}
+        return Watch(address, self._key, hello, session, self._timeout_s, self._patience_s)
+
+    def settings(self) -> Settings:
+        """What the tenant has chosen."""
+        return read(Settings, self._calls.call("GET", "/v1/settings"))
+
+    def update_settings(self, **changes: Any) -> Settings:
+        """Change some settings and keep the others; `levels` may name some of the levels."""
+        now = self._calls.call("GET", "/v1/settings")
+        changes = {**changes, "levels": {**now["levels"], **changes.get("levels", {})}}
+        return read(Settings, self._calls.call("PUT", "/v1/settings", {**now, **changes}))
+
+    def create_webhook(self, url: str, events: Sequence[str]) -> NewWebhook:
+        """Have events reported to an address; the secret that signs the reports is shown this once."""
+        body = {"url": url, "events": list(events)}
+        return read(NewWebhook, self._calls.call("POST", "/v1/webhooks", body))
+
+    def webhooks(self) -> tuple[Webhook, ...]:
+        """All webhooks."""
+        return read(_Webhooks, self._calls.call("GET", "/v1/webhooks")).webhooks
+
+    def delete_webhook(self, id: str) -> None:
+        """Have nothing reported there any more."""
+        self._calls.call("DELETE", f"/v1/webhooks/{quote(id, safe='')}")
+
+
+@dataclass(frozen=True)
+class _Users:
+    users: tuple[User, ...]
+
+
+@dataclass(frozen=True)
+class _Webhooks:
+    webhooks: tuple[Webhook, ...]
+
+
+def _path(id: str, what: str = "") -> str:
+    return f"/v1/users/{quote(id, safe='')}" + (f"/{what}" if what else "")
+
+
+def _sample(keystrokes: Keystrokes, text: str, device: str) -> dict[str, Any]:
+    return {**typed.sample(keystrokes), "text": typed.text(text), "device": device}
+
+
+def _checked(url: str, allow_http: bool) -> str:
+    """The address without a slash at its end."""
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+        raise ValueError(f"the service's address is like https://keydyn.example.com, not {url!r}")
+    if parts.scheme == "http" and not allow_http and not _is_this_machine(parts.hostname):
+        raise ValueError("the API key would be sent without encryption: use https://, or allow_http=True")
+    return url.rstrip("/")
+
+
+def _is_this_machine(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

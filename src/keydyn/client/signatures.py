@@ -1,0 +1,23 @@
+"""For receivers of webhooks: is this report from the service?"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import time
+
+
+def verify_signature(
+    secret: str, timestamp: str | int, body: bytes, signature: str, tolerance: float = 300.0
+) -> bool:
+    """Whether the service sent a report, unchanged, not long ago.
+
+    The timestamp and the signature are those of the headers `Keydyn-Timestamp` and `Keydyn-Signature`. The
+    body is what was received, before it is parsed. The tolerance, in seconds, is how old a report may be and
+    how far the clocks may differ.
+    """
+    if not str(timestamp).isascii() or not str(timestamp).isdigit():
+        return False
+    expected = hmac.new(secret.encode(), f"{timestamp}.".encode() + body, hashlib.sha256).hexdigest()
+    same = hmac.compare_digest(signature.encode(), f"v1={expected}".encode())
+    return same and abs(time.time() - int(timestamp)) <= tolerance

@@ -1,0 +1,61 @@
+"""A fake service for each test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from keydyn.client import calling
+from tests.client.fake_service import FakeService, FakeSession
+from tests.client.running_app import served
+
+
+@dataclass(frozen=True)
+class Running:
+    """A fake service, and where it is."""
+
+    service: FakeService
+    port: int
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def session(self) -> FakeSession:
+        return self.service.session
+
+
+class Switch:
+    """An application in whose place others can be put: starting a server for each test would take longer."""
+
+    app: Any = None
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        await self.app(scope, receive, send)
+
+
+@pytest.fixture(scope="session")
+def switch() -> Iterator[tuple[Switch, int]]:
+    """A server of this process, and its port."""
+    switch = Switch()
+    with served(switch, ws="websockets-sansio", lifespan="off") as port:
+        yield switch, port
+
+
+@pytest.fixture
+def fake(switch: tuple[Switch, int]) -> Running:
+    """A fake service."""
+    service = FakeService()
+    switch[0].app = service.app
+    return Running(service, switch[1])
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Retries come at once."""
+    monkeypatch.setattr(calling, "FIRST_DELAY_S", 0.001)
+    monkeypatch.setattr(calling, "LONGEST_DELAY_S", 0.01)
