@@ -1,0 +1,111 @@
+"""Chromium, and a page of the service with fields and a recorder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.responses import HTMLResponse
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from tests.left_out import leave_out
+from tests.service.conftest import opened
+from tests.service.pages.chromium import FLAGS, chromium
+from tests.service.pages.keyboard import Keyboard
+from tests.service.running import Service, running
+
+TENANTS = (f"shop-{n}" for n in count())
+PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Fields</title>
+<textarea id="text" rows="5" cols="60"></textarea> <input id="line"> <input id="password" type="password">
+<input id="number" type="number"> <button>Elsewhere</button> <p>to be dragged</p>"""
+Opened = Callable[..., Page]
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Chromium, without a window."""
+    program = chromium()
+    if program is None:
+        leave_out("Chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, chromium_sandbox=False, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """One for all tests of a file, each of which has a tenant of its own."""
+    with served(database_in(tmp_path_factory.mktemp("pages"))) as found:
+        yield found
+
+
+@contextmanager
+def served(database_url: str, **settings: Any) -> Iterator[Service]:
+    """The service, with a page of the tests under a policy as strict as a page can have."""
+    with running(database_url, **settings) as found:
+        policy = {"content-security-policy": "default-src 'none'; script-src 'self'; connect-src 'self'"}
+        found.app.add_api_route("/page", lambda: HTMLResponse(PAGE, headers=policy))
+        yield found
+
+
+def database_in(folder: Path) -> str:
+    """The address of a database with its tables."""
+    url = f"sqlite:///{folder / 'service.db'}"
+    for database in opened(url):
+        database.close()
+    return url
+
+
+@pytest.fixture
+def client(service):
+    """A client of a new tenant, with all scopes."""
+    return service.client(service.key(next(TENANTS)))
+
+
+@pytest.fixture
+def open_page(browser: Browser, service: Service) -> Iterator[Opened]:
+    """Opens a page of the service's origin, in which `recorder` records one or several fields.
+
+    `script` runs in it before anything else; further arguments say what kind of browser it is.
+    """
+    contexts = []
+
+    def open_page(
+        fields: str = "#text", options: str = "{}", url: str = service.url, script: str = "", **kind: Any
+    ) -> Page:
+        context = browser.new_context(**kind)
+        contexts.append(context)
+        context.set_default_timeout(30_000)
+        context.add_init_script(script)
+        page = context.new_page()
+        page.goto(f"{url}/page")
+        page.evaluate(
+            f"""async () => {{
+                window.module = await import("/recorder.js");
+                const fields = [...document.querySelectorAll("{fields}")];
+                window.recorder = new module.Recorder(fields.length > 1 ? fields : fields[0], {options});
+            }}"""
+        )
+        page.focus(fields.split(",")[0])
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture
+def page(open_page: Opened) -> Page:
+    """A page in which one field is recorded."""
+    return open_page()
+
+
+@pytest.fixture
+def keyboard(page: Page) -> Keyboard:
+    """Its keyboard."""
+    return Keyboard(page)

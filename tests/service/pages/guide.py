@@ -1,0 +1,16 @@
+"""Blocks of the recorder's guide, as they stand there."""
+
+from __future__ import annotations
+
+import re
+
+from tests.test_documentation import ROOT
+
+GUIDE = (ROOT / "docs" / "guide" / "recorder.md").read_text(encoding="utf-8")
+ADDRESS = "http://127.0.0.1:8421"
+
+
+def block(language: str, begins: str, address: str = ADDRESS) -> str:
+    """The only block that begins like this, with the service at another address."""
+    (found,) = re.findall(rf"^```{language}\n({re.escape(begins)}.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
+    return str(found).replace(ADDRESS, address)

@@ -1,0 +1,56 @@
+"""The recorder as it is served: what browsers need to know about it, and how large it is."""
+
+from __future__ import annotations
+
+import gzip
+import re
+
+import httpx
+import pytest
+
+FILES = {"/recorder.js": "text/javascript", "/recorder.d.ts": "application/typescript"}
+
+
+@pytest.mark.parametrize(("path", "kind"), FILES.items())
+def test_any_page_may_load_it_and_asks_whether_it_is_the_newest(service, path, kind):
+    answer = httpx.get(f"{service.url}{path}", headers={"origin": "https://anywhere.example"})
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == f"{kind}; charset=utf-8"
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["access-control-allow-origin"] == "*"
+    assert answer.headers["cross-origin-resource-policy"] == "cross-origin"
+    assert "no-cache" in answer.headers["cache-control"]
+    tag = answer.headers["etag"]
+    for known in (tag, f'"other", {tag}', f"W/{tag}"):
+        again = httpx.get(f"{service.url}{path}", headers={"if-none-match": known})
+        assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", tag)
+    assert httpx.get(f"{service.url}{path}", headers={"if-none-match": '"other"'}).status_code == 200
+
+
+def test_pages_that_a_tenant_names_see_one_allowed_origin(service, client):
+    page = "https://shop.example"
+    settings = client.get("/v1/settings").json() | {"origins": [page]}
+    assert client.put("/v1/settings", json=settings).status_code == 200
+    answer = httpx.get(f"{service.url}/recorder.js", headers={"origin": page})
+    assert answer.headers.get_list("access-control-allow-origin") == ["*"]
+
+
+def test_it_is_small_and_needs_nothing_else(service):
+    module = httpx.get(f"{service.url}/recorder.js").text
+    assert len(gzip.compress(module.encode())) < 10_000
+    assert not re.search(r"^\s*import\b|\bimport\(|https?://", module, re.MULTILINE)
+
+
+def test_everything_it_exports_is_declared_and_nothing_else(service):
+    module, declared = (httpx.get(f"{service.url}{path}").text for path in FILES)
+    exported = re.compile(r"^export (?:async )?(?:class|function|const) (\w+)", re.MULTILINE)
+    assert set(exported.findall(module)) == set(exported.findall(declared))
+    # Every count of the quality.
+    counts = re.search(r"const NOTHING = \{(.*?)\}", module, re.DOTALL)
+    declaration = re.search(r"interface Quality \{(.*?)^\}", declared, re.DOTALL | re.MULTILINE)
+    assert counts is not None
+    assert declaration is not None
+    own = {"keystrokes", "usable", "clock_tick_ms", "missing_releases", "remarks"}
+    assert set(re.findall(r"^ {2}(\w+):", declaration[1], re.MULTILINE)) == own | set(
+        re.findall(r"(\w+):", counts[1])
+    )
