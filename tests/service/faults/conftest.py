@@ -1,0 +1,79 @@
+"""A service in processes that can be killed, and clients that keep it busy."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from keydyn.service import accounts
+from keydyn.service.jobs import webhooks
+from keydyn.service.settings import TenantSettings
+from keydyn.service.storage.database import Database
+from keydyn.service.storage.tables import tenants
+from keydyn.service.storage.upgrading import upgrade
+from tests.service.faults.lives import ENROLLED, Acknowledged, Life
+from tests.service.faults.served import Served
+from tests.service.faults.whole import KEYS
+from tests.service.running import STARTED
+
+LIVES = 3
+RESULTS = Path("out/faults")
+
+
+def prepared(url):
+    """A database with a tenant; a key of it. Webhooks go where nobody listens, so that their jobs stay."""
+    database = Database(url)
+    upgrade(database)
+
+    def change(connection):
+        owner = accounts.tenant_named(connection, KEYS, "default", STARTED)
+        settings = TenantSettings(samples_needed=ENROLLED).model_dump_json()
+        connection.execute(tenants.update().values(settings=settings))
+        tenant = accounts.find_tenant(connection, KEYS, owner)
+        events = ["enrolment.complete"]
+        webhooks.create(connection, owner, tenant.key, "https://127.0.0.1:9/", events, now=STARTED)
+        return accounts.create_key(connection, owner, "test", accounts.SCOPES, STARTED)[1]
+
+    try:
+        return database.write(change)
+    finally:
+        database.close()
+
+
+@contextmanager
+def busy(url, key, number=LIVES):
+    """Clients at work; what was acknowledged, all of it when the block has ended."""
+    acknowledged = Acknowledged()
+    lives = [Life(url, key, n, acknowledged) for n in range(number)]
+    for life in lives:
+        life.start()
+    try:
+        yield acknowledged
+    finally:
+        for life in lives:
+            life.stop()
+        for life in lives:
+            life.join(150)
+    for life in lives:
+        assert not life.is_alive()
+        if life.error is not None:
+            raise life.error
+
+
+@pytest.fixture
+def served(database_url):
+    """First on one database and then on the other."""
+    found = Served(database_url)
+    yield found
+    found.close()
+
+
+def note(name, title, **found):
+    """Keep the counts of a long run that has passed, for the documentation."""
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    rows = [[words.replace("_", " "), str(count)] for words, count in found.items()]
+    about = {"title": title, "columns": ["", "count"], "rows": rows}
+    (RESULTS / f"{name}.json").write_text(json.dumps(about, indent=1) + "\n")

@@ -1,0 +1,102 @@
+"""Processes of the service that are killed: a parent that has loaded everything starts them by fork.
+
+Loading takes several seconds, being forked none: so that a process can be killed often. What is forked runs
+what `keydyn serve` runs. `python -m tests.service.faults.served`: each line that it reads is a deployment,
+and answered with the process that serves it.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from base64 import b64encode
+
+import httpx
+
+from keydyn.service.settings import Deployment
+from tests.service.watch.world import free_port
+
+KEY = b"k" * 32
+ENVIRONMENT = {
+    "KEYDYN_MASTER_KEY": b64encode(KEY).decode(),
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+}
+
+
+class Served:
+    """One database, served by one process after another at the same address."""
+
+    def __init__(self, database_url):
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._deployment = Deployment(
+            database=database_url, port=self.port, private_webhooks=True, requests_per_second=1e6
+        )
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+        command = [sys.executable, "-m", "tests.service.faults.served"]
+        self._parent = subprocess.Popen(command, text=True, env=os.environ | ENVIRONMENT, **pipes)
+        assert self._parent.stdout.readline() == "ready\n"
+        self.process = None
+
+    def start(self):
+        """Start a process, which answers when this returns."""
+        self._parent.stdin.write(self._deployment.model_dump_json() + "\n")
+        self._parent.stdin.flush()
+        self.process = int(self._parent.stdout.readline())
+        wait_for_answer(self.url)
+
+    def kill(self):
+        """Kill it; it is gone when this returns."""
+        os.kill(self.process, signal.SIGKILL)
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", self.port), 1).close()
+            except OSError:
+                break
+            time.sleep(0.005)
+        self.process = None
+
+    def close(self):
+        if self.process is not None:
+            self.kill()
+        self._parent.stdin.close()
+        self._parent.stdout.close()
+        self._parent.wait(20)
+
+
+def wait_for_answer(url, seconds=120.0):
+    until = time.monotonic() + seconds
+    while True:
+        try:
+            if httpx.get(f"{url}/readyz", timeout=30.0).status_code == 200:
+                return
+        except httpx.TransportError:
+            pass
+        assert time.monotonic() < until, "the service does not answer"
+        time.sleep(0.02)
+
+
+def main():
+    from keydyn.service.http import app
+    from keydyn.service.serving import serve
+    from keydyn.service.warming import warm
+
+    assert app
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    warm()
+    print("ready", flush=True)
+    for line in sys.stdin:
+        process = os.fork()
+        if process == 0:
+            serve(Deployment.model_validate_json(line), lambda address: None)
+            os._exit(0)
+        print(process, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,204 @@
+"""A database that is killed, stopped or full, a clock that is moved back: clear errors, then recovery."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.left_out import leave_out
+from tests.service.conftest import opened
+from tests.service.faults.conftest import busy, note, prepared
+from tests.service.faults.served import ENVIRONMENT, Served, wait_for_answer
+from tests.service.faults.test_kills import wait_until
+from tests.service.faults.whole import assert_whole
+from tests.service.running import running
+from tests.service.typists import enrol, keystrokes_of
+
+TIMES = [2, pytest.param(20, marks=pytest.mark.slow)]
+HOUR = 3_600_000
+
+
+@pytest.fixture
+def served(postgres_url):
+    found = Served(postgres_url)
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def restarted(postgres):
+    """PostgreSQL runs afterwards, whatever happened."""
+    yield
+    postgres.ensure()
+
+
+@pytest.mark.parametrize("times", TIMES)
+@pytest.mark.parametrize("way", ["killed", pytest.param("stopped", marks=pytest.mark.slow)])
+@pytest.mark.usefixtures("restarted")
+def test_postgresql_goes_and_comes_back(postgres, postgres_url, served, way, times):
+    """Under load: the service says so, stays up, and goes on without help when it is back."""
+    key = prepared(postgres_url)
+    served.start()
+    with busy(served.url, key) as acknowledged:
+        for _ in range(times):
+            before = acknowledged.total()
+            wait_until(lambda before=before: acknowledged.total() > before + 5)
+            (postgres.kill if way == "killed" else postgres.stop)()
+            # Asked for directly: the clients may all be watching, which goes on without a database.
+            wait_until(lambda: httpx.get(f"{served.url}/readyz").status_code == 503)
+            assert httpx.get(f"{served.url}/healthz").status_code == 200
+            headers = {"authorization": f"Bearer {key}"}
+            assert httpx.post(f"{served.url}/v1/users", json={}, headers=headers).status_code == 503
+            postgres.start()
+            wait_for_answer(served.url)
+            before = acknowledged.total()
+            wait_until(lambda before=before: acknowledged.total() > before)
+    served.kill()
+    assert_whole(postgres_url, acknowledged, settled=True)
+    assert set(acknowledged.statuses) <= {200, 201, 503}
+    if times == 20:
+        note(
+            f"postgresql-{way}",
+            f"PostgreSQL {way} under load",
+            times=times,
+            requests_acknowledged=acknowledged.total(),
+            requests_answered_with_503=acknowledged.statuses[503],
+        )
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of 8 MB."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(folder)]
+    if os.getuid() != 0 or subprocess.run(mount, check=False, capture_output=True).returncode:
+        leave_out("a file system that can be mounted")
+    yield folder
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def test_a_full_disk(small_disk):
+    """Writes are refused, what is stored can be read, and with room again everything works."""
+    url = f"sqlite:///{small_disk / 'service.db'}"
+    for database in opened(url):
+        database.close()
+    with running(url) as service:
+        client = service.client()
+        enrol(client, "ada", 0)
+        filler = small_disk / "filler"
+        with filler.open("wb", buffering=0) as file, suppress(OSError):
+            while file.write(b"x" * 4096):
+                pass
+        refused = None
+        for n in range(200):
+            answer = client.post("/v1/users", json={"id": f"user-{n}"})
+            if answer.status_code != 201:
+                refused = answer
+                break
+        assert refused is not None
+        assert refused.status_code == 503
+        assert refused.json()["type"] == "urn:keydyn:problem:database-unavailable"
+        assert int(refused.headers["retry-after"]) >= 1
+        assert client.get("/v1/users/ada").json()["profiles"][0]["samples"] == 5
+        assert client.get(f"/v1/users/user-{n}").status_code == 404
+        assert client.post("/v1/users/ada/verify", json={"keystrokes": keystrokes_of(0, 8)}).status_code in (
+            200,
+            503,
+        )
+        filler.unlink()
+        assert client.post("/v1/users", json={"id": f"user-{n}"}).status_code == 201
+        sent = {"keystrokes": keystrokes_of(0, 9)}
+        assert client.post("/v1/users/ada/verify", json=sent).json()["answer"] == "accept"
+
+
+def test_a_clock_that_is_moved_back(sqlite_url):
+    """Nobody waits longer than they should, nothing is dated before it happened, jobs are still done."""
+    for database in opened(sqlite_url):
+        database.close()
+    with running(sqlite_url) as service:
+        client = service.client()
+        enrol(client, "ada", 0)
+        stranger = [{"keystrokes": keystrokes_of(1, n)} for n in range(8)]
+        for sample in stranger[:5]:
+            assert client.post("/v1/users/ada/verify", json=sample).json()["answer"] != "accept"
+        assert client.post("/v1/users/ada/verify", json=stranger[5]).status_code == 429
+        service.clock.now -= 1000 * HOUR
+        waiting = client.get("/v1/users/ada").json()["wait_s"]
+        assert 0 < waiting <= 30
+        token = client.post("/v1/users/ada/token", json={"purpose": "enrol"})
+        assert token.status_code == 201
+        assert client.post("/v1/users", json={"id": "bob"}).status_code == 201
+        made = client.get("/v1/users").json()["users"]
+        assert {one["id"] for one in made} == {"ada", "bob"}
+        sample = client.post("/v1/users/ada/samples", json={"keystrokes": keystrokes_of(0, 7)})
+        assert sample.status_code == 201
+        wait_until(lambda: fitted(service, client))
+        service.clock.now += HOUR
+        answer = client.post("/v1/users/ada/verify", json={"keystrokes": keystrokes_of(0, 8)})
+        assert answer.status_code in (200, 429)
+
+
+def fitted(service, client):
+    """Whether the template knows all samples; the age of one from the future is 0."""
+    profile = client.get("/v1/users/ada").json()["profiles"][0]
+    assert profile["template_age_s"] is None or profile["template_age_s"] >= 0
+    return profile["template_at"] == service.clock.now
+
+
+@pytest.mark.parametrize("times", [2, pytest.param(20, marks=pytest.mark.slow)])
+def test_a_killed_worker_is_replaced(sqlite_url, times):
+    """`keydyn serve` itself, with two workers: clients notice a killed one by its lost connections alone."""
+    key = prepared(sqlite_url)
+    command = [sys.executable, "-m", "keydyn", "serve", "--port", "0", "--workers", "2"]
+    process = subprocess.Popen(
+        [*command, "--database", sqlite_url],
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=os.environ | ENVIRONMENT,
+    )
+    try:
+        line = next(line for line in process.stdout if "http://" in line)
+        url = "http://" + line.partition("http://")[2].split()[0]
+        wait_for_answer(url)
+        with busy(url, key) as acknowledged:
+            for n in range(times):
+                wait_until(lambda: len(workers_of(process.pid)) == 2, 120.0)
+                before = acknowledged.total()
+                wait_until(lambda before=before: acknowledged.total() > before)
+                there = workers_of(process.pid)
+                os.kill(there[n % 2], 9)
+                wait_until(lambda there=there: set(workers_of(process.pid)) - set(there), 120.0)
+        with acknowledged.lock:
+            assert set(acknowledged.statuses) <= {200, 201, 503}
+    finally:
+        process.terminate()
+        process.wait(60)
+        process.stdout.close()
+    assert_whole(sqlite_url, acknowledged, settled=True)
+    if times == 20:
+        note(
+            "killed-workers",
+            "One of two workers killed under load, on SQLite",
+            times=times,
+            requests_acknowledged=acknowledged.total(),
+        )
+
+
+def workers_of(parent):
+    """Processes that serve, of those that a process started."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            state, parent_id = (folder / "stat").read_text().rpartition(")")[2].split()[:2]
+            serves = b"spawn_main" in (folder / "cmdline").read_bytes()
+            if int(parent_id) == parent and state != "Z" and serves:
+                found.append(int(folder.name))
+    return sorted(found)
