@@ -1,4 +1,7 @@
-"""Every Python block in the documentation runs, page by page, top to bottom, warnings as errors."""
+"""Every Python block in the documentation runs, page by page, top to bottom, warnings as errors.
+
+Pages that talk to the service run in `tests/service/test_served_pages.py`.
+"""
 
 import re
 import warnings
@@ -30,13 +33,21 @@ def blocks_of(page: Path) -> list[tuple[int, str]]:
     return [(text.count("\n", 0, match.start(1)) + 1, match[1]) for match in BLOCK.finditer(text)]
 
 
+def needs_service(page: Path) -> bool:
+    """Whether a block of the page talks to a service."""
+    return any("keydyn.client" in code for _, code in blocks_of(page))
+
+
+ALONE = [page for page in PAGES if blocks_of(page) and not needs_service(page)]
+
+
 def test_the_guide_has_examples() -> None:
     guide = [page for page in PAGES if page.parent.name == "guide"]
     assert guide
     assert all(blocks_of(page) for page in guide)
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if blocks_of(p)], ids=lambda p: str(p.relative_to(ROOT)))
+@pytest.mark.parametrize("page", ALONE, ids=lambda p: str(p.relative_to(ROOT)))
 def test_page(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     # A family or a detector that a page registers is gone after it.

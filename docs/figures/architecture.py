@@ -60,7 +60,7 @@ def main() -> None:
     ]
     widths = [max(len(layer) for layer in layers) for layers, _ in pictures]
     figure, axes = plt.subplots(
-        1, 2, figsize=(8.6, 8.6), layout="constrained", gridspec_kw={"width_ratios": widths}
+        1, 2, figsize=(8.6, 9.0), layout="constrained", gridspec_kw={"width_ratios": widths}
     )
     for ax, (layers, title) in zip(axes, pictures, strict=True):
         draw(ax, layers, title)

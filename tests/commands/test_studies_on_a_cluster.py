@@ -17,10 +17,7 @@ STUDIES = {
     "simulation": ["--samples", "4", "--longest", "200"],
 }
 # One study is enough to see that tables do not depend on where they were made; `make test-all` runs both.
-CASES = [
-    pytest.param(study, options, id=study, marks=[pytest.mark.slow] if study == "simulation" else [])
-    for study, options in STUDIES.items()
-]
+CASES = [pytest.param(study, options, id=study, marks=pytest.mark.slow) for study, options in STUDIES.items()]
 # What a run may differ in from another.
 OF_THE_RUN = {"seconds", "time"}
 

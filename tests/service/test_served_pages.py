@@ -1,0 +1,107 @@
+"""Pages that talk to the service: their Python blocks and commands run, in order, against a real one.
+
+Commands are the blocks marked `sh`. The service is `keydyn serve` in a process of its own, with a database
+of its own and on a free port, which takes the place of the default one on the page.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.test_documentation import PAGES, ROOT, needs_service
+
+SERVED = [page for page in PAGES if needs_service(page)]
+BLOCK = re.compile(r"^```(python|sh)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+")
+DEFAULT = "http://127.0.0.1:8421"
+
+
+class Served:
+    """A service, and a shell beside it whose variables and functions last from block to block."""
+
+    def __init__(self, address: str, folder: Path, environment: dict[str, str]) -> None:
+        self.address, self.folder, self._environment = address, folder, environment
+        self._kept = folder / "kept.sh"
+        self._kept.touch()
+
+    def shell(self, code: str) -> str:
+        """What the commands print; they must all succeed."""
+        keep = f"declare -p | grep -v '^declare -[a-zA-Z]*r' > '{self._kept}'; declare -f >> '{self._kept}'"
+        script = f"source '{self._kept}' 2>/dev/null\nset -euo pipefail\n{code}\n{keep}\n"
+        done = subprocess.run(
+            ["bash", "-c", script],
+            env=self._environment,
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, f"{code}\n{done.stdout}\n{done.stderr}"
+        return done.stdout
+
+    def variable(self, name: str) -> str:
+        """A variable of the shell."""
+        return self.shell(f'printf %s "${name}"')
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Served]:
+    """A service with an empty database."""
+    bin_folder = str(Path(sys.executable).parent)
+    environment = {
+        **os.environ,
+        "PATH": f"{bin_folder}{os.pathsep}{os.environ['PATH']}",
+        "XDG_DATA_HOME": str(tmp_path / "data"),
+    }
+    log = (tmp_path / "log").open("w")
+    command = [sys.executable, "-m", "keydyn", "serve", "--port", "0"]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=log, text=True) as process:
+        assert process.stdout is not None
+        try:
+            found = next((match for line in process.stdout if (match := ADDRESS.search(line))), None)
+            assert found is not None, (tmp_path / "log").read_text()
+            # An address that is announced can be used.
+            with socket.create_connection(("127.0.0.1", int(found[0].rpartition(":")[2]))):
+                pass
+            yield Served(found[0], tmp_path, environment)
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(60)
+            log.close()
+
+
+# Each needs a service of its own: in `make test` those that newcomers read first.
+FIRST = ("README.md", "service.md")
+CASES = [
+    pytest.param(page, id=str(page.relative_to(ROOT)), marks=[] if page.name in FIRST else pytest.mark.slow)
+    for page in SERVED
+]
+
+
+@pytest.mark.parametrize("page", CASES)
+def test_page(page: Path, served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(served.folder)
+    served.shell("export KEY=$(keydyn service keys create)")
+    text = page.read_text(encoding="utf-8").replace(DEFAULT, served.address)
+    namespace: dict[str, object] = {"__name__": "__documentation__"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for match in BLOCK.finditer(text):
+            language, code = match.groups()
+            if language == "sh":
+                served.shell(code)
+                continue
+            monkeypatch.setenv("KEY", served.variable("KEY"))
+            # Blank lines before the code give errors the page's own line numbers.
+            line = text.count("\n", 0, match.start(2))
+            exec(compile("\n" * line + code, str(page), "exec"), namespace)
