@@ -176,7 +176,7 @@ def test_failures_in_a_row_cost_time_that_grows_and_passes(service, client):
     # A clock that is set back makes nobody wait for more than the delay.
     service.clock.now -= 10**12
     assert int(verify(client, "ada", 0, 6).headers["retry-after"]) == 240
-    service.clock.now += 10**12 + 240_000
+    service.clock.now += 240_000
     assert verify(client, "ada", 0, 6).json()["answer"] == "accept"
     assert client.get("/v1/users/ada").json()["failed_attempts"] == 0
 

@@ -20,7 +20,7 @@ def delay_after(failures: int) -> int:
 
 
 def waiting(failures: int, failed_at: int, now: int) -> int:
-    """Milliseconds still to wait; a clock that was set back makes nobody wait longer than the delay."""
+    """Milliseconds still to wait, at most the delay (see `clock_set_back`)."""
     return min(max(0, delay_after(failures) - max(0, now - failed_at)), LONGEST)
 
 
@@ -29,10 +29,16 @@ def check_allowed(person: Person, now: int) -> None:
     _refuse(person.failures, person.failed_at, now)
 
 
+def clock_set_back(connection: Connection, person: Person, now: int) -> None:
+    """Let the delay begin now if the last failure lies in the future: it then ends after its own length."""
+    later = users.c.id == person.id, users.c.failed_at > now
+    connection.execute(update(users).where(*later).values(failed_at=now))
+
+
 def count(connection: Connection, person: Person, accepted: bool, now: int) -> None:
     """Count an attempt, in the change that stores its outcome.
 
-    A `Problem` if others, made at the same time, have used up the attempts: then the outcome is not told.
+    A `Problem` if others, made at the same time, have used up the attempts: then the outcome is withheld.
     """
     row = connection.execute(_COUNTS, {"user": person.id}).one()
     _refuse(row.failures, row.failed_at, now)

@@ -104,7 +104,10 @@ def verify(
 
     def attempt() -> Verified:
         subject = subject_of(context, tenant, name, text, device)
-        attempts.check_allowed(subject.person, context.clock())
+        now = context.clock()
+        if now < subject.person.failed_at:
+            context.database.write(lambda c: attempts.clock_set_back(c, subject.person, now))
+        attempts.check_allowed(subject.person, now)
         return _decided(context, tenant, subject, sample, level, actor, finish)
 
     return settled(attempt)
