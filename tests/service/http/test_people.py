@@ -103,7 +103,7 @@ def test_samples_from_many_threads_are_all_counted(client):
     for thread in threads:
         thread.join()
     stored = [answer for answer in found if answer.status_code == 201]
-    # Whoever was overtaken too often is told to try again.
+    # Whoever was overtaken too often must try again.
     assert {answer.status_code for answer in found} <= {201, 409}
     assert client.get("/v1/users/ada").json()["profiles"][0]["samples"] == len(stored)
     assert sorted(answer.json()["profile"]["samples"] for answer in stored) == list(range(1, len(stored) + 1))
@@ -122,7 +122,7 @@ def test_attempts_in_parallel_are_all_counted(client):
         thread.start()
     for thread in threads:
         thread.join()
-    # Five are free, and the sixth outcome is not told before the delay is over.
+    # Five are free, and the sixth outcome is withheld until the delay is over.
     assert sorted(found) == [200] * 5 + [429] * 7
 
 

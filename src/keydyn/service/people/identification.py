@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlalchemy import select
-
 from keydyn.decisions import Identification
 from keydyn.decisions.background import Background
 from keydyn.decisions.enrolled import Enrolled
 from keydyn.service.accounts import Tenant
 from keydyn.service.people.backgrounds import background_for
 from keydyn.service.people.context import Context
-from keydyn.service.people.rows import Person, Profile, Stale, person_row, profile_columns, profile_row
+from keydyn.service.people.rows import Person, Profile, Stale, person_row, profile_row, with_users
 from keydyn.service.people.templates import enrolled_from, fit, settled, verifier_for
 from keydyn.service.people.texts import Text
 from keydyn.service.people.typed import Typed, samples_of
@@ -70,8 +68,7 @@ def _everybody(
     with context.database.reading() as connection:
         background = background_for(connection, context, tenant, text, device)
         rows = connection.execute(
-            select(*profile_columns, *(column.label(f"user_{column.name}") for column in users.c))
-            .join(users, users.c.id == profiles.c.user_id)
+            with_users()
             .where(
                 users.c.tenant_id == tenant.id,
                 profiles.c.text == str(text),

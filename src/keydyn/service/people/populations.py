@@ -16,7 +16,7 @@ from keydyn.decisions.trials import LEAST_PEOPLE
 from keydyn.service.accounts import Tenant
 from keydyn.service.jobs.queue import enqueue
 from keydyn.service.people.context import Context
-from keydyn.service.people.rows import Person, Profile, person_row, profile_columns, profile_row
+from keydyn.service.people.rows import Person, Profile, person_row, profile_row, with_users
 from keydyn.service.people.templates import stored_samples
 from keydyn.service.people.texts import Text
 from keydyn.service.people.typed import Typed, samples_of
@@ -114,8 +114,7 @@ def _everybody(
     text = Text()
     with context.database.reading() as connection:
         rows = connection.execute(
-            select(*profile_columns, *(column.label(f"user_{column.name}") for column in users.c))
-            .join(users, users.c.id == profiles.c.user_id)
+            with_users()
             .where(
                 users.c.tenant_id == tenant.id,
                 profiles.c.device == device,

@@ -6,7 +6,7 @@ import secrets
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, insert, select
+from sqlalchemy import Connection, Select, bindparam, insert, select
 
 from keydyn.service.accounts import Tenant
 from keydyn.service.people.context import Context
@@ -101,6 +101,12 @@ def profiles_of(connection: Connection, person: Person) -> list[Profile]:
         _PROFILE.where(profiles.c.user_id == person.id).order_by(profiles.c.created_at, profiles.c.id)
     )
     return [profile_row(row) for row in rows]
+
+
+def with_users() -> Select[Any]:
+    """Profiles with their people, whose columns begin with "user_"."""
+    of_user = (column.label(f"user_{column.name}") for column in users.c)
+    return select(*profile_columns, *of_user).join(users, users.c.id == profiles.c.user_id)
 
 
 def new_profile(connection: Connection, person: Person, text: Text, device: str, now: int) -> Profile:

@@ -10,7 +10,7 @@ from keydyn.service.jobs.runner import Handler
 from keydyn.service.people.backgrounds import find_background
 from keydyn.service.people.context import Context
 from keydyn.service.people.populations import learn, learn_again
-from keydyn.service.people.rows import Person, Profile, person_row, profile_columns, profile_row
+from keydyn.service.people.rows import Person, Profile, person_row, profile_row, with_users
 from keydyn.service.people.templates import fit, settled
 from keydyn.service.problems import Problem
 from keydyn.service.storage.tables import profiles, users
@@ -63,11 +63,7 @@ def _fitted(context: Context, tenant_id: str, profile_id: str) -> None:
     if tenant is None:
         return
     with context.database.reading() as connection:
-        row = connection.execute(
-            select(*profile_columns, *(column.label(f"user_{column.name}") for column in users.c))
-            .join(users, users.c.id == profiles.c.user_id)
-            .where(profiles.c.id == profile_id)
-        ).first()
+        row = connection.execute(with_users().where(profiles.c.id == profile_id)).first()
         if row is None:
             return
         person: Person = person_row(context, row, "user_")
