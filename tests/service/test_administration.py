@@ -57,6 +57,12 @@ def test_keys_are_made_shown_once_and_revoked(served, run):
     assert "tenant's name" in run("keys", "create", "--tenant", "A B", code=2)
 
 
+def test_a_mistyped_address_makes_no_database(run, tmp_path):
+    assert "there is no database" in run("keys", "list", code=2)
+    assert "there is no database" in run("users", "list", code=2)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_people_are_listed_exported_and_erased(served, run, tmp_path):
     key = run("keys", "create").strip()
     client = served.client(key)

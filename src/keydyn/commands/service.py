@@ -64,7 +64,7 @@ def create_key(
 
     Example: `keydyn service keys create --tenant shop --scope verify`
     """
-    with service_context(database, key_file) as context:
+    with service_context(database, key_file, create=True) as context:
         from keydyn.service import accounts
 
         now = context.clock()

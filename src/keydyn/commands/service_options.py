@@ -50,16 +50,20 @@ def needs_service() -> Iterator[None]:
 
 
 @contextmanager
-def service_context(database: str | None, key_file: Path | None) -> Iterator[Context]:
-    """The service's database, brought up to date, with its keys."""
+def service_context(database: str | None, key_file: Path | None, create: bool = False) -> Iterator[Context]:
+    """The service's database, brought up to date, with its keys; unless it may be made, it must be there."""
     with needs_service():
         from keydyn.service.clock import wall_clock
         from keydyn.service.people.context import Context
         from keydyn.service.settings import default_database
-        from keydyn.service.storage.database import Database
+        from keydyn.service.storage.database import Database, checked_url
         from keydyn.service.storage.master_keys import open_master_keys
         from keydyn.service.storage.upgrading import upgrade
-    opened = Database(database or default_database())
+    address = database or default_database()
+    url = checked_url(address)
+    if not create and url.get_backend_name() == "sqlite" and not Path(url.database or "").exists():
+        raise UsageError(f"there is no database {url.database}: keydyn serve makes one")
+    opened = Database(address)
     try:
         upgrade(opened)
         yield Context(opened, open_master_keys(opened, key_file), wall_clock)
