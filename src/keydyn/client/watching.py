@@ -145,7 +145,8 @@ class Watch:
     def _insist(self, work: Callable[[Patience], Result]) -> Result:
         """Do something on this connection, or on others if it is lost."""
         patience = Patience(self._patience_s)
-        refused: ServiceProblem | None = None
+        # The last answer that said something: a timeout after it says less.
+        telling: ServiceProblem | UnexpectedAnswerError | None = None
         while True:
             try:
                 if self._connection is None:
@@ -154,11 +155,13 @@ class Watch:
             except _LostError as lost:
                 self._drop()
                 reason = lost.__cause__
-                refused = reason if isinstance(reason, ServiceProblem) else refused
-                if patience.wait(refused.retry_after if refused is reason and refused else None):
+                if isinstance(reason, ServiceProblem | UnexpectedAnswerError):
+                    telling = reason
+                if patience.wait(reason.retry_after if isinstance(reason, ServiceProblem) else None):
                     continue
-                if refused is not None:
-                    raise refused from None
+                if isinstance(telling, ServiceProblem):
+                    raise telling from None
+                reason = telling or reason
                 raise ServiceUnreachable(f"the service cannot be reached: {reason}") from reason
             except BaseException:
                 self._drop()
