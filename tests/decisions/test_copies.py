@@ -7,6 +7,7 @@ import pytest
 
 from keydyn.decisions import copies
 from keydyn.decisions.copies import LIMIT, Fingerprints, copy_evidence, copy_reason
+from keydyn.decisions.copy_matching import fill_copy_evidence
 from tests.decisions.typing import TEXT, samples, times
 
 SECRET = b"a secret of sixteen bytes or more"
@@ -74,6 +75,25 @@ def test_a_coarse_clock_makes_no_copies():
     fresh = copy_evidence(samples(*[x[20:] for x in coarse], first_session=20), known, SECRET)
     assert (fresh > LIMIT).mean() < 0.01
     assert (copy_evidence(samples(*half), known, SECRET) > LIMIT).all()
+
+
+def test_matching_agrees_with_a_search_through_everything():
+    """Few different hashes, so that they collide within the sample, among known ones and in the table."""
+    random = np.random.default_rng(7)
+    moves = len(copies.MOVES)
+    for v, lengths in [(1, [1]), (5, [0, 3, 0, 9]), (20, [40, 1, 25])]:
+        probes = random.integers(0, 40, (v, moves)).astype(np.uint32) * 0x01000001
+        hashes = random.integers(0, 40, sum(lengths)).astype(np.uint32) * 0x01000001
+        known = Fingerprints(hashes, np.concatenate([[0], np.cumsum(lengths)]))
+        fresh, copied = random.normal(size=(v, moves + 1)), random.normal(size=(3, moves + 1))
+        found = np.empty(len(lengths))
+        fill_copy_evidence(probes, known.hashes, known.offsets, fresh, copied, found)
+        for s in range(len(lengths)):
+            mine = set(hashes[known.offsets[s] : known.offsets[s + 1]].tolist())
+            hits = [[m for m in range(moves) if int(row[m]) in mine] for row in probes]
+            least = [min(there, key=lambda m: (abs(m - 7), -m), default=moves) for there in hits]
+            base = sum(fresh[time, move] for time, move in enumerate(least))
+            np.testing.assert_allclose(found[s], max(row[least].sum() for row in copied) - base)
 
 
 def test_the_oldest_are_dropped(enrolled, known, monkeypatch):

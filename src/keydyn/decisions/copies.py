@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from keydyn.arrays import Floats, Integers
-from keydyn.decisions.keyed_hash import Words, check_secret, key_for, keyed_hashes, label_words
+from keydyn.decisions.copy_matching import Hashes, fill_copy_evidence
+from keydyn.decisions.keyed_hash import check_secret, key_for, keyed_hashes, label_words
 from keydyn.decisions.sample_times import tick_of, times_of
 from keydyn.keystrokes.samples import Samples
 
@@ -36,12 +36,11 @@ SPREAD = (0.2, 0.15)
 LIMIT = math.log(1000.0)
 # What is kept of one person: the latest samples, and times in all.
 MOST_SAMPLES, MOST_TIMES = 200, 200_000
-# Known hashes that agree with none of those looked for in these bits are passed over.
-LAST_BITS = 0xFFFF
 # No difference between fresh samples is less probable than this.
 LEAST = 1e-4
 
-Hashes = NDArray[np.uint32]
+# Of each time that is known, sample by sample: (V, moves) hashes; its sample, the time, its kind.
+Probes = tuple[Hashes, Integers, Floats, Integers]
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,9 +75,10 @@ class Fingerprints:
     @classmethod
     def of(cls, samples: Samples, secret: bytes) -> Fingerprints:
         """Those of samples, in their order."""
-        hashes, sample = _hashes(samples, secret, np.zeros(1, dtype=np.int64))[:2]
+        # A single sample is usually looked for among known ones too: that needs all of its moves.
+        hashes, sample = _probes(samples, secret, MOVES if len(samples) == 1 else MOVES[[FARTHEST]])[:2]
         offsets = np.searchsorted(sample, np.arange(len(samples) + 1))
-        return cls(hashes[:, 0].copy(), offsets.astype(np.int64))
+        return cls(hashes[:, hashes.shape[1] // 2].copy(), offsets.astype(np.int64))
 
     @classmethod
     def joined(cls, several: Sequence[Fingerprints]) -> Fingerprints:
@@ -112,21 +112,15 @@ def copy_evidence(samples: Samples, known: Fingerprints, secret: bytes) -> Float
     if len(known.hashes) == 0:
         check_secret(secret)
         return evidence
-    probes, sample, x, kind = _hashes(samples, secret, MOVES)
-    # Most known hashes are none of those looked for, and of these most differ in their last bits already.
-    wanted = np.zeros(LAST_BITS + 1, dtype=bool)
-    wanted[probes & np.uint32(LAST_BITS)] = True
-    near = np.flatnonzero(wanted[known.hashes & np.uint32(LAST_BITS)])
-    order = near[np.argsort(known.hashes[near], kind="stable")]
-    ordered = known.hashes[order]
-    of_hash = np.searchsorted(known.offsets, order, side="right") - 1
+    probes, sample, x, kind = _probes(samples, secret, MOVES)
     ends = np.searchsorted(sample, np.arange(len(samples) + 1))
+    of_known = np.empty(len(known))
     for s in range(len(samples)):
         mine = slice(ends[s], ends[s + 1])
         if ends[s] < ends[s + 1]:
-            nearest = _nearest(probes[mine], ordered, of_hash, len(known))
             fresh = _fresh(x[mine], kind[mine], tick_of(x[mine]))
-            evidence[s] = _evidence(nearest, fresh).max() - math.log(len(known))
+            fill_copy_evidence(probes[mine], known.hashes, known.offsets, fresh, _copied(), of_known)
+            evidence[s] = of_known.max() - math.log(len(known))
     return evidence
 
 
@@ -137,9 +131,19 @@ def copy_reason(evidence: float) -> str | None:
     return "a copy: the times repeat those of an earlier sample more closely than anybody types"
 
 
-def _hashes(samples: Samples, secret: bytes, moves: Integers) -> tuple[Hashes, Integers, Floats, Integers]:
-    """Of each time that is known, sample by sample: (V, moves) hashes; its sample, the time, its kind."""
+def _probes(samples: Samples, secret: bytes, moves: Integers) -> Probes:
+    """Those of samples; a single one keeps its own, because several questions are asked of it."""
     check_secret(secret)
+    if len(samples) > 1:
+        return _hashed(samples, secret, moves)
+    kept = f"copies {secret.hex()}"
+    if kept not in samples.kept:
+        samples.kept[kept] = _hashed(samples, secret, MOVES)
+    probes: Probes = samples.kept[kept]
+    return probes
+
+
+def _hashed(samples: Samples, secret: bytes, moves: Integers) -> Probes:
     sequences = samples.sequences
     words = label_words(["", *map(str, sequences.event_types.tolist())], secret)[sequences.codes + 1]
     number = np.repeat(np.arange(len(samples)), sequences.lengths)
@@ -155,25 +159,11 @@ def _hashes(samples: Samples, secret: bytes, moves: Integers) -> tuple[Hashes, I
     x = times[row, kind]
     steps = np.floor(x / STEP).astype(np.int64)[:, None] + moves
     # Interval and hold differ in the last bit; steps may be negative.
-    stepped: Words = (2 * steps + kind[:, None]).astype(np.uint64)
-    message = np.stack([np.broadcast_to(of_context[row, None], stepped.shape), stepped], axis=-1)
+    message = np.empty((*steps.shape, 2), dtype=np.uint64)
+    message[..., 0] = of_context[row, None]
+    message[..., 1] = 2 * steps + kind[:, None]
     hashes = (keyed_hashes(message, key) & np.uint64(0xFFFFFFFF)).astype(np.uint32)
     return hashes, number[row], x, kind
-
-
-def _nearest(probes: Hashes, ordered: Hashes, of_hash: Integers, n: int) -> Integers:
-    """(v, n) which probe of each time a known sample has, that of the least move; `len(MOVES)` if none."""
-    nearest = np.full((len(probes), n), len(MOVES), dtype=np.int64)
-    # Where several moves lead to a known sample, the last one written is the least.
-    moves = np.argsort(-np.abs(MOVES), kind="stable")
-    wanted = probes.T[moves].ravel()
-    first = np.searchsorted(ordered, wanted, side="left")
-    count = np.searchsorted(ordered, wanted, side="right") - first
-    found = np.repeat(np.arange(len(wanted)), count)
-    place = np.arange(len(found)) - np.repeat(np.cumsum(count) - count, count)
-    move, time = np.divmod(found, len(probes))
-    nearest[time, of_hash[np.repeat(first, count) + place]] = moves[move]
-    return nearest
 
 
 def _fresh(x: Floats, kind: Integers, tick: float) -> Floats:
@@ -189,18 +179,9 @@ def _fresh(x: Floats, kind: Integers, tick: float) -> Floats:
     return np.asarray(np.log(probability))
 
 
-def _evidence(nearest: Integers, fresh: Floats) -> Floats:
-    """(n,) logarithm of the likelihood ratio for each known sample, with the jitter that fits best."""
-    best = np.full(nearest.shape[1], -np.inf)
-    base = np.take_along_axis(fresh, nearest, axis=1).sum(axis=0)
-    for copied in _copied():
-        best = np.maximum(best, copied[nearest].sum(axis=0) - base)
-    return best
-
-
 @cache
-def _copied() -> tuple[Floats, ...]:
-    """For each jitter (moves + 1,) ln P that a copy's time is so many steps away, or farther."""
+def _copied() -> Floats:
+    """(jitters, moves + 1) ln P that a copy's time is so many steps away, or farther."""
     away = np.linspace(-100.0, 100.0, 8001)
     found = []
     for jitter in JITTERS:
@@ -209,4 +190,4 @@ def _copied() -> tuple[Floats, ...]:
         overlap = np.maximum(0.0, 1.0 - np.abs(away / STEP - MOVES[:, None]))
         near = (1.0 - LOST) * (overlap @ density / density.sum()) + LOST / 3 / len(MOVES)
         found.append(np.log(np.append(near, 1.0 - near.sum())))
-    return tuple(found)
+    return np.array(found)

@@ -15,7 +15,6 @@ import numpy as np
 from keydyn.arrays import Floats
 from keydyn.keystrokes.samples import Samples
 from keydyn.population import PopulationModel, Template
-from keydyn.population.learnt import seen_of
 from keydyn.population.person import fit_people
 
 # Variance of the drift between two samples, in units of that between people.
@@ -85,13 +84,12 @@ def drift(population: PopulationModel, template: Template, sample: Samples) -> F
     """(C,) how far the person's means are expected to have moved, given samples typed since."""
     if population.sha256 != template.population:
         raise ValueError("the template belongs to another population: enrol the person with this one")
-    known = population.parameters
-    seen = seen_of(known, sample)
-    y, cell = known.standardised(seen.values, seen.around(known.cells.vocabulary))
+    known, ready = population.parameters, population.ready_for(sample)
+    cell, offsets = ready.used[ready.cell], ready.seen.offsets
     strengths = replace(known.strengths, cell=DRIFT * known.strengths.cell, key=DRIFT * known.strengths.key)
-    n = len(seen.offsets) - 1
+    n = len(offsets) - 1
     moved = fit_people(
-        y - template.mean[cell], cell, seen.offsets, np.arange(n), np.array([0, n]), known.cells,
+        ready.y - template.mean[cell], cell, offsets, np.arange(n), np.array([0, n]), known.cells,
         np.sqrt(DRIFT) * known.loadings, strengths, known.parents,
     )  # fmt: skip
     found: Floats = moved.mean[0]

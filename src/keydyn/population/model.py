@@ -20,7 +20,7 @@ from keydyn.population.drawing import drawn, drawn_people
 from keydyn.population.explaining import explained
 from keydyn.population.files import fingerprint, packed, packed_template, parsed, read
 from keydyn.population.learning import check_parts, learn, learn_more
-from keydyn.population.learnt import Learnt, enrolled, fill_scores, ready_for, seen_of
+from keydyn.population.learnt import Learnt, Ready, enrolled, fill_scores, ready_for, seen_of
 from keydyn.population.parameters import Parameters
 from keydyn.population.passes import Progress
 from keydyn.population.scoring import PER_EVENT, PER_FEATURE, PER_SAMPLE, RESIDUALS
@@ -152,6 +152,10 @@ class PopulationModel:
         learnt.check(templates)
         if len(samples):
             fill_scores(learnt, what, templates, ready_for(learnt, samples), out, n_jobs)
+
+    def ready_for(self, samples: Samples) -> Ready:
+        """Samples as the population sees them, which is the first step of all that is asked of them."""
+        return ready_for(self._learnt, samples)
 
     def online(self, templates: Sequence[Template]) -> PopulationStream:
         """Follows a sample that is still being typed, under these templates."""

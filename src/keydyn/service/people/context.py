@@ -14,7 +14,8 @@ from keydyn.service.storage.database import Database
 from keydyn.service.storage.sealing import MasterKeys
 
 Held = TypeVar("Held")
-# People whose templates a process keeps in memory, about 20 kB each, and populations.
+# People whose templates a process keeps in memory, about 40 kB each and half a kB for each fingerprint, and
+# populations.
 PEOPLE, BACKGROUNDS = 20_000, 64
 
 
@@ -34,6 +35,12 @@ class Newest(Generic[Held]):
             self._held.move_to_end(name)
             return found[1]
 
+    def latest(self, name: str) -> Held | None:
+        """The thing of this name, of whatever version."""
+        with self._lock:
+            found = self._held.get(name)
+            return None if found is None else found[1]
+
     def put(self, name: str, version: int, held: Held) -> None:
         """Keep it, unless a newer one is kept."""
         with self._lock:
@@ -51,11 +58,20 @@ class Newest(Generic[Held]):
 
 
 @dataclass(frozen=True)
+class Known:
+    """Somebody's template, and how much of their fingerprints was read: so many rows, up to this number."""
+
+    enrolled: Enrolled
+    rows: int
+    last: int
+
+
+@dataclass(frozen=True)
 class Context:
     """One per process."""
 
     database: Database
     keys: MasterKeys
     clock: Clock
-    people: Newest[Enrolled] = field(default_factory=lambda: Newest(PEOPLE))
+    people: Newest[Known] = field(default_factory=lambda: Newest(PEOPLE))
     backgrounds: Newest[Background] = field(default_factory=lambda: Newest(BACKGROUNDS))

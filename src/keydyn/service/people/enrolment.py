@@ -76,9 +76,9 @@ def _attempt(
         look = find_background if text.kind == POSITIONS else background_for
         background = look(connection, context, tenant, text, device)
         before = profile_of(connection, person, text, device)
-        known = Fingerprints.none()
+        known, rows = Fingerprints.none(), 0
         if before is not None:
-            known = known_fingerprints(connection, person, before)
+            known, rows, _ = known_fingerprints(connection, person, before)
             _check_room(before, kept_samples(connection, before))
     quality, seen = _checked(tenant, typed, text, background, known)
     now, sample_id = context.clock(), secrets.token_hex(16)
@@ -113,7 +113,7 @@ def _attempt(
                 contents=sealed,
             )
         )
-        remember(connection, person, profile, seen, now)
+        remember(connection, person, profile, seen, rows, now)
         connection.execute(
             update(profiles)
             .where(profiles.c.id == profile.id)
@@ -141,11 +141,20 @@ def _attempt(
     return context.database.write(change)
 
 
-def remember(connection: Connection, person: Person, profile: Profile, seen: Fingerprints, now: int) -> None:
-    """Keep the fingerprints of a sample, so that copies of it are recognised, and forget the oldest."""
+def remember(
+    connection: Connection, person: Person, profile: Profile, seen: Fingerprints, rows: int, now: int
+) -> int:
+    """Keep the fingerprints of a sample, so that copies of it are recognised; the number of their row.
+
+    If there are many `rows` already, the oldest is forgotten.
+    """
     sealed = person.key.seal(fingerprints_bytes(seen), f"fingerprints/{profile.id}/contents")
-    connection.execute(_REMEMBER, {"profile_id": profile.id, "created_at": now, "contents": sealed})
-    connection.execute(_FORGET, {"profile": profile.id, "others": copies.MOST_SAMPLES - 1})
+    row = {"profile_id": profile.id, "created_at": now, "contents": sealed}
+    added = connection.execute(_REMEMBER, row).inserted_primary_key
+    assert added is not None
+    if rows >= copies.MOST_SAMPLES:
+        connection.execute(_FORGET, {"profile": profile.id, "others": copies.MOST_SAMPLES - 1})
+    return int(added[0])
 
 
 _REMEMBER = insert(fingerprints)

@@ -95,7 +95,7 @@ def _everybody(
                 if one is None:
                     behind.append((person, profile))
                     continue
-            people[row.user_id] = one
+            people[row.user_id] = one.enrolled
     if behind:
         for person, profile in behind:
             fit(context, tenant, person, profile, background)

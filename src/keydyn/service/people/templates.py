@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from sqlalchemy import Connection, delete, func, select, update
+from sqlalchemy import Connection, bindparam, delete, func, select, update
 from sqlalchemy.exc import IntegrityError
 
 from keydyn.decisions import Targets, Verifier
@@ -17,7 +17,7 @@ from keydyn.decisions.enrolled import Enrolled
 from keydyn.decisions.fingerprint_bytes import fingerprints_of
 from keydyn.decisions.stored import enrolled_of, template_bytes
 from keydyn.service.accounts import Tenant
-from keydyn.service.people.context import Context
+from keydyn.service.people.context import Context, Known
 from keydyn.service.people.rows import Person, Profile, Stale, unchanged
 from keydyn.service.people.typed import Typed, samples_of
 from keydyn.service.problems import Problem
@@ -60,8 +60,8 @@ def secret_of(tenant: Tenant) -> bytes:
 
 def enrolled_from(
     connection: Connection, context: Context, person: Person, profile: Profile, background: Background
-) -> Enrolled | None:
-    """The person's template as of this version; None if it has to be learnt first."""
+) -> Known | None:
+    """The person as of this version; None if it has to be learnt first."""
     if profile.fitted_samples < profile.samples or profile.background != background.sha256:
         return None
     cached = context.people.get(profile.id, profile.version)
@@ -69,23 +69,41 @@ def enrolled_from(
         contents = connection.execute(
             select(profiles.c.template).where(profiles.c.id == profile.id)
         ).scalar_one()
-        known = known_fingerprints(connection, person, profile)
+        known, rows, last = known_fingerprints(connection, person, profile, context.people.latest(profile.id))
         place = f"profiles/{profile.id}/template"
-        cached = enrolled_of(person.key.open(contents, place), background.pattern, known)
+        one = enrolled_of(person.key.open(contents, place), background.pattern, known)
+        cached = Known(one, rows, last)
         context.people.put(profile.id, profile.version, cached)
     return cached
 
 
-def known_fingerprints(connection: Connection, person: Person, profile: Profile) -> Fingerprints:
-    """Those of the latest samples, the oldest first."""
-    rows = connection.execute(
-        select(fingerprints.c.contents)
-        .where(fingerprints.c.profile_id == profile.id)
-        .order_by(fingerprints.c.number.desc())
-        .limit(MOST_SAMPLES)
-    ).scalars()
+def known_fingerprints(
+    connection: Connection, person: Person, profile: Profile, before: Known | None = None
+) -> tuple[Fingerprints, int, int]:
+    """Those of the latest samples, the oldest first; how many rows they are, and the number of the last.
+
+    Only rows after `before` are opened, or all if some have gone meanwhile, with a reset for instance.
+    """
+    rows = connection.execute(_LATEST, {"profile": profile.id, "after": before.last if before else 0}).all()
     place = f"fingerprints/{profile.id}/contents"
-    return Fingerprints.joined([fingerprints_of(person.key.open(each, place)) for each in rows][::-1])
+    new = [fingerprints_of(person.key.open(row.contents, place)) for row in reversed(rows)]
+    last = rows[0].number if rows else before.last if before else 0
+    if before is None:
+        return Fingerprints.joined(new), len(new), last
+    there = connection.execute(_ROWS, {"profile": profile.id}).scalar_one()
+    if there != min(before.rows + len(new), MOST_SAMPLES):
+        return known_fingerprints(connection, person, profile)
+    return Fingerprints.joined([before.enrolled.fingerprints, *new]), there, last
+
+
+_OWN = fingerprints.c.profile_id == bindparam("profile")
+_ROWS = select(func.count()).select_from(fingerprints).where(_OWN)
+_LATEST = (
+    select(fingerprints.c.number, fingerprints.c.contents)
+    .where(_OWN, fingerprints.c.number > bindparam("after"))
+    .order_by(fingerprints.c.number.desc())
+    .limit(MOST_SAMPLES)
+)
 
 
 def stored_samples(connection: Connection, person: Person, profile: Profile) -> list[Typed]:

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, bindparam, update
 
 from keydyn.decisions import Decision
 from keydyn.decisions.background import Background
-from keydyn.decisions.copies import Fingerprints
+from keydyn.decisions.copies import MOST_SAMPLES, Fingerprints
 from keydyn.decisions.enrolled import DRIFTED, Enrolled
 from keydyn.decisions.stored import template_bytes
 from keydyn.keystrokes.samples import Samples
@@ -18,7 +18,7 @@ from keydyn.service.accounts import Tenant
 from keydyn.service.jobs.webhooks import announce
 from keydyn.service.people import attempts
 from keydyn.service.people.backgrounds import background_for
-from keydyn.service.people.context import Context
+from keydyn.service.people.context import Context, Known
 from keydyn.service.people.enrolment import remember
 from keydyn.service.people.rows import Person, Profile, person_named, profile_of, unchanged
 from keydyn.service.people.templates import enrolled_from, fit, secret_of, settled, verifier_for
@@ -37,7 +37,12 @@ class Subject:
     person: Person
     profile: Profile
     background: Background
-    enrolled: Enrolled
+    known: Known
+
+    @property
+    def enrolled(self) -> Enrolled:
+        """Their template."""
+        return self.known.enrolled
 
 
 @dataclass(frozen=True)
@@ -142,12 +147,14 @@ def _decided(
     drift = after.drift if sealed is not None else profile.drift
     drifted = drift >= DRIFTED and profile.drift_reported_at is None
 
-    def change(connection: Connection) -> Verified:
+    def change(connection: Connection) -> Known | None:
         attempts.count(connection, person, decision.accepted, now)
+        known = None
         if seen is not None:
             # Copies sent at the same time: the second is decided anew, and finds the first.
             unchanged(connection, profile)
-            remember(connection, person, profile, seen, now)
+            number = remember(connection, person, profile, seen, subject.known.rows, now)
+            known = Known(after, min(subject.known.rows + 1, MOST_SAMPLES), number)
             values: dict[str, object] = {"version": profile.version + 1}
             if sealed is not None:
                 values |= {"template": sealed, "drift": drift}
@@ -168,9 +175,9 @@ def _decided(
             {"answer": decision.answer, "level": level},
         )
         finish(connection, done)
-        return done
+        return known
 
-    verified = context.database.write(change)
-    if seen is not None:
-        context.people.put(profile.id, profile.version + 1, after)
-    return verified
+    known = context.database.write(change)
+    if known is not None:
+        context.people.put(profile.id, profile.version + 1, known)
+    return done
