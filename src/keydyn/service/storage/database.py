@@ -10,7 +10,7 @@ import queue
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -27,6 +27,7 @@ from keydyn.service.storage.troubles import (
     must_run_again,
     translated,
 )
+from keydyn.service.storage.turns import Turns
 
 __all__ = ["Change", "Database", "DatabaseUnavailableError", "checked_url"]
 
@@ -59,6 +60,7 @@ class Database:
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         self._kind = sqlite if self.is_sqlite else postgresql
         self._engine: Engine = self._kind.engine(self.url)
+        self._turns = Turns(f"{self.url.database}-turns", PATIENCE) if self.is_sqlite else None
         self._idle: list[Connection] = []
         self._may_read = threading.Semaphore(READERS)
         self._writing: Connection | None = None
@@ -128,6 +130,8 @@ class Database:
         while self._idle:
             self._idle.pop().close()
         self._engine.dispose()
+        if self._turns is not None:
+            self._turns.close()
 
     def _reader(self) -> Connection:
         while self._idle:
@@ -170,7 +174,8 @@ class Database:
         attempts = 0
         while group:
             try:
-                settled = self._transaction(group)
+                with self._turns.turn() if self._turns is not None else nullcontext():
+                    settled = self._transaction(group)
             except DriverError as error:
                 self._drop_writer()
                 attempts += 1
