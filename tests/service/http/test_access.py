@@ -47,6 +47,8 @@ ROUTES = {
     ("GET", "/openapi.json"): (None, None),
     ("GET", "/recorder.js"): (None, None),
     ("GET", "/recorder.d.ts"): (None, None),
+    ("GET", "/"): (None, None),
+    ("GET", "/pages/{name}"): (None, None),
     ("WS", "/v1/users/{user}/watch"): ("watch", None),
 }
 GUARDED = [place for place, (scope, _) in ROUTES.items() if scope is not None and place[0] != "WS"]

@@ -1,4 +1,4 @@
-"""The recorder as it is served: what browsers need to know about it, and how large it is."""
+"""Files as they are served: what browsers need to know about them, and how large the recorder is."""
 
 from __future__ import annotations
 
@@ -33,6 +33,27 @@ def test_pages_that_a_tenant_names_see_one_allowed_origin(service, client):
     assert client.put("/v1/settings", json=settings).status_code == 200
     answer = httpx.get(f"{service.url}/recorder.js", headers={"origin": page})
     assert answer.headers.get_list("access-control-allow-origin") == ["*"]
+
+
+def test_pages_load_nothing_that_is_not_the_service_s_own_and_nothing_inline(service):
+    answer = httpx.get(service.url)
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    policy = dict(part.split(" ", 1) for part in answer.headers["content-security-policy"].split("; "))
+    assert policy["default-src"] == "'none'"
+    assert {policy[f"{kind}-src"] for kind in ("script", "style", "connect", "font")} == {"'self'"}
+    assert not re.search(r"<style|\sstyle=|\son[a-z]+=|https?://", answer.text)
+    named = re.findall(r'(?:src|href)="(/pages/[^"]+)"', answer.text)
+    assert named
+    for path in named:
+        part = httpx.get(f"{service.url}{path}")
+        assert part.status_code == 200, path
+        assert part.headers["cross-origin-resource-policy"] == "same-origin"
+        assert "access-control-allow-origin" not in part.headers
+
+
+@pytest.mark.parametrize("name", ["nothing.js", "index.html", "..%2fsettings.py", "__init__.py"])
+def test_nothing_else_is_served(service, name):
+    assert httpx.get(f"{service.url}/pages/{name}").status_code == 404
 
 
 def test_it_is_small_and_needs_nothing_else(service):

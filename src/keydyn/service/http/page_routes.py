@@ -1,4 +1,4 @@
-"""Files of the package for browsers: the recorder and its declarations."""
+"""Files of the package for browsers: the pages, what they load, and the recorder, which any page may load."""
 
 from __future__ import annotations
 
@@ -6,36 +6,67 @@ import hashlib
 from functools import cache
 from importlib.resources import files
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, HTTPException, Request, Response
 
 router = APIRouter(include_in_schema=False)
-# Nothing in these files is secret: any page may load them. Browsers ask each time for a newer one.
-HEADERS = {
-    "access-control-allow-origin": "*",
-    "cache-control": "public, no-cache",
-    "cross-origin-resource-policy": "cross-origin",
+KINDS = {
+    ".css": "text/css",
+    ".html": "text/html",
+    ".js": "text/javascript",
+    ".svg": "image/svg+xml",
+    ".ts": "application/typescript",
 }
+# Where each page is, and what other people's pages load. Everything else is under /pages/.
+PAGES = {"/": "index.html"}
+FOR_ANY_PAGE = {"/recorder.js": "recorder.js", "/recorder.d.ts": "recorder.d.ts"}
+# Browsers ask each time for a newer one.
+CACHE = {"cache-control": "no-cache"}
+# Nothing inline, nothing from elsewhere; a page sends nothing but to the service.
+POLICY = {
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src 'self' data:; font-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
+}
+# Nothing in the recorder is secret.
+SHARED = {"access-control-allow-origin": "*", "cross-origin-resource-policy": "cross-origin"}
 
 
-@router.get("/recorder.js")
-def recorder(request: Request) -> Response:
-    """The recorder, an ES module."""
-    return _file(request, "recorder.js", "text/javascript")
+def _add(path: str, name: str, headers: dict[str, str]) -> None:
+    def file(request: Request) -> Response:
+        return answer(request, name, headers)
+
+    router.add_api_route(path, file, methods=["GET"])
 
 
-@router.get("/recorder.d.ts")
-def declarations(request: Request) -> Response:
-    """Its declarations for TypeScript."""
-    return _file(request, "recorder.d.ts", "application/typescript")
+for _path, _name in PAGES.items():
+    _add(_path, _name, POLICY)
+for _path, _name in FOR_ANY_PAGE.items():
+    _add(_path, _name, SHARED)
 
 
-def _file(request: Request, name: str, media_type: str) -> Response:
+@router.get("/pages/{name}")
+def part(request: Request, name: str) -> Response:
+    """What pages load: modules, the stylesheet, pictures."""
+    if name not in parts():
+        raise HTTPException(404)
+    return answer(request, name, POLICY)
+
+
+def answer(request: Request, name: str, headers: dict[str, str]) -> Response:
+    """A file, or that the browser has it already."""
     contents, tag = _contents(name)
-    headers = {**HEADERS, "etag": tag}
+    headers = {**CACHE, **headers, "etag": tag}
     known = [each.strip().removeprefix("W/") for each in request.headers.get("if-none-match", "").split(",")]
     if tag in known:
         return Response(status_code=304, headers=headers)
-    return Response(contents, media_type=f"{media_type}; charset=utf-8", headers=headers)
+    kind = KINDS[name[name.rindex(".") :]]
+    return Response(contents, media_type=f"{kind}; charset=utf-8", headers=headers)
+
+
+@cache
+def parts() -> frozenset[str]:
+    """The names of the files that are under /pages/."""
+    found = {file.name for file in (files("keydyn.service") / "pages").iterdir()}
+    return frozenset(name for name in found if name.endswith(tuple(KINDS)) and not name.endswith(".html"))
 
 
 @cache
