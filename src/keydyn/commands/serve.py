@@ -38,7 +38,8 @@ def serve(
     """Start the verification service: enrol, verify, identify and watch over HTTP.
 
     It needs nothing but this command: the database is SQLite in your own data folder, and the service
-    listens on this machine only. Every request needs an API key (see keydyn service keys); one is shown
+    listens on this machine only. On a terminal it shows a link that opens its page, on which you can try
+    it on yourself. Every request of a program needs an API key (see keydyn service keys); one is shown
     when the service is first started on a terminal. Metrics for Prometheus can be protected by
     KEYDYN_METRICS_TOKEN.
 
@@ -48,7 +49,7 @@ def serve(
     `keydyn serve --database postgresql://keydyn@localhost/keydyn --workers 4`
     """
     with needs_service():
-        from keydyn.service.serving import check_deployment, first_key, prepare
+        from keydyn.service.serving import check_deployment, first_key, page_link, prepare
         from keydyn.service.serving import serve as run
         from keydyn.service.settings import Deployment, default_database
         from keydyn.service.warming import warm
@@ -68,8 +69,9 @@ def serve(
         prepare(deployment)
     with working("loading compiled code"):
         warm()
-    # A log file is no place for a key.
-    key = first_key(deployment) if sys.stdout.isatty() and not as_json else None
+    # A log file is no place for a key or a link.
+    watched = sys.stdout.isatty() and not as_json
+    key = first_key(deployment) if watched else None
     if key is not None:
         say(f"Your first API key, shown this once:\n\n    {key}\n")
 
@@ -78,6 +80,9 @@ def serve(
             print_json({"address": address})
         else:
             say(f"keydyn service on {address}   reference: {address}/docs   stop with Ctrl-C")
+        if watched:
+            link = page_link(deployment, address)
+            say(f"\nTry it on yourself. This link opens the page once, within an hour:\n\n    {link}\n")
         sys.stdout.flush()
 
     run(deployment, ready)

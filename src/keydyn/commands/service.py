@@ -42,6 +42,7 @@ for group in (keys_app, users_app, population_app, database_app):
     app.add_typer(group)
 app.command()(examples)
 
+URL_HELP = "Where browsers reach the service."
 SCOPE_HELP = "What the key allows: enrol, verify, watch, admin; repeatable. All unless given."
 EVERYTHING = ("enrol", "verify", "watch", "admin")
 DeviceOption = Annotated[str, typer.Option("--device", help="keyboard or phone.")]
@@ -134,6 +135,32 @@ def revoke_key(
     if not done:
         raise UsageError(f"there is no key {key} that is valid")
     _tell(f"revoked {key}", as_json, revoked=key)
+
+
+@app.command("link")
+@every_command
+def make_link(
+    tenant: TenantOption = "page",
+    url: Annotated[str, typer.Option("--url", help=URL_HELP)] = "http://127.0.0.1:8421",
+    database: DatabaseOption = None,
+    key_file: ServiceKeyOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a link that opens the service's page in a browser: once, within an hour.
+
+    Example: `keydyn service link`
+    """
+    with service_context(database, key_file) as context:
+        from keydyn.service.page_sessions import new_link
+
+        try:
+            link = new_link(context.database, context.keys, context.clock, tenant, url)
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+    if as_json:
+        print_json({"link": link, "tenant": tenant})
+        return
+    say(link)
 
 
 @users_app.command("list")

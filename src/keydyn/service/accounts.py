@@ -19,7 +19,8 @@ from keydyn.service.storage.tables import api_keys, tenants
 SCOPES = ("enrol", "verify", "watch", "admin")
 TENANT_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 # kdk_<id>_<secret>: the id finds the row, and the secret, 256 random bits, is known by its hash alone.
-PRESENTED = re.compile(r"kdk_([0-9a-f]{16})_([A-Za-z0-9_-]{43})")
+KINDS = {"kdk": "key", "kdl": "link", "kds": "session"}
+PRESENTED = re.compile(r"(kd[kls])_([0-9a-f]{16})_([A-Za-z0-9_-]{43})")
 NOBODY = hashlib.sha256(b"").digest()
 
 
@@ -47,15 +48,18 @@ class ApiKey:
 
 @dataclass(frozen=True)
 class KeyHolder:
-    """Who sends a request: a program of a tenant, by one of its keys."""
+    """Who sends a request: a program of a tenant by one of its keys, or a page by its session."""
 
     tenant_id: str
     key_id: str
     scopes: frozenset[str]
+    kind: str = "key"
 
 
-def tenant_named(connection: Connection, keys: MasterKeys, name: str, now: int) -> str:
-    """The id of a tenant, which is made if there is none of that name."""
+def tenant_named(
+    connection: Connection, keys: MasterKeys, name: str, now: int, settings: TenantSettings | None = None
+) -> str:
+    """The id of a tenant, which is made with these settings if there is none of that name."""
     if not TENANT_NAME.fullmatch(name):
         raise ValueError(f"a tenant's name has up to 64 of a-z, 0-9, _ and -, unlike {name!r}")
     found = connection.execute(select(tenants.c.id).where(tenants.c.name == name)).scalar()
@@ -67,7 +71,7 @@ def tenant_named(connection: Connection, keys: MasterKeys, name: str, now: int) 
             id=new,
             name=name,
             created_at=now,
-            settings=TenantSettings().model_dump_json(),
+            settings=(settings or TenantSettings()).model_dump_json(),
             wrapped_key=keys.wrap(DataKey.new(), f"tenants/{new}"),
             audit_number=0,
             audit_hash=b"",
@@ -95,30 +99,55 @@ def create_key(
     connection: Connection, tenant_id: str, name: str, scopes: Iterable[str], now: int
 ) -> tuple[str, str]:
     """A new key: its id, and the key itself, which is shown once."""
-    wanted = tuple(scope for scope in SCOPES if scope in set(scopes))
-    strange = sorted(set(scopes) - set(SCOPES))
-    if strange or not wanted:
-        raise ValueError(f"scopes are {', '.join(SCOPES)}, not {', '.join(strange) or 'none at all'}")
+    new, key = new_row(connection, tenant_id, name, scopes, now)
+    details = {"key": new, "scopes": _known(scopes)}
+    audit.append(connection, tenant_id, now, "operator", "key.created", "", details)
+    return new, key
+
+
+def new_row(
+    connection: Connection,
+    tenant_id: str,
+    name: str,
+    scopes: Iterable[str],
+    now: int,
+    kind: str = "kdk",
+    expires_at: int | None = None,
+    made_with: str | None = None,
+) -> tuple[str, str]:
+    """The id of a new key, link or session, and what is presented."""
     new, secret = secrets.token_hex(8), secrets.token_urlsafe(32)
     connection.execute(
         insert(api_keys).values(
             id=new,
             tenant_id=tenant_id,
             name=name,
-            scopes=" ".join(wanted),
+            scopes=" ".join(_known(scopes)),
             hash=_hash(secret),
             created_at=now,
+            kind=KINDS[kind],
+            expires_at=expires_at,
+            made_with=made_with,
         )
     )
-    audit.append(connection, tenant_id, now, "operator", "key.created", "", {"key": new, "scopes": wanted})
-    return new, f"kdk_{new}_{secret}"
+    return new, f"{kind}_{new}_{secret}"
+
+
+def _known(scopes: Iterable[str]) -> tuple[str, ...]:
+    """The same in order; a `ValueError` if there are none, or others."""
+    wanted = tuple(scope for scope in SCOPES if scope in set(scopes))
+    strange = sorted(set(scopes) - set(SCOPES))
+    if strange or not wanted:
+        raise ValueError(f"scopes are {', '.join(SCOPES)}, not {', '.join(strange) or 'none at all'}")
+    return wanted
 
 
 def list_keys(connection: Connection) -> list[ApiKey]:
-    """All keys, revoked ones too, the oldest first."""
+    """All keys of programs, revoked ones too, the oldest first."""
     rows = connection.execute(
         select(api_keys, tenants.c.name.label("tenant"))
         .join(tenants, tenants.c.id == api_keys.c.tenant_id)
+        .where(api_keys.c.kind == "key")
         .order_by(api_keys.c.created_at, api_keys.c.id)
     )
     return [
@@ -128,39 +157,59 @@ def list_keys(connection: Connection) -> list[ApiKey]:
 
 
 def revoke_key(connection: Connection, key_id: str, now: int) -> bool:
-    """Whether there was such a key that had not been revoked; requests with it are refused from now on."""
-    row = connection.execute(
-        select(api_keys.c.tenant_id).where(api_keys.c.id == key_id, api_keys.c.revoked_at.is_(None))
-    ).first()
-    if row is None:
+    """Whether there was such a key that had not been revoked.
+
+    Requests with it are refused from now on, and those of pages that it has opened.
+    """
+    tenant_id = connection.execute(select(api_keys.c.tenant_id).where(api_keys.c.id == key_id)).scalar()
+    if not revoke_row(connection, key_id, now):
         return False
-    connection.execute(update(api_keys).where(api_keys.c.id == key_id).values(revoked_at=now))
-    audit.append(connection, row.tenant_id, now, "operator", "key.revoked", "", {"key": key_id})
+    opened = update(api_keys).where(api_keys.c.made_with == key_id, api_keys.c.revoked_at.is_(None))
+    connection.execute(opened.values(revoked_at=now))
+    audit.append(connection, str(tenant_id), now, "operator", "key.revoked", "", {"key": key_id})
     return True
 
 
-def key_holder(connection: Connection, presented: str) -> KeyHolder | None:
-    """Who holds a key that was presented; None if nobody does."""
+def revoke_row(connection: Connection, row_id: str, now: int) -> bool:
+    """Whether this change, and none before it, revoked a key, link or session."""
+    valid = update(api_keys).where(api_keys.c.id == row_id, api_keys.c.revoked_at.is_(None))
+    return connection.execute(valid.values(revoked_at=now)).rowcount == 1
+
+
+def key_holder(connection: Connection, presented: str, now: int) -> KeyHolder | None:
+    """Who holds a key, link or session that was presented; None if nobody does."""
     parts = PRESENTED.fullmatch(presented)
     row = None
     if parts:
-        row = connection.execute(_KEY, {"key": parts[1]}).first()
+        row = connection.execute(_KEY, {"key": parts[2]}).first()
     expected = NOBODY if row is None else row.hash
     # Compared in constant time, for a key that does not exist too.
-    same = hmac.compare_digest(_hash(parts[2] if parts else presented), expected)
-    if row is None or not same or row.revoked_at is not None:
+    same = hmac.compare_digest(_hash(parts[3] if parts else presented), expected)
+    if not parts or row is None or not same or KINDS[parts[1]] != row.kind:
         return None
-    return KeyHolder(row.tenant_id, row.id, frozenset(row.scopes.split()))
+    if not _lasts(row.revoked_at, row.expires_at, now):
+        return None
+    return KeyHolder(row.tenant_id, row.id, frozenset(row.scopes.split()), row.kind)
 
 
-def key_is_valid(connection: Connection, key_id: str) -> bool:
-    """Whether a key exists and has not been revoked."""
+def key_is_valid(connection: Connection, key_id: str, now: int) -> bool:
+    """Whether a key or session exists, and has neither been revoked nor expired."""
     row = connection.execute(_KEY, {"key": key_id}).first()
-    return row is not None and row.revoked_at is None
+    return row is not None and _lasts(row.revoked_at, row.expires_at, now)
+
+
+def _lasts(revoked_at: int | None, expires_at: int | None, now: int) -> bool:
+    return revoked_at is None and (expires_at is None or now < expires_at)
 
 
 _KEY = select(
-    api_keys.c.id, api_keys.c.tenant_id, api_keys.c.hash, api_keys.c.scopes, api_keys.c.revoked_at
+    api_keys.c.id,
+    api_keys.c.tenant_id,
+    api_keys.c.hash,
+    api_keys.c.scopes,
+    api_keys.c.revoked_at,
+    api_keys.c.kind,
+    api_keys.c.expires_at,
 ).where(api_keys.c.id == bindparam("key"))
 
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 Clock = Callable[[], int]
-SECOND, DAY = 1000, 86_400_000
+SECOND, HOUR, DAY = 1000, 3_600_000, 86_400_000
 
 
 def wall_clock() -> int:

@@ -23,6 +23,7 @@ from keydyn.service.accounts import SCOPES, create_key, tenant_named
 from keydyn.service.clock import wall_clock
 from keydyn.service.http.connections import HttpProtocol
 from keydyn.service.http.gate import is_loopback
+from keydyn.service.page_sessions import PAGE, new_link
 from keydyn.service.settings import Deployment
 from keydyn.service.storage.database import Database
 from keydyn.service.storage.master_keys import open_master_keys
@@ -62,7 +63,7 @@ def first_key(deployment: Deployment) -> str | None:
     try:
         keys = open_master_keys(database, deployment.key_file)
         with database.reading() as connection:
-            if connection.execute(select(api_keys.c.id).limit(1)).first() is not None:
+            if connection.execute(select(api_keys.c.id).where(api_keys.c.kind == "key")).first() is not None:
                 return None
         now = wall_clock()
         return database.write(
@@ -70,6 +71,17 @@ def first_key(deployment: Deployment) -> str | None:
                 connection, tenant_named(connection, keys, "default", now), "first key", SCOPES, now
             )[1]
         )
+    finally:
+        database.close()
+
+
+def page_link(deployment: Deployment, address: str) -> str:
+    """A link that opens the page of a service that is reached at this address."""
+    database = Database(deployment.database)
+    try:
+        keys = open_master_keys(database, deployment.key_file)
+        outside = f"https://{deployment.names[0]}" if deployment.behind_proxy else address
+        return new_link(database, keys, wall_clock, PAGE, outside)
     finally:
         database.close()
 

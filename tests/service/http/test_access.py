@@ -39,6 +39,8 @@ ROUTES = {
     ("DELETE", "/v1/webhooks/{webhook}"): ("admin", None),
     ("GET", "/v1/populations"): ("admin", None),
     ("POST", "/v1/populations"): ("admin", {}),
+    ("POST", "/v1/session"): (None, {"link": "kdl_"}),
+    ("DELETE", "/v1/session"): (None, None),
     ("GET", "/healthz"): (None, None),
     ("GET", "/readyz"): (None, None),
     ("GET", "/metrics"): (None, None),
@@ -97,7 +99,7 @@ def test_every_route_is_in_the_table(service):
 def test_nobody_gets_in_without_a_valid_key(service, place):
     revoked = service.key(next(NAMES))
     with service.database.reading() as connection:
-        key_id = accounts.key_holder(connection, revoked).key_id
+        key_id = accounts.key_holder(connection, revoked, 0).key_id
     service.database.write(lambda connection: accounts.revoke_key(connection, key_id, 0))
     for value in (None, "Bearer", "Bearer x", f"Basic {revoked}", f"Bearer {revoked}", f"Bearer {NOBODY}"):
         headers = {} if value is None else {"authorization": value}

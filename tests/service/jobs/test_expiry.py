@@ -8,8 +8,10 @@ from sqlalchemy import Connection, insert, select
 from keydyn.service.clock import DAY
 from keydyn.service.jobs import expiry
 from keydyn.service.storage.database import Database
-from keydyn.service.storage.tables import idempotency, profiles, samples, watch_sessions
+from keydyn.service.storage.tables import api_keys, idempotency, profiles, samples, watch_sessions
 from tests.service.jobs.conftest import START, new_tenant
+
+TABLES = ("samples", "api_keys", "idempotency", "watch_sessions")
 
 
 def fill(connection: Connection, tenant_id: str, user_id: str) -> None:
@@ -20,12 +22,23 @@ def fill(connection: Connection, tenant_id: str, user_id: str) -> None:
             keystrokes=700, known_keystrokes=700, clock_tick=0.0, drift=0.0, fitted_samples=7,
         )
     )  # fmt: skip
+    connection.execute(
+        insert(api_keys).values(
+            id="key", tenant_id=tenant_id, name="", scopes="admin", hash=b"", created_at=0
+        )
+    )
     for number in range(7):
         age = 6 - number
         connection.execute(
             insert(samples).values(
                 id=f"s{number}", profile_id="p", number=number, created_at=0, expires_at=START - age,
                 keystrokes=100, contents=b"",
+            )
+        )  # fmt: skip
+        connection.execute(
+            insert(api_keys).values(
+                id=f"l{number}", tenant_id=tenant_id, name="", scopes="admin", hash=b"", created_at=0,
+                kind="link", expires_at=START - age,
             )
         )  # fmt: skip
         connection.execute(
@@ -49,14 +62,16 @@ def test_what_has_expired_is_deleted_and_nothing_else(
     monkeypatch.setattr(expiry, "BATCH", batch)
     tenant = new_tenant(database)
     database.write(lambda connection: fill(connection, tenant.id, tenant.user_id))
-    assert expiry.expire(database, START) == {"samples": 6, "idempotency": 6, "watch_sessions": 6}
+    assert expiry.expire(database, START) == dict.fromkeys(TABLES, 6)
     with database.reading() as connection:
         assert connection.execute(select(samples.c.id)).scalars().all() == ["s6"]
+        left = select(api_keys.c.id).order_by(api_keys.c.id)
+        assert connection.execute(left).scalars().all() == ["key", "l6"]
         assert connection.execute(select(idempotency.c.key)).scalars().all() == ["i6"]
         assert connection.execute(select(watch_sessions.c.id)).scalars().all() == ["w6"]
-    assert expiry.expire(database, START + 1) == {"samples": 1, "idempotency": 1, "watch_sessions": 1}
+    assert expiry.expire(database, START + 1) == dict.fromkeys(TABLES, 1)
 
 
 def test_finding_nothing_writes_nothing(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(database, "write", None)
-    assert expiry.expire(database, START) == {"samples": 0, "idempotency": 0, "watch_sessions": 0}
+    assert expiry.expire(database, START) == dict.fromkeys(TABLES, 0)

@@ -29,6 +29,7 @@ class Caller:
     key_id: str
     scopes: frozenset[str] = frozenset()
     token: Token | None = None
+    kind: str = "key"
 
     def need(self, scope: str) -> None:
         """A `Problem` if the API key lacks a scope."""
@@ -38,7 +39,7 @@ class Caller:
     @property
     def actor(self) -> str:
         """As the audit log has it."""
-        return f"{'key' if self.token is None else 'token'}:{self.key_id}"
+        return f"{self.kind if self.token is None else 'token'}:{self.key_id}"
 
 
 @dataclass(frozen=True)
@@ -55,11 +56,10 @@ class Rule:
         """Who sends the request; a `Problem` if they may not."""
         context = context_of(request)
         rates: Rates = request.app.state.rates
-        peer = request.client.host if request.client else ""
         try:
             caller = identified(context, request.headers, self.scope, self.purpose)
         except Problem as problem:
-            rates.count(f"peer {peer}")
+            rates.count(peer_of(request))
             raise problem from None
         request.state.tenant_id = caller.tenant.id
         rates.count(f"key {caller.key_id}")
@@ -85,14 +85,16 @@ def identified(
         if purpose is None:
             raise forbidden("This cannot be done with a token.")
         return token_holder(context, headers, presented, purpose)
-    if "origin" in headers:
+    if presented.startswith("kds_"):
+        check_own_page(headers)
+    elif "origin" in headers:
         raise forbidden("Browsers use tokens, and never hold an API key.")
     with context.database.reading() as connection:
-        holder = key_holder(connection, presented)
+        holder = key_holder(connection, presented, context.clock())
         tenant = None if holder is None else find_tenant(connection, context.keys, holder.tenant_id)
-    if holder is None or tenant is None:
+    if holder is None or tenant is None or holder.kind == "link":
         raise Problem(401, "not-authenticated", "This API key is not valid", "")
-    caller = Caller(tenant, holder.key_id, holder.scopes)
+    caller = Caller(tenant, holder.key_id, holder.scopes, kind=holder.kind)
     if scope is not None:
         caller.need(scope)
     return caller
@@ -107,7 +109,7 @@ def token_holder(context: Context, headers: Mapping[str, str], presented: str, p
     with context.database.reading() as connection:
         tenant = find_tenant(connection, context.keys, tenant_id)
         token = None if tenant is None else tokens.checked(presented, tenant, context.clock())
-        if tenant is None or token is None or not key_is_valid(connection, token.key_id):
+        if tenant is None or token is None or not key_is_valid(connection, token.key_id, context.clock()):
             raise invalid
     if token.purpose != purpose:
         raise forbidden(f"The token is to {token.purpose}, not to {purpose}.")
@@ -117,18 +119,33 @@ def token_holder(context: Context, headers: Mapping[str, str], presented: str, p
 
 def check_origin(headers: Mapping[str, str], tenant: Tenant) -> None:
     """A `Problem` if a browser sends this from a page that is neither the service's nor the tenant's."""
-    origin = headers.get("origin")
-    if origin is None or origin.lower() in tenant.settings.origins:
-        return
-    scheme, _, host = origin.partition("://")
-    if scheme not in ("http", "https") or host.lower() != headers.get("host", "").lower():
+    if headers.get("origin", "").lower() not in tenant.settings.origins and not _is_own_page(headers):
         raise forbidden("The settings do not name the page's origin.")
+
+
+def check_own_page(headers: Mapping[str, str]) -> None:
+    """A `Problem` if a browser sends this from a page that is not the service's own."""
+    if not _is_own_page(headers):
+        raise forbidden("This is for the service's own pages.")
+
+
+def _is_own_page(headers: Mapping[str, str]) -> bool:
+    origin = headers.get("origin")
+    if origin is None:
+        return True
+    scheme, _, host = origin.partition("://")
+    return scheme in ("http", "https") and host.lower() == headers.get("host", "").lower()
 
 
 def context_of(request: Request) -> Context:
     """What everything needs."""
     context: Context = request.app.state.context
     return context
+
+
+def peer_of(request: Request) -> str:
+    """Whose rate counts what comes from nobody who is known."""
+    return f"peer {request.client.host if request.client else ''}"
 
 
 def forbidden(detail: str) -> Problem:

@@ -17,6 +17,7 @@ from keydyn.service.http import (
     page_routes,
     people_routes,
     recognition_routes,
+    session_routes,
     tenant_routes,
 )
 from keydyn.service.http.access import Rates
@@ -96,7 +97,8 @@ def create_app(
     app.state.context, app.state.metrics = context, metrics
     app.state.rates, app.state.deployment, app.state.engine = rates, deployment, engine
     add_handlers(app)
-    for routes in (people_routes, recognition_routes, tenant_routes, health_routes, page_routes):
+    every = (people_routes, recognition_routes, tenant_routes, session_routes, health_routes, page_routes)
+    for routes in every:
         app.include_router(routes.router)
     app.include_router(watch_router(engine, admission.admit, admission.may_unlock))
     add_reference(app)

@@ -137,6 +137,23 @@ class NewWebhook(Strict):
     events: Annotated[list[Event], Field(min_length=1, max_length=len(EVENTS))]
 
 
+class SessionBody(Strict):
+    """What opens a session of a page: one of the two."""
+
+    link: Annotated[str, StringConstraints(max_length=200)] | None = Field(
+        None, description="What follows `#link=` in a link of `keydyn serve` or `keydyn service link`."
+    )
+    key: Annotated[str, StringConstraints(max_length=200)] | None = Field(
+        None, description="An API key with the scope admin."
+    )
+
+    @model_validator(mode="after")
+    def _one_of(self) -> SessionBody:
+        if (self.link is None) == (self.key is None):
+            raise ValueError("send either a link or a key")
+        return self
+
+
 class PopulationBody(Strict):
     """Which population to learn."""
 
@@ -256,6 +273,14 @@ class TokenAnswer(BaseModel):
     token: str
     purpose: Purpose
     session: str | None
+    expires_at: int
+
+
+class SessionAnswer(BaseModel):
+    """A session of a page."""
+
+    token: str = Field(description="Sent as Authorization: Bearer, from the service's own pages only.")
+    scopes: list[str]
     expires_at: int
 
 

@@ -41,6 +41,8 @@ START = """SwaggerUIBundle({
 
 
 WRITES = ("post", "put", "delete")
+# Where an Idempotency-Key means nothing: one writes nothing, the other works once as it is.
+WRITE_NOTHING_TWICE = ("/v1/identify", "/v1/session")
 KEY_PARAMETER = {
     "name": "Idempotency-Key",
     "in": "header",
@@ -68,7 +70,7 @@ def add_reference(app: FastAPI) -> None:
                 if not path.startswith("/v1/"):
                     continue
                 operation["security"] = [{"key": []}]
-                if method in WRITES and path != "/v1/identify":
+                if method in WRITES and path not in WRITE_NOTHING_TWICE:
                     operation.setdefault("parameters", []).append(KEY_PARAMETER)
         return document
 

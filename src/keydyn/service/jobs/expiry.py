@@ -13,11 +13,13 @@ from sqlalchemy import Column, ColumnElement, Connection, delete, exists, select
 from keydyn.service.clock import DAY, Clock
 from keydyn.service.jobs.periodic import Periodic
 from keydyn.service.storage.database import Database
-from keydyn.service.storage.tables import idempotency, samples, watch_sessions
+from keydyn.service.storage.tables import api_keys, idempotency, samples, watch_sessions
 
 # Moments in the tables, and for how long after them a row is kept.
 KEPT = {
     samples.c.expires_at: 0,
+    # Links and sessions of pages; keys do not expire.
+    api_keys.c.expires_at: 0,
     idempotency.c.created_at: DAY,
     watch_sessions.c.seen_at: 30 * DAY,
 }

@@ -69,6 +69,7 @@ tenants = Table(
     Column("audit_hash", LargeBinary, nullable=False),
 )
 
+# Keys of programs; links that open a page, once; and the sessions of pages that keys and links have opened.
 api_keys = Table(
     "api_keys",
     metadata,
@@ -79,6 +80,10 @@ api_keys = Table(
     Column("hash", LargeBinary, nullable=False),
     Column("created_at", BigInteger, nullable=False),
     Column("revoked_at", BigInteger),
+    # "key", "link" or "session"; when a link or session ends; and the key or link that opened a session.
+    Column("kind", String(16), nullable=False, server_default="key"),
+    Column("expires_at", BigInteger),
+    Column("made_with", String(32)),
 )
 
 # `name` is what the tenant calls the person, `id` what the other tables do.
