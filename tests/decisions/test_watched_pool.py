@@ -85,7 +85,7 @@ def test_arrays_codes_and_frames_are_the_same(verifier, last):
 def test_trust_is_the_probability_at_even_odds():
     ratio = np.array([np.nan, 0.0, np.log(3.0), -np.log(9.0), 800.0, -800.0])
     nothing = np.zeros(6)
-    trust = Watched(ratio, nothing, nothing, nothing > 0).trust
+    trust = Watched(ratio, nothing, nothing, nothing > 0, nothing).trust
     np.testing.assert_allclose(trust, [0.5, 0.5, 0.75, 0.1, 1.0, 0.0], rtol=1e-12, atol=1e-300)
 
 

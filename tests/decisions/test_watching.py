@@ -230,6 +230,9 @@ def test_hidden_states_are_those_that_were_simulated() -> None:
     for n in range(len(session)):
         watch.update(session.iloc[[n]])
         followed.append(watch.pausing)
+    # All keys at once: the same.
+    at_once = verifier.watch("ada").update(session).pausing
+    np.testing.assert_allclose(at_once, followed)
     whole = verifier.hidden_states("ada", session)
     np.testing.assert_allclose(whole.sum(axis=1), 1.0)
     assert roc_auc_score(simulated, whole[:, 1]) > 0.85

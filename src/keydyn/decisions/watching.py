@@ -84,12 +84,14 @@ class Watched:
     keys : (B,) how many keys it amounts to
     suspicion : (B,) evidence against the claim
     locked : (B,) whether the session is locked
+    pausing : (B,) probability that the typist paused at the key before; NaN if there is none
     """
 
     ratio: Floats
     keys: Floats
     suspicion: Floats
     locked: Truths
+    pausing: Floats
 
     @property
     def trust(self) -> Floats:
@@ -306,7 +308,8 @@ class WatchedSessions:
     ) -> Watched:
         """The same, with the sessions that have events, and where their events begin in this order."""
         before, settings = self._streams.n_events[own], self._watching
-        terms = self._streams.update(values, keys, which, codes=codes)[order]
+        hidden = np.empty((len(which), self._streams.n_states))
+        terms = self._streams.update(values, keys, which, codes=codes, states=hidden)[order]
         absent = self._left_out[which[order]]
         there = np.flatnonzero(absent >= 0)
         terms[there, 1 + absent[there]] = ABSENT
@@ -321,7 +324,8 @@ class WatchedSessions:
         number = np.repeat(before - offsets[:-1], np.diff(offsets)) + np.arange(len(terms)) + 1
         self._sums[own], self._weights[own], self._suspicion[own] = states
         at = self._first_lock(own, offsets, number, level)
-        return _in_order(Watched(ratio, n_keys, level, (at > 0) & (at <= number)), order)
+        pausing = hidden[order, 1] if hidden.shape[1] > 1 else np.full(len(order), np.nan)
+        return _in_order(Watched(ratio, n_keys, level, (at > 0) & (at <= number), pausing), order)
 
     def _places(self, places: ArrayLike | None, n: int) -> Integers:
         """Places in the cohort, −1 for nowhere."""
@@ -426,4 +430,10 @@ def _in_order(found: Watched, order: Integers) -> Watched:
     """Rows that were taken in another order, in their own."""
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
-    return Watched(found.ratio[place], found.keys[place], found.suspicion[place], found.locked[place])
+    return Watched(
+        found.ratio[place],
+        found.keys[place],
+        found.suspicion[place],
+        found.locked[place],
+        found.pausing[place],
+    )

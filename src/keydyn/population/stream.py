@@ -66,6 +66,11 @@ class PopulationStreams:
         return len(self._count)
 
     @property
+    def n_states(self) -> int:
+        """How many hidden states the population has; one if there are none."""
+        return self._known.chain.n_states
+
+    @property
     def n_templates(self) -> int:
         """How many templates each session is followed under: the one claimed, then the cohort."""
         return int(self._left[1].shape[2])
@@ -115,13 +120,15 @@ class PopulationStreams:
         sessions: ArrayLike | None = None,
         *,
         codes: ArrayLike | None = None,
+        states: Floats | None = None,
     ) -> Floats:
         """(B, 1 + C) of B events the terms of the events before them; NaN at the first event of a sample.
 
         `values` are (B, F): interval and hold in milliseconds, then further features, in the order of the
         population's features; NaN where one is missing. `sessions` says which session each event belongs to;
         without it there is one event of each. Events of the same session are in the order in which they were
-        typed. `codes` from `encode` may stand in place of `keys`.
+        typed. `codes` from `encode` may stand in place of `keys`. `states`, (B, S), is filled with the
+        filtered probabilities of the hidden states at the same events as the terms, as claimed.
         """
         which = self.numbers(sessions, distinct=False)
         rows = self._logarithms(values, len(which))
@@ -148,7 +155,7 @@ class PopulationStreams:
             number - 1,
             position_in_word(before, begins, at_begin, self._known.cells.vocabulary),
         )
-        terms = self._terms(s, _before(rows, self._values[s], first), around)
+        terms, filtered = self._terms(s, _before(rows, self._values[s], first), around)
         last = np.concatenate([run[1:] - 1, [len(s) - 1]])
         ended = s[last]
         self._count[ended] = number[last] + 1
@@ -161,6 +168,8 @@ class PopulationStreams:
         self._values[ended] = rows[last]
         out = np.empty_like(terms)
         out[order] = terms
+        if states is not None:
+            states[order] = filtered
         return out
 
     def end(self, sessions: ArrayLike | None = None) -> Floats:
@@ -171,7 +180,7 @@ class PopulationStreams:
         none = np.full(len(s), self._labels.missing)
         two_before, before, key = self._codes[s].T
         around = Around(two_before, before, key, none, self._count[s] - 1, self._in_word[s])
-        terms = self._terms(s, self._values[s], around)
+        terms, _ = self._terms(s, self._values[s], around)
         self.restart(s)
         return terms
 
@@ -222,11 +231,14 @@ class PopulationStreams:
         present = self._common(s) | {name: table[: len(s)] for name, table in self._tables().items()}
         self.put_back(s, checked(state, present, self._labels.missing, self._times))
 
-    def _terms(self, s: Integers, values: Floats, around: Around) -> Floats:
-        """(B, 1 + C) of events in the order of their sessions; NaN where the position is before a sample."""
+    def _terms(self, s: Integers, values: Floats, around: Around) -> tuple[Floats, Floats]:
+        """(B, 1 + C) of events in the order of their sessions, and their hidden states, (B, S), as claimed.
+
+        NaN where the position is before a sample.
+        """
         known, chain = self._known, self._known.chain
         y, cell = known.standardised(values, around)
-        out = np.full((len(s), self.n_templates), np.nan)
+        out, states = np.full((len(s), self.n_templates), np.nan), np.full((len(s), chain.n_states), np.nan)
         at_a_time = max(AT_A_TIME // self.n_templates, 1)
         for begin in range(0, len(s), at_a_time):
             rows = slice(begin, begin + at_a_time)
@@ -234,11 +246,11 @@ class PopulationStreams:
                 s[rows], around.position[rows], y[rows], cell[rows], self._classes[around.before[rows]],
                 self._classes[around.key[rows]], self._claimed, self._cohort, known.strengths.tempo,
                 known.parents, chain.start, chain.transitions, chain.location, chain.scale, chain.degrees,
-                chain.constant, self._left, out[rows],
+                chain.constant, self._left, out[rows], states[rows],
             )  # fmt: skip
         jacobian = np.where(self._times, -values, 0.0)
         out += known.shift(jacobian, y, cell).sum(axis=1)[:, None]
-        return out
+        return out, states
 
     def _check(self, templates: Sequence[Template]) -> None:
         C, F = self._known.cells.n_cells, len(self._known.features)

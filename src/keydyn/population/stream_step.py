@@ -30,9 +30,11 @@ def advance(
     constant: Floats,
     left: Four,
     out: Floats,
+    states: Floats,
 ) -> None:
     """Fill out, (B, U), with the terms of events, and bring `left` up to date.
 
+    `states`, (B, S), are filled with the filtered probabilities of the hidden states at events, as claimed.
     `claimed` are the tables of templates with a row per session, `cohort` those that all sessions share, as
     `score` has them; `left` is its state, with a row per session. A position below 0 is no event.
     """
@@ -74,3 +76,5 @@ def advance(
         )  # fmt: skip
         for u in range(U):
             out[b, u] = terms[row, u]
+        for k in range(states.shape[1]):
+            states[b, k] = left[3][s, k, 0]

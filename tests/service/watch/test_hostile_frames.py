@@ -66,6 +66,7 @@ BAD = {
     "a token that is a number": '{"type":"unlock","token":5}',
     "a token too long": json.dumps({"type": "unlock", "token": "x" * 5000}),
     "a text that is a text": '{"type":"hello","text":"free"}',
+    "states that are a text": '{"type":"hello","states":"yes"}',
     "a text of numbers": '{"type":"hello","text":{"kind":1}}',
 }
 

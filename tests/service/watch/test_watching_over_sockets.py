@@ -54,6 +54,21 @@ def test_the_numbers_are_those_of_the_verifier_wherever_frames_are_cut(server, c
     assert [answer["last"] for answer in answers][-1] == 150
 
 
+def test_hidden_states_are_for_those_who_ask(server):
+    """Each keystroke's is known with the next one: wherever frames are cut, it is that of one by one."""
+    rows = session_of(PEOPLE[0])[:60]
+    with server.connect(hello={"type": "hello", "states": True}) as talk:
+        asked = [talk.asked(first, part) for first, part in cut(rows, {1, 7, 30})]
+    with server.connect() as talk:
+        single = [talk.asked(n + 1, [row]) for n, row in enumerate(rows)]
+    assert not any("states" in answer for answer in single)
+    assert [len(answer["states"]) for answer in asked] == [len(answer["trust"]) for answer in asked]
+    expected = [answer["pausing"] for answer in single]
+    assert expected[0] is None
+    assert asked[0]["states"] == [None]
+    np.testing.assert_allclose(numbers(asked, "states")[1:], expected[1:], rtol=1e-12)
+
+
 def test_several_frames_in_flight_are_answered_in_order(server):
     rows = session_of(PEOPLE[0])[:150]
     frames = cut(rows, range(5, 150, 5))

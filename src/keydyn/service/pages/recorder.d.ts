@@ -84,6 +84,8 @@ export interface StreamOptions {
    * this id, or for a new one if it is null.
    */
   token: string | ((session: string | null) => string | Promise<string>);
+  /** Whether to report the hidden state of each keystroke. */
+  states?: boolean;
 }
 
 export interface Trust {
@@ -97,6 +99,8 @@ export interface Trust {
   suspicion: (number | null)[];
   /** The probability that the typist paused before the last keystroke. */
   pausing: number | null;
+  /** If asked for: the probability of a pause at each keystroke from `first` − 1 to `last` − 1. */
+  states?: (number | null)[];
   locked: boolean;
   /** The number of the last keystroke that the service has stored. */
   durable: number;

@@ -356,6 +356,7 @@ export class Stream extends Emitter {
   state = "connecting";
   #url;
   #token;
+  #states;
   #socket = null;
   // Keystrokes that are not known to be durable, the number of the one before them, and of the last one sent.
   #kept = [];
@@ -369,12 +370,13 @@ export class Stream extends Emitter {
   #unlocking = null;
   #closing = null;
 
-  constructor(url, { token } = {}) {
+  constructor(url, { token, states = false } = {}) {
     super();
     if (!token) throw new TypeError("A stream needs a token");
     this.#url = new URL(url, location.href);
     this.#url.protocol = this.#url.protocol.replace("http", "ws");
     this.#token = token;
+    this.#states = states;
     this.#connect();
   }
 
@@ -462,7 +464,7 @@ export class Stream extends Emitter {
     const socket = new WebSocket(this.#url);
     this.#socket = socket;
     const current = (handler) => (event) => { if (socket === this.#socket) handler(event); };
-    socket.onopen = current(() => this.#transmit({ type: "hello", token }));
+    socket.onopen = current(() => this.#transmit({ type: "hello", token, states: this.#states }));
     socket.onmessage = current(({ data }) => this.#heard(JSON.parse(data)));
     socket.onclose = current(({ code, reason }) => this.#ended(code, reason));
     this.#listen();

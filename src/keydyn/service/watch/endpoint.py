@@ -109,7 +109,7 @@ class _Connection:
         peer = self._websocket.client
         arrival = Arrival(user, self._websocket.headers, peer.host if peer else "", hello)
         admitted = await run_in_threadpool(self._admit, arrival)
-        live = await self._engine.join(admitted, self._client)
+        live = await self._engine.join(admitted, self._client, hello.states)
         limits = self._engine.limits
         welcome = {
             "type": "welcome",

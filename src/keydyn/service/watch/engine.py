@@ -104,13 +104,13 @@ class Engine:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._model.close()
 
-    async def join(self, admitted: Admitted, client: Client) -> Live:
+    async def join(self, admitted: Admitted, client: Client, states: bool = False) -> Live:
         """Open a session, or take one over; a `Problem` says why not."""
         user = admitted.user_id
         self._check_room(user)
         self._joining[user] += 1
         try:
-            return await self._joined(admitted, client)
+            return await self._joined(admitted, client, states)
         finally:
             self._joining[user] -= 1
 
@@ -169,7 +169,7 @@ class Engine:
             title = "Too many sessions of this person are watched"
             raise Problem(429, "too-many-sessions", title, f"there are {own} at once; end one of them")
 
-    async def _joined(self, admitted: Admitted, client: Client) -> Live:
+    async def _joined(self, admitted: Admitted, client: Client, states: bool) -> Live:
         wanted, profile, background = admitted.session_id, admitted.profile_id, admitted.background_id
         if wanted is not None:
             await self._hand_over(wanted, profile)
@@ -187,7 +187,8 @@ class Engine:
         pool, at, resumed = await self._model.run(lambda: self._into_pool(admitted, state))
         restarted = taken.state is not None and not resumed
         numbers = (taken.sequence,) * 3
-        live = Live(id_, taken.epoch, admitted, pool, at, client, *numbers, taken.locked_at, restarted)
+        seen = taken.locked_at, restarted, states
+        live = Live(id_, taken.epoch, admitted, pool, at, client, *numbers, *seen)
         other = self._live.get(id_)
         if other is not None:
             # Two came at once: the one that was later in the database has it.
@@ -311,6 +312,8 @@ class Engine:
             "locked": answer.locked,
             "durable": live.durable,
         }
+        if answer.states is not None:
+            shown["states"] = answer.states
         live.client.send(protocol.composed(shown), answers=True)
         self._meter.answered(frame.last - frame.first + 1, time.monotonic() - frame.read_at)
 

@@ -9,8 +9,9 @@ from itertools import accumulate, chain
 import numpy as np
 
 from keydyn.arrays import Floats
+from keydyn.decisions.watching import Watched
 from keydyn.service.watch.live import Answer, Live, Waiting
-from keydyn.service.watch.pool import Advanced, Pool
+from keydyn.service.watch.pool import Pool
 from keydyn.service.watch.protocol import Keys
 
 log = logging.getLogger(__name__)
@@ -64,11 +65,10 @@ def _together(pool: Pool, some: Sequence[Typed]) -> list[Answer]:
     return _split(pool.advance(places, names, times), some, [0, *accumulate(sizes)])
 
 
-def _split(found: Advanced, some: Sequence[Typed], offsets: list[int]) -> list[Answer]:
-    watched = found.watched
+def _split(watched: Watched, some: Sequence[Typed], offsets: list[int]) -> list[Answer]:
     trusts, suspicions = watched.trust.tolist(), watched.suspicion.tolist()
     free = np.add.reduceat(~watched.locked, offsets[:-1], dtype=np.int64).tolist()
-    pausing = _or_none(found.pausing[np.array(offsets[1:]) - 1])
+    pausing = _or_none(watched.pausing[np.array(offsets[1:]) - 1])
     answers = []
     locked: set[Live] = set()
     for n, (frame, _) in enumerate(some):
@@ -81,7 +81,9 @@ def _split(found: Advanced, some: Sequence[Typed], offsets: list[int]) -> list[A
         if locks:
             locked.add(frame.live)
             end = begin + free[n] + 1
-        answers.append(Answer(frame, trusts[begin:end], suspicions[begin:end], pausing[n], locks))
+        # Of each keystroke only for those who want to see it.
+        states = _or_none(watched.pausing[begin:end]) if frame.live.states else None
+        answers.append(Answer(frame, trusts[begin:end], suspicions[begin:end], pausing[n], locks, states))
     return answers
 
 

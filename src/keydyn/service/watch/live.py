@@ -23,6 +23,7 @@ class Live:
     client : its connection; None when that has gone and only the last save is left to do
     accepted, judged, durable : the last keystroke that was taken, that was judged, that is durable
     locked_at : when it was locked, in milliseconds since 1970
+    states : whether the client asked for the hidden states
     event : "locked" or "unlocked" while that is not durable: until then nothing is answered
     event_keystroke : the keystroke at which that happened
     moved_at : since when something is not durable, on the monotonic clock; None if everything is
@@ -42,6 +43,7 @@ class Live:
     durable: int
     locked_at: int | None
     restarted: bool
+    states: bool
     event: str = ""
     event_keystroke: int = 0
     moved_at: float | None = None
@@ -74,3 +76,4 @@ class Answer:
     suspicion: list[float]
     pausing: float | None
     locked: bool
+    states: list[float | None] | None = None

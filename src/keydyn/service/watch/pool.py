@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -16,13 +15,6 @@ from keydyn.service.problems import Problem
 
 # How many places the smallest pool has.
 FEWEST = 64
-
-
-class Advanced(NamedTuple):
-    """What is known after each of B keystrokes; `pausing` after all of its session, NaN if unknown."""
-
-    watched: Watched
-    pausing: Floats
 
 
 class Pool:
@@ -81,16 +73,12 @@ class Pool:
         """All that each of these sessions needs to go on elsewhere."""
         return self._all.states_of(places)
 
-    def advance(self, places: Integers, names: list[str], times: Floats) -> Advanced:
+    def advance(self, places: Integers, names: list[str], times: Floats) -> Watched:
         """The next keystrokes of these sessions: their places (B,), keys and times (2, B).
 
         A `ValueError` leaves all of them as they were.
         """
-        sessions = self._all
-        found = sessions.update_typed(names, times[0], times[1], places)
-        states = sessions.states
-        pausing = states[places, 1] if states.shape[1] > 1 else np.full(len(places), np.nan)
-        return Advanced(found, pausing)
+        return self._all.update_typed(names, times[0], times[1], places)
 
     @property
     def _all(self) -> WatchedSessions:

@@ -28,12 +28,16 @@ BAD_FRAME, NOT_FOUND, IDLE, TAKEN_OVER, TOO_LARGE, TOO_SLOW = 4400, 4404, 4408, 
 
 @dataclass(frozen=True)
 class Hello:
-    """The first frame: `token` from a browser, the rest beside an API key."""
+    """The first frame: `token` from a browser, the rest beside an API key.
+
+    `states` asks for the hidden states of keystrokes.
+    """
 
     token: str | None = None
     session: str | None = None
     text: dict[str, str] | None = None
     device: str | None = None
+    states: bool = False
 
 
 class Keys(NamedTuple):
@@ -148,7 +152,11 @@ def _hello(frame: dict[str, Any]) -> Hello:
         or max(map(len, (*text, *text.values()))) > ID
     ):
         raise bad('text must be an object such as {"kind": "free"}')
-    return Hello(_text(frame, "token", TOKEN), _text(frame, "session", ID), text, _text(frame, "device", ID))
+    states = frame.get("states", False)
+    if type(states) is not bool:
+        raise bad("states must be true or false")
+    names = _text(frame, "session", ID), text, _text(frame, "device", ID)
+    return Hello(_text(frame, "token", TOKEN), *names, states)
 
 
 def _text(frame: dict[str, Any], name: str, most: int) -> str | None:
@@ -167,7 +175,7 @@ _TIMES = {int, float, type(None)}
 _DECODE = json.JSONDecoder(parse_constant=_refuse).decode
 _ENCODE = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
 _READERS: dict[str, Any] = {
-    "hello": ({"token", "session", "text", "device"}, _hello),
+    "hello": ({"token", "session", "text", "device", "states"}, _hello),
     "keys": ({"first", "keys"}, _keys),
     "unlock": ({"token"}, lambda frame: Unlock(_text(frame, "token", TOKEN))),
     "bye": (set(), lambda frame: Bye()),
