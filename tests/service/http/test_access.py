@@ -26,6 +26,7 @@ ROUTES = {
     ("GET", "/v1/users/{id}"): ("enrol", None),
     ("DELETE", "/v1/users/{id}"): ("admin", None),
     ("GET", "/v1/users/{id}/export"): ("admin", None),
+    ("GET", "/v1/users/{id}/densities"): ("admin", None),
     ("POST", "/v1/users/{id}/reset"): ("admin", None),
     ("POST", "/v1/users/{id}/unblock"): ("admin", None),
     ("POST", "/v1/users/{id}/samples"): ("enrol", SAMPLE),

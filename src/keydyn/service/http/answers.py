@@ -8,10 +8,13 @@ from typing import Any
 from keydyn.decisions import Identification
 from keydyn.decisions.decision import as_json
 from keydyn.decisions.enrolment_quality import EnrolmentQuality
+from keydyn.population.features import INTERVAL
 from keydyn.service.accounts import Tenant
 from keydyn.service.clock import SECOND
 from keydyn.service.http.models import (
     CandidateAnswer,
+    CurveAnswer,
+    DensitiesAnswer,
     EvidenceAnswer,
     IdentificationAnswer,
     PopulationAnswer,
@@ -24,6 +27,7 @@ from keydyn.service.http.models import (
 )
 from keydyn.service.jobs.webhooks import Webhook
 from keydyn.service.people.attempts import waiting
+from keydyn.service.people.densities import Curve
 from keydyn.service.people.enrolment import Enrolment
 from keydyn.service.people.identification import Identified
 from keydyn.service.people.populations import Population
@@ -120,6 +124,22 @@ def identification_answer(done: Identified, most: int) -> IdentificationAnswer:
             known_pairs=counts.familiar,
         ),
         reasons=list(found.reasons),
+    )
+
+
+def densities_answer(curves: list[Curve]) -> DensitiesAnswer:
+    """Densities, to be drawn."""
+    return DensitiesAnswer(
+        curves=[
+            CurveAnswer(
+                feature="interval" if one.time.feature == INTERVAL else "hold",
+                keys=(one.time.first, one.time.second),
+                times_ms=one.at.tolist(),
+                own=one.own.tolist(),
+                everybody=one.everybody.tolist(),
+            )
+            for one in curves
+        ]
     )
 
 

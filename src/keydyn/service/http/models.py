@@ -284,6 +284,24 @@ class SessionAnswer(BaseModel):
     expires_at: int
 
 
+class CurveAnswer(BaseModel):
+    """The density of one time of two keys typed in a row, for somebody and for everybody."""
+
+    feature: Literal["interval", "hold"] = Field(
+        description='"interval" from the first press to the second, "hold" for which the first key is held.'
+    )
+    keys: tuple[str, str]
+    times_ms: list[float]
+    own: list[float] = Field(description="Per millisecond.")
+    everybody: list[float]
+
+
+class DensitiesAnswer(BaseModel):
+    """How somebody's most typed keys differ from everybody's."""
+
+    curves: list[CurveAnswer]
+
+
 class ErasedAnswer(BaseModel):
     """Somebody is gone."""
 

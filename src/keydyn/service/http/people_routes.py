@@ -10,10 +10,20 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
 from keydyn.service.http.access import Caller, Rule, context_of
-from keydyn.service.http.answers import user_answer
-from keydyn.service.http.models import ErasedAnswer, Exported, NewUser, UserAnswer, UserId, UsersAnswer
+from keydyn.service.http.answers import densities_answer, user_answer
+from keydyn.service.http.models import (
+    DensitiesAnswer,
+    Device,
+    ErasedAnswer,
+    Exported,
+    NewUser,
+    UserAnswer,
+    UserId,
+    UsersAnswer,
+)
 from keydyn.service.http.once import once
 from keydyn.service.people import registry
+from keydyn.service.people.densities import curves_of
 from keydyn.service.people.registry import Erased, Overview
 from keydyn.service.problems import Problem
 
@@ -79,6 +89,14 @@ def erase_user(request: Request, caller: Administering, id: Id) -> Response:
 def export_user(request: Request, caller: Administering, id: Id) -> Exported:
     """Export everything that is stored about a user."""
     return registry.export(context_of(request), caller.tenant, id)
+
+
+@router.get("/{id}/densities")
+def read_densities(
+    request: Request, caller: Administering, id: Id, device: Annotated[Device, Query()] = "keyboard"
+) -> DensitiesAnswer:
+    """Show how long a user's most typed keys take in free text, beside everybody's."""
+    return densities_answer(curves_of(context_of(request), caller.tenant, id, device))
 
 
 @router.post("/{id}/reset", response_model=UserAnswer)

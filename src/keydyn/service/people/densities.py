@@ -1,0 +1,58 @@
+"""How somebody's most typed keys differ from everybody's."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from keydyn.arrays import Floats
+from keydyn.detectors import PopulationDetector
+from keydyn.population.densities import Time, densities
+from keydyn.population.features import HOLD, INTERVAL
+from keydyn.service.accounts import Tenant
+from keydyn.service.people.context import Context
+from keydyn.service.people.templates import stored_samples
+from keydyn.service.people.texts import FREE, Text
+from keydyn.service.people.verification import subject_of
+from keydyn.service.problems import Problem
+
+# Curves of each feature, and the times in milliseconds at which they are drawn.
+CURVES = 4
+TIMES = {INTERVAL: np.linspace(10.0, 600.0, 119), HOLD: np.linspace(10.0, 300.0, 117)}
+# Pairs of keys that everybody types, for those whose samples have expired.
+USUAL = (("e", "space"), ("t", "h"), ("h", "e"), ("i", "n"))
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """One time of two keys: its density for somebody, and for everybody."""
+
+    time: Time
+    at: Floats
+    own: Floats
+    everybody: Floats
+
+
+def curves_of(context: Context, tenant: Tenant, name: str, device: str) -> list[Curve]:
+    """The densities of the keys that somebody typed most in samples of free text."""
+    subject = subject_of(context, tenant, name, Text(FREE), device)
+    template = subject.enrolled.template
+    if not isinstance(template, PopulationDetector):
+        raise Problem(
+            409, "no-densities", "There are no densities", f"Templates of {template.name} have none."
+        )
+    with context.database.reading() as connection:
+        kept = stored_samples(connection, subject.person, subject.profile)
+    typed = Counter(pair for one in kept for pair in pairwise(one.keys))
+    usual = list(dict.fromkeys([*(pair for pair, _ in typed.most_common(CURVES)), *USUAL]))[:CURVES]
+    model = subject.background.population
+    found = []
+    for feature, at in TIMES.items():
+        for first, second in usual:
+            time = Time(feature, first, second)
+            own, everybody = densities(model, template.template_, time, at).T
+            found.append(Curve(time, at, own, everybody))
+    return found
