@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import stat
 
+import httpx
 import pytest
 from typer.testing import CliRunner
 
 from keydyn.cli import app
 from keydyn.decisions import Verifier
 from keydyn.decisions.population_files import write_background
+from keydyn.service.clock import wall_clock
 from keydyn.service.storage.master_keys import open_master_keys
 from tests.service.conftest import opened
 from tests.service.running import running
@@ -55,6 +57,20 @@ def test_keys_are_made_shown_once_and_revoked(served, run):
     assert "no key" in run("keys", "revoke", made["id"], code=2)
     assert "scopes are" in run("keys", "create", "--scope", "everything", code=2)
     assert "tenant's name" in run("keys", "create", "--tenant", "A B", code=2)
+
+
+def test_a_link_opens_the_page_for_a_tenant(served, run):
+    served.clock.now = wall_clock()
+    run("keys", "create", "--tenant", "shop")
+    link = run("link", "--tenant", "shop", "--url", served.url + "/").strip()
+    assert link.startswith(f"{served.url}/#link=kdl_")
+    answer = httpx.post(f"{served.url}/v1/session", json={"link": link.partition("=")[2]})
+    page = served.client(answer.json()["token"])
+    page.post("/v1/users", json={"id": "ada"})
+    assert "ada" in run("users", "list", "--tenant", "shop")
+    # Neither is a key.
+    assert len(json.loads(run("keys", "list", "--json"))) == 1
+    assert "tenant's name" in run("link", "--tenant", "A B", code=2)
 
 
 def test_a_mistyped_address_makes_no_database(run, tmp_path):

@@ -1,0 +1,32 @@
+// Making elements: what comes from the network is text, never markup.
+
+export const find = (id) => document.getElementById(id);
+
+/** An element with attributes and children; children that are not elements are shown as text. */
+export function element(tag, attributes = {}, ...children) {
+  return filled(document.createElement(tag), attributes, children);
+}
+
+/** The same of SVG. */
+export function drawn(tag, attributes = {}, ...children) {
+  return filled(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
+}
+
+/** An element that has these attributes and children too. */
+export function filled(made, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  made.append(...children.filter((child) => child !== null));
+  return made;
+}
+
+/** Show one of several elements, and hide the others. */
+export function showOnly(ids, shown) {
+  for (const id of ids) find(id).hidden = id !== shown;
+}
+
+/** Let an element say something, or hide it if there is nothing to say. */
+export function say(id, words) {
+  const place = find(id);
+  place.textContent = words ?? "";
+  place.hidden = !words;
+}

@@ -1,0 +1,51 @@
+// Creating yourself: a few texts, one after the other, stored by the service as they come.
+
+import { userPath } from "./calling.js";
+import { find } from "./elements.js";
+import { TO_ENROL } from "./texts.js";
+import { TypingBox } from "./typing_box.js";
+
+export class Enrolling {
+  #name;
+  #box;
+  #call;
+  #finished;
+
+  /** `finished` is called when the service knows enough. */
+  constructor(call, finished) {
+    this.#call = call;
+    this.#finished = finished;
+    this.#box = new TypingBox(find("enrol-box"), "Store this text", (sample) => this.#store(sample));
+  }
+
+  /** Go on where the service says that somebody is. */
+  async show(name, profile) {
+    this.#name = name;
+    const needed = profile ?? await this.#call("GET", "/v1/settings");
+    this.#ask(profile?.samples ?? 0, needed.samples_needed);
+  }
+
+  focus() {
+    this.#box.field.focus();
+  }
+
+  #ask(samples, needed) {
+    const extra = samples >= needed;
+    find("enrol-title").textContent = extra ? "One more text" : samples === 0 ? "Type the first text" : "Type the next text";
+    find("enrol-step").textContent = extra ? `${samples} stored` : `Text ${samples + 1} of ${needed}`;
+    const progress = find("enrol-progress");
+    progress.max = Math.max(needed, samples);
+    progress.value = samples;
+    this.#box.ask(TO_ENROL[samples % TO_ENROL.length]);
+  }
+
+  async #store(sample) {
+    const { profile, quality } = await this.#call("POST", userPath(this.#name, "/samples"), sample);
+    if (!profile.complete) return this.#ask(profile.samples, profile.samples_needed);
+    const remarks = quality.remarks.length ? ` About the last one: ${quality.remarks.join("; ")}.` : "";
+    find("enrolled-words").textContent = `${profile.samples} texts with ${profile.keystrokes} keystrokes are stored, `
+      + `${profile.known_keystrokes} of them of keys that the population knows.${remarks}`;
+    history.replaceState(null, "", "/");
+    this.#finished();
+  }
+}

@@ -1,0 +1,43 @@
+// Identify among all who are enrolled.
+
+import { element, find } from "./elements.js";
+import { bars } from "./charts.js";
+import { Texts } from "./texts.js";
+import { TypingBox } from "./typing_box.js";
+
+const MOST = 8;
+const percent = (share) => (share > 0 && share < 0.001 ? "under 0.1 %" : `${(100 * share).toFixed(1)} %`);
+
+export class Identifying {
+  #call;
+  #box;
+  #texts = new Texts(3);
+
+  constructor(call) {
+    this.#call = call;
+    this.#box = new TypingBox(find("identify-box"), "Who is it?", (sample) => this.#identify(sample));
+  }
+
+  show() {
+    find("candidates").replaceChildren();
+    this.#box.ask(this.#texts.next(), false);
+  }
+
+  async #identify(sample) {
+    const found = await this.#call("POST", "/v1/identify", { ...sample, most: MOST });
+    const rows = found.candidates.map(({ user, probability }) => ({ name: user, value: probability, shown: percent(probability) }));
+    rows.push({ name: "Nobody who is enrolled", value: found.nobody_probability, shown: percent(found.nobody_probability), kind: "other" });
+    const first = found.candidates[0]?.user;
+    find("candidates").replaceChildren(element(
+      "article", { class: "card" },
+      element("div", { class: `message ${found.nobody ? "warn" : "good"}` }, element(
+        "strong", { class: "verdict" }, found.nobody ? "Nobody who is enrolled here, most probably" : `Most probably ${first}`,
+      )),
+      bars(rows, 1),
+      element("p", { class: "small muted" }, "Probabilities add up to one. The more people are enrolled, the harder it is."),
+      found.reasons.length ? element("p", { class: "small muted" }, `Reasons: ${found.reasons.join("; ")}.`) : null,
+    ));
+    this.#box.ask(this.#texts.next(), false);
+    find("candidates").scrollIntoView({ block: "nearest" });
+  }
+}

@@ -1,0 +1,57 @@
+// What the service stores about somebody; export and erase.
+
+import { userPath } from "./calling.js";
+import { element, find } from "./elements.js";
+
+const total = (profiles, count) => profiles.reduce((sum, profile) => sum + count(profile), 0);
+
+export class StoredData {
+  #name;
+  #call;
+  #erased;
+  #export = null;
+
+  /** `erased` is called when somebody is gone. */
+  constructor(call, erased) {
+    this.#call = call;
+    this.#erased = erased;
+    find("export").addEventListener("click", () => this.#download());
+    find("erase").addEventListener("click", () => find("sure").showModal());
+    find("sure").addEventListener("close", () => {
+      if (find("sure").returnValue === "yes") this.#erase();
+      find("sure").returnValue = "";
+    });
+  }
+
+  async show(name) {
+    this.#name = name;
+    const found = await this.#call("GET", userPath(name, "/export"));
+    this.#export = found;
+    const { profiles } = found;
+    const facts = {
+      Name: found.id,
+      "Created": new Date(found.created_at).toLocaleString(),
+      "Texts that are kept": total(profiles, ({ samples }) => samples.length),
+      "Keystrokes in them": total(profiles, ({ samples }) => samples.reduce((sum, sample) => sum + sample.length, 0)),
+      "Size of the template": `${Math.ceil(total(profiles, ({ template }) => (template?.length ?? 0) / 2) / 1024)} kB`,
+      "Fingerprints against copies": total(profiles, ({ fingerprints }) => fingerprints.length),
+      "Sessions that were watched": total(profiles, ({ watch_sessions: sessions }) => sessions.length),
+      "Entries in the audit log": found.audit.length,
+    };
+    find("stored").replaceChildren(...Object.entries(facts).map(([term, value]) => element(
+      "div", {}, element("dt", {}, term), element("dd", {}, String(value)),
+    )));
+  }
+
+  #download() {
+    const address = URL.createObjectURL(new Blob([JSON.stringify(this.#export, null, 2)], { type: "application/json" }));
+    const link = element("a", { href: address, download: `${this.#name}.json` });
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(address), 10_000);
+  }
+
+  async #erase() {
+    await this.#call("DELETE", userPath(this.#name));
+    this.#erased();
+  }
+}

@@ -1,0 +1,56 @@
+// Verify yourself, or let somebody else try.
+
+import { userPath } from "./calling.js";
+import { find, say } from "./elements.js";
+import { decision } from "./explaining.js";
+import { Texts } from "./texts.js";
+import { TypingBox } from "./typing_box.js";
+
+export class Verifying {
+  #name;
+  #call;
+  #box;
+  #texts = new Texts(0);
+
+  constructor(call) {
+    this.#call = call;
+    this.#box = new TypingBox(find("verify-box"), "Decide", (sample) => this.#decide(sample));
+    find("forgive").addEventListener("click", () => this.#forgive());
+    for (const choice of document.querySelectorAll("[name=who]")) choice.addEventListener("change", () => this.#ask());
+  }
+
+  show(name) {
+    if (name !== this.#name) find("decision").replaceChildren();
+    this.#name = name;
+    this.#ask(false);
+  }
+
+  #ask(focus = true) {
+    find("verify-wait").hidden = true;
+    this.#box.ask(this.#texts.next(), focus);
+  }
+
+  async #decide(sample) {
+    const me = document.querySelector("[name=who]:checked").value === "me";
+    try {
+      const found = await this.#call("POST", userPath(this.#name, "/verify"), sample);
+      find("decision").replaceChildren(decision(found, me));
+      this.#ask(false);
+      find("decision").scrollIntoView({ block: "nearest" });
+    } catch (error) {
+      if (error.kind !== "too-many-attempts" && error.kind !== "blocked") throw error;
+      find("decision").replaceChildren();
+      say("verify-wait-words", `${error.message} Failed attempts in a row are slowed down, so that nobody can try for long.`);
+      find("verify-wait").hidden = false;
+    }
+  }
+
+  async #forgive() {
+    try {
+      await this.#call("POST", userPath(this.#name, "/unblock"));
+      this.#ask();
+    } catch (error) {
+      this.#box.say(error.message);
+    }
+  }
+}

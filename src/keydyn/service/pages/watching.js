@@ -1,0 +1,188 @@
+// A session that is watched live: the stream, and what is shown of it.
+
+import { userPath } from "./calling.js";
+import { bars, TrustChart } from "./charts.js";
+import { element, find, say } from "./elements.js";
+import { KeyTiles } from "./key_tiles.js";
+import { Recorder } from "./recorder.js";
+
+const SESSION = "keydyn.watched";
+// How often trust is spoken, milliseconds, and how many keys are listed.
+const SPOKEN = 6000, LISTED = 6;
+const STATES = {
+  connecting: "Connecting…",
+  open: "Watching",
+  waiting: "Connection lost: trying again, nothing is lost",
+  idle: "Paused, because nothing was typed: go on typing",
+  closed: "Not connected",
+};
+
+export class Watching {
+  #call;
+  #name = null;
+  #recorder = null;
+  #stream = null;
+  #chart;
+  #tiles;
+  #risen = new Map();
+  #before = 0;
+  #spokenAt = 0;
+
+  constructor(call) {
+    this.#call = call;
+    this.#chart = new TrustChart(find("trust-chart"));
+    this.#tiles = new KeyTiles(find("keys"));
+    find("watch-field").addEventListener("focus", () => this.#begin());
+    find("unlock").addEventListener("click", () => this.#unlock());
+    find("watch-again").addEventListener("click", () => {
+      find("watch-problem").hidden = true;
+      find("watch-field").focus();
+      this.#begin();
+    });
+  }
+
+  show(name) {
+    if (name !== this.#name) this.#clear();
+    this.#name = name;
+  }
+
+  leave() {
+    this.#recorder?.stop();
+    this.#recorder = this.#stream = null;
+  }
+
+  #clear() {
+    this.leave();
+    find("watch-field").value = "";
+    this.#again();
+    for (const id of ["lock", "watch-problem"]) find(id).hidden = true;
+  }
+
+  #again() {
+    this.#chart.clear();
+    this.#tiles.clear();
+    this.#risen.clear();
+    this.#before = 0;
+    this.#list();
+    find("trust-now").textContent = "";
+  }
+
+  #begin() {
+    if (this.#stream || !this.#name) return;
+    this.#again();
+    this.#recorder = new Recorder(find("watch-field"));
+    const stream = this.#recorder.stream(new URL(userPath(this.#name, "/watch"), location.href), {
+      token: (session) => this.#token(session), states: true,
+    });
+    this.#stream = stream;
+    this.#recorder.on("quality", ({ remarks }) => { find("watch-quality").textContent = remarks.join("; "); });
+    stream.on("state", (state) => this.#became(stream, state));
+    stream.on("trust", (found) => this.#trusted(stream, found));
+    stream.on("lock", ({ at }) => this.#locked(at));
+    stream.on("unlock", () => this.#unlocked());
+    stream.on("problem", ({ title, detail }) => say("watch-problem-words", [title, detail].filter(Boolean).join(". ")));
+    stream.on("close", (end) => this.#closed(stream, end));
+    this.#became(stream, stream.state);
+  }
+
+  /** A token for the session that this tab has watched before, or for a new one. */
+  async #token(session) {
+    const place = `${SESSION}.${this.#name}`;
+    const known = session ?? sessionStorage.getItem(place);
+    const asked = (again) => this.#call("POST", userPath(this.#name, "/token"), {
+      purpose: "watch", seconds: 3600, ...(again ? { session: again } : {}),
+    });
+    let made;
+    try {
+      made = await asked(known);
+    } catch (error) {
+      if (error.kind !== "no-such-session" || session) throw error;
+      made = await asked(null);
+    }
+    sessionStorage.setItem(place, made.session);
+    return made.token;
+  }
+
+  #became(stream, state) {
+    if (stream !== this.#stream) return;
+    const badge = find("watch-state");
+    badge.textContent = STATES[state];
+    badge.className = `badge ${{ open: "good", waiting: "warn" }[state] ?? ""}`;
+    if (state === "open") {
+      this.#chart.level = stream.level;
+      this.#chart.draw();
+    }
+  }
+
+  #trusted(stream, { first, trust, suspicion, states = [], keynames, locked }) {
+    if (stream !== this.#stream) return;
+    if (trust.length === 0) return;
+    this.#chart.add(trust, suspicion);
+    this.#chart.draw();
+    this.#tiles.add(first, keynames.slice(0, trust.length), states);
+    suspicion.forEach((value, n) => {
+      // A keystroke is judged when the next one comes.
+      const key = this.#tiles.name(first + n - 1), rise = (value ?? 0) - this.#before;
+      if (key && rise > 0) this.#risen.set(key, (this.#risen.get(key) ?? 0) + rise);
+      this.#before = value ?? 0;
+    });
+    this.#list();
+    const now = `${Math.round(100 * (trust.at(-1) ?? 0.5))} %`;
+    find("trust-now").textContent = now;
+    if (!locked && performance.now() - this.#spokenAt > SPOKEN) {
+      this.#spokenAt = performance.now();
+      find("trust-spoken").textContent = `Trust ${now}`;
+    }
+  }
+
+  #list() {
+    const rows = [...this.#risen].sort(([, one], [, other]) => other - one).slice(0, LISTED);
+    find("gave-away").replaceChildren(rows.length
+      ? bars(rows.map(([name, value]) => ({ name, value, shown: `+${value.toFixed(1)}` })))
+      : element("p", { class: "muted" }, "Nothing has raised it yet."));
+  }
+
+  #locked(at) {
+    const where = at === null ? "" : ` at key ${at}`;
+    find("lock-words").textContent = `Suspicion has passed the limit${where}: this does not look like ${this.#name}. An application would `
+      + "now ask for a password or another factor, and keys are no longer judged. Somebody else? Well caught.";
+    find("lock").hidden = false;
+    this.#chart.mark();
+  }
+
+  #unlocked() {
+    find("lock").hidden = true;
+    this.#before = 0;
+    this.#chart.mark();
+  }
+
+  async #unlock() {
+    const stream = this.#stream;
+    if (!stream) return;
+    const body = { purpose: "unlock", session: stream.session };
+    try {
+      const { token } = await this.#call("POST", userPath(this.#name, "/token"), body);
+      await stream.unlock(token);
+      find("watch-field").focus();
+    } catch (error) {
+      find("lock-words").textContent = `It could not be unlocked: ${error.message}`;
+    }
+  }
+
+  #closed(stream, { code, reason }) {
+    if (stream !== this.#stream) return;
+    this.leave();
+    find("watch-field").blur();
+    this.#become("closed");
+    const words = find("watch-problem-words");
+    if (code === 4409) words.textContent = "Another tab or window goes on with this session.";
+    else if (!words.textContent) words.textContent = `The session has ended: ${reason || code}.`;
+    words.hidden = false;
+    find("watch-problem").hidden = false;
+  }
+
+  #become(state) {
+    find("watch-state").textContent = STATES[state];
+    find("watch-state").className = "badge";
+  }
+}

@@ -1,0 +1,45 @@
+"""People at the keyboard, each with a rhythm of their own: simulated ones, and recorded ones."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from pathlib import Path
+
+import pandas as pd
+
+from keydyn.datasets import make_typists
+from tests.service.pages.keyboard import KEYS, Row
+
+COLUMNS = ["keyname", "timepress", "timerelease"]
+
+
+def typed(person: int, text: str, time: int = 0) -> list[Row]:
+    """A text as a simulated person types it the first, second, … time."""
+    people = make_typists(1, time + 1, phrase=text, practice=0.0, first_user=person, random_state=11)
+    return rows_of(people[people["session"] == time])
+
+
+def rows_of(frame: pd.DataFrame) -> list[Row]:
+    """Keystrokes as the keyboard takes them, from time 0."""
+    rows = frame[COLUMNS].to_dict("records")
+    begin = rows[0]["timepress"]
+    return [{**row, **{name: row[name] - begin for name in COLUMNS[1:]}} for row in rows]
+
+
+@cache
+def recorded() -> dict[int, list[list[Row]]] | None:
+    """Stretches of 110 keystrokes of people who wrote essays; None where there are no recordings."""
+    folder = os.environ.get("KEYDYN_DATA")
+    if not folder or not (Path(folder) / "essay.csv").exists():
+        return None
+    frame = pd.read_csv(Path(folder) / "essay.csv", keep_default_na=False)
+    found: dict[int, list[list[Row]]] = {}
+    usable = set(KEYS) - {"enter", "tab", "ctrl", "alt"}
+    for (user, _), sample in frame.groupby(["user", "session"]):
+        for begin in range(0, len(sample) - 110, 110):
+            stretch = sample.iloc[begin : begin + 110]
+            characters = (stretch["keyname"].str.len() == 1) | (stretch["keyname"] == "space")
+            if set(stretch["keyname"]) <= usable and characters.sum() >= 100:
+                found.setdefault(int(user), []).append(rows_of(stretch))
+    return found

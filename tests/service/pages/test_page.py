@@ -1,0 +1,381 @@
+"""The page on which people try it on themselves, used in a browser as people do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from itertools import count
+from typing import Any
+
+import numpy as np
+import pytest
+from playwright.sync_api import Browser, BrowserContext, expect
+from sqlalchemy import select
+
+from keydyn.service.clock import HOUR
+from keydyn.service.page_sessions import new_link
+from keydyn.service.storage.tables import users, watch_sessions
+from tests.client.flaky_proxy import LOST, PASS, flaky
+from tests.service.pages.conftest import database_in, served
+from tests.service.pages.people import recorded, typed
+from tests.service.pages.visiting import ADA, EVE, OTHER_STORY, STORY, Visitor
+from tests.service.running import KEYS, STARTED
+from tests.service.typists import keystrokes_of
+
+TENANTS = (f"visit-{n}" for n in count())
+
+
+@pytest.fixture
+def tenant() -> str:
+    return next(TENANTS)
+
+
+@pytest.fixture
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    """A browser that nobody has used before."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    context.set_default_timeout(30_000)
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def visit(context: BrowserContext) -> Iterator[Callable[..., Visitor]]:
+    """New tabs of one browser, which must ask nobody but the service and have nothing to complain about."""
+    complaints: list[str] = []
+    asked: set[str] = set()
+
+    def visit() -> Visitor:
+        page = context.new_page()
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on(
+            "console", lambda line: complaints.append(line.text) if "Security Policy" in line.text else None
+        )
+        page.on("request", lambda request: asked.add(request.url.split("/")[2].split(":")[0]))
+        return Visitor(page)
+
+    yield visit
+    # The recorder reports what went wrong when it asked for a token.
+    assert [one for one in complaints if "cannot be reached" not in one] == []
+    assert asked <= {"127.0.0.1"}
+
+
+@pytest.fixture
+def visitor(visit) -> Visitor:
+    return visit()
+
+
+@pytest.fixture
+def ada(visitor, service, tenant) -> Visitor:
+    """The page of somebody who was enrolled before, in a tenant of her own."""
+    enrolled(service, tenant, "ada", ADA)
+    visitor.open(service, tenant)
+    visitor.page.get_by_role("button", name="ada").click()
+    expect(visitor.page.get_by_role("heading", name="Is it still you?")).to_be_visible()
+    return visitor
+
+
+def enrolled(service, tenant, name, person):
+    """Somebody whose samples were sent by a program, in the rhythm in which they type in the page."""
+    client = service.client(service.key(tenant))
+    settings = client.get("/v1/settings").json() | {"samples_needed": 3}
+    client.put("/v1/settings", json=settings)
+    client.post("/v1/users", json={"id": name})
+    for time in range(3):
+        answer = client.post(
+            f"/v1/users/{name}/samples", json={"keystrokes": typed(person, STORY[:90], time)}
+        )
+        assert answer.status_code == 201, answer.text
+    return client
+
+
+def watched(service):
+    with service.database.reading() as connection:
+        return connection.execute(select(watch_sessions)).all()
+
+
+def verdict(visitor):
+    return visitor.page.locator("#decision .verdict")
+
+
+def test_two_people_enrol_and_are_told_apart(visit, service, tenant):
+    """People who were recorded, where the recordings are there; otherwise simulated ones."""
+    people, known = recorded(), (1, 4)
+    ada, bob = visit(), visit()
+    ada.open(service, tenant)
+    expect(ada.page.get_by_label("Your name")).to_be_visible()
+    bob.page.goto(service.url)
+    # Two whom the shipped population can tell from most others.
+    for one, name, person in zip((ada, bob), ("ada", "bob"), known if people else (ADA, EVE), strict=True):
+        one.create(name)
+        samples = iter(people[person]) if people else (typed(person, STORY[:100], n) for n in range(9))
+        for stored in range(5):
+            expect(one.page.locator("#enrol-step")).to_have_text(f"Text {stored + 1} of 5")
+            one.write(next(samples))
+        expect(one.page.get_by_role("heading", name="You are enrolled")).to_be_visible()
+        one.page.get_by_role("link", name="Watch yourself live").click()
+        one.rest = samples
+    # Each as themselves, and as the other.
+    for one, other in ((ada, bob), (bob, ada)):
+        one.go("Verify")
+        one.write(next(one.rest))
+        expect(verdict(one)).to_have_text("✓ Accepted")
+        one.page.get_by_label("Somebody else tries to be").check()
+        one.write(next(other.rest))
+        expect(verdict(one)).to_have_text("✗ Rejected")
+        expect(one.page.get_by_text("Keys that spoke against it")).to_be_visible()
+    ada.go("Identify")
+    ada.write(next(bob.rest))
+    expect(ada.page.locator("#candidates .verdict")).to_have_text("Most probably bob")
+
+
+def test_a_new_user_sees_trust_after_three_texts(visitor, service):
+    """In the tenant that a link without a name is for."""
+    visitor.open(service)
+    visitor.enrol("ada", ADA)
+    visitor.page.get_by_role("link", name="Watch yourself live").click()
+    visitor.field.focus()
+    visitor.keyboard.type(typed(ADA, STORY))
+    expect(visitor.page.locator("#trust-now")).to_have_text("100 %")
+    expect(visitor.page.get_by_role("img", name="Trust 100 per cent")).to_be_visible()
+
+
+def test_a_watched_session_locks_an_impostor_and_is_unlocked(ada, service):
+    page = ada.page
+    ada.field.focus()
+    expect(page.locator("#watch-state")).to_have_text("Watching")
+    ada.keyboard.type(typed(ADA, STORY))
+    expect(page.locator("#keys .tile.active").nth(20)).to_be_visible()
+    expect(page.locator("#lock")).to_be_hidden()
+    ada.keyboard.type(typed(EVE, OTHER_STORY))
+    expect(page.locator("#lock")).to_be_visible()
+    expect(page.get_by_text("An application would now ask for a password")).to_be_visible()
+    assert watched(service)[-1].locked_at is not None
+    # All keys but the last have a state, and it is said in words too.
+    expect(page.locator("#keys .tile:not(.active):not(.passive)")).to_have_count(1)
+    tiles = page.locator("#keys .tile")
+    assert page.locator("#keys .passive").count() + page.locator("#keys .active").count() == tiles.count() - 1
+    expect(page.get_by_role("img", name="active,")).to_be_visible()
+    assert page.locator("#gave-away li").count() > 1
+    page.get_by_role("button", name="Unlock").click()
+    expect(page.locator("#lock")).to_be_hidden()
+    assert watched(service)[-1].locked_at is None
+    ada.keyboard.type(typed(ADA, STORY[:60]))
+    expect(page.locator("#trust-spoken")).to_contain_text("Trust")
+
+
+def test_a_page_that_is_loaded_again_goes_on_with_enrolment_and_with_a_session(visitor, service, tenant):
+    visitor.open(service, tenant)
+    service_settings(service, tenant, samples_needed=3)
+    page = visitor.page
+    visitor.create("ada")
+    visitor.copy(ADA)
+    expect(page.get_by_text("Text 2 of 3")).to_be_visible()
+    visitor.field.focus()
+    visitor.keyboard.type(typed(ADA, visitor.asked())[:30])
+    page.reload()
+    expect(page.get_by_text("Text 2 of 3")).to_be_visible()
+    expect(visitor.field).to_have_value("")
+    for stored in (2, 3):
+        expect(page.get_by_text(f"Text {stored} of 3")).to_be_visible()
+        visitor.copy(ADA)
+    page.get_by_role("link", name="Watch yourself live").click()
+    visitor.field.focus()
+    visitor.keyboard.type(typed(ADA, STORY[:60]))
+    expect(page.locator("#trust-now")).not_to_be_empty()
+    before = watched(service)[-1].id
+    page.reload()
+    visitor.field.focus()
+    expect(page.locator("#watch-state")).to_have_text("Watching")
+    visitor.keyboard.type(typed(ADA, STORY[60:120]))
+    expect(page.locator("#trust-now")).not_to_be_empty()
+    page.get_by_role("link", name="Your data").click()
+    expect(page.locator("#stored")).to_contain_text("Sessions that were watched1")
+    assert watched(service)[-1].id == before
+
+
+def service_settings(service, tenant, **changed):
+    client = service.client(service.key(tenant))
+    client.put("/v1/settings", json=client.get("/v1/settings").json() | changed)
+    return client
+
+
+def test_two_tabs_are_two_people_and_sign_out_together(ada, visit, service, tenant):
+    other = visit()
+    other.page.goto(service.url)
+    other.page.get_by_label("Your name").fill("bob")
+    other.page.get_by_role("button", name="Begin").click()
+    expect(other.page.locator("#name")).to_have_text("bob")
+    ada.page.reload()
+    expect(ada.page.locator("#name")).to_have_text("ada")
+    other.page.get_by_role("button", name="Sign out").click()
+    for one in (ada, other):
+        expect(one.page.get_by_role("heading", name="This page needs a link")).to_be_visible()
+    assert other.page.evaluate("localStorage.length") == 0
+
+
+def test_one_session_in_two_windows_belongs_to_the_later_one(ada, context, visit, service):
+    ada.field.focus()
+    expect(ada.page.locator("#watch-state")).to_have_text("Watching")
+    kept = ada.page.evaluate("Object.entries(sessionStorage)")
+    # As when a tab is duplicated.
+    again = visit()
+    again.page.goto(f"{service.url}/docs")
+    again.page.evaluate("kept => kept.forEach(([key, value]) => sessionStorage.setItem(key, value))", kept)
+    again.page.goto(service.url)
+    again.field.focus()
+    expect(again.page.locator("#watch-state")).to_have_text("Watching")
+    expect(ada.page.get_by_text("Another tab or window goes on")).to_be_visible()
+    ada.page.get_by_role("button", name="Watch here again").click()
+    expect(ada.page.locator("#watch-state")).to_have_text("Watching")
+    expect(again.page.get_by_text("Another tab or window goes on")).to_be_visible()
+
+
+def test_lost_connections_are_shown_and_lose_nothing(visitor, service, tenant):
+    enrolled(service, tenant, "ada", ADA)
+    fate = [PASS]
+    with flaky(int(service.url.rpartition(":")[2]), lambda: fate[0]) as proxy:
+        link = new_link(service.database, KEYS, service.clock, tenant, proxy.url)
+        page = visitor.page
+        page.goto(link)
+        page.get_by_role("button", name="ada").click()
+        visitor.field.focus()
+        expect(page.locator("#watch-state")).to_have_text("Watching")
+        fate[0] = LOST
+        visitor.keyboard.type(typed(ADA, STORY[:50]))
+        expect(page.locator("#watch-state")).to_contain_text("Connection lost")
+        fate[0] = PASS
+        visitor.keyboard.type(typed(ADA, STORY[50:100]))
+        expect(page.locator("#watch-state")).to_have_text("Watching")
+        expect(page.locator("#trust-now")).not_to_be_empty()
+        page.goto("about:blank")
+
+
+def test_a_service_that_is_started_again_goes_on_where_it_was(visitor, tmp_path):
+    database = database_in(tmp_path)
+    page = visitor.page
+    with served(database) as service:
+        port = int(service.url.rpartition(":")[2])
+        enrolled(service, "page", "ada", ADA)
+        visitor.open(service)
+        page.get_by_role("button", name="ada").click()
+        visitor.field.focus()
+        visitor.keyboard.type(typed(ADA, STORY[:40]))
+        expect(page.locator("#trust-now")).not_to_be_empty()
+    expect(page.locator("#watch-state")).to_contain_text("Connection lost")
+    visitor.keyboard.type(typed(ADA, STORY[40:80]))
+    with served(database, port=port) as service:
+        expect(page.locator("#watch-state")).to_have_text("Watching")
+        expect(page.locator("#keys .tile")).to_have_count(80)
+        page.get_by_role("link", name="Your data").click()
+        expect(page.locator("#stored")).to_contain_text("Sessions that were watched1")
+        assert [row.sequence for row in watched(service)] == [80]
+        page.goto("about:blank")
+
+
+def test_hostile_names_are_text(visitor, service, tenant):
+    """The service does not take such names from outside; the page would not mind."""
+    hostile = "<img src=x onerror=alert(1)>\"'&"
+    client = service.client(service.key(tenant))
+    client.post("/v1/users", json={"id": "ada"})
+    service.database.write(
+        lambda connection: connection.execute(
+            users.update().where(users.c.name == "ada").values(name=hostile)
+        )
+    )
+    shown: list[Any] = []
+    visitor.page.on("dialog", lambda dialog: shown.append(dialog.dismiss()))
+    visitor.open(service, tenant)
+    expect(visitor.page.get_by_role("button", name=hostile)).to_be_visible()
+    assert visitor.page.locator("main img").count() == 0
+    assert shown == []
+
+
+def test_without_a_link_or_with_a_used_one_it_says_what_to_do(visit, service, tenant):
+    one = visit()
+    one.page.goto(service.url)
+    expect(one.page.get_by_role("heading", name="This page needs a link")).to_be_visible()
+    expect(one.page.get_by_text("keydyn service link")).to_be_visible()
+    link = new_link(service.database, KEYS, service.clock, tenant, service.url)
+    one.page.goto(link)
+    expect(one.page.get_by_label("Your name")).to_be_visible()
+    assert one.page.url == f"{service.url}/"
+    one.page.get_by_role("button", name="Sign out").click()
+    one.page.goto("about:blank")
+    one.page.goto(link)
+    expect(one.page.get_by_text("This link was used before, or is too old.")).to_be_visible()
+    # Whoever is signed in already is not bothered by it.
+    one.page.goto(new_link(service.database, KEYS, service.clock, tenant, service.url))
+    expect(one.page.get_by_label("Your name")).to_be_visible()
+    one.page.goto("about:blank")
+    one.page.goto(link)
+    expect(one.page.get_by_label("Your name")).to_be_visible()
+
+
+def test_a_session_that_has_ended_says_so(ada, service):
+    service.clock.now += 12 * HOUR
+    try:
+        ada.page.get_by_role("link", name="Verify").click()
+        expect(ada.page.get_by_text("Your session on this page has ended.")).to_be_visible()
+    finally:
+        service.clock.now = STARTED
+
+
+def test_what_was_not_typed_is_refused_in_words(visitor, service, tenant):
+    visitor.open(service, tenant)
+    page = visitor.page
+    page.get_by_label("Your name").fill("not a name")
+    page.get_by_role("button", name="Begin").click()
+    expect(page.get_by_text("has no spaces")).to_be_visible()
+    visitor.create("ada")
+    visitor.field.fill(visitor.asked())
+    page.get_by_role("button", name="Store this text").click()
+    expect(page.get_by_text("Part of this was not typed")).to_be_visible()
+    visitor.field.fill("")
+    visitor.field.focus()
+    jitter = np.random.default_rng(0).uniform(0.0, 2.0, (2, 80))
+    visitor.keyboard.type(
+        [
+            {"keyname": key, "timepress": 100.0 * n + one, "timerelease": 100.0 * n + 60.0 + other}
+            for n, (key, one, other) in enumerate(zip("thequickbrownfox" * 5, *jitter, strict=True))
+        ]
+    )
+    page.get_by_role("button", name="Store this text").click()
+    expect(page.locator("#enrol .message.bad")).to_contain_text("too regular")
+    expect(page.locator("#enrol-step")).to_have_text("Text 1 of 5")
+
+
+def test_failed_attempts_wait_and_can_be_forgotten(ada, service, tenant):
+    client = service.client(service.key(tenant))
+    for session in range(5):
+        client.post("/v1/users/ada/verify", json={"keystrokes": keystrokes_of(1, session)})
+    ada.go("Verify")
+    ada.copy(EVE)
+    expect(ada.page.get_by_role("button", name="Forget the failed attempts")).to_be_visible()
+    ada.page.get_by_role("button", name="Forget the failed attempts").click()
+    expect(ada.page.locator("#verify-wait")).to_be_hidden()
+    ada.copy(ADA)
+    expect(verdict(ada)).to_have_text("✓ Accepted")
+
+
+def test_export_and_erase(ada, service, tenant):
+    ada.go("Your data")
+    expect(ada.page.locator("#stored")).to_contain_text("Texts that are kept3")
+    with ada.page.expect_download() as download:
+        ada.page.get_by_role("button", name="Export").click()
+    exported = json.loads(download.value.path().read_text())
+    client = service.client(service.key(tenant))
+    assert exported["profiles"] == client.get("/v1/users/ada/export").json()["profiles"]
+    assert download.value.suggested_filename == "ada.json"
+    ada.page.get_by_role("button", name="Erase me").click()
+    ada.page.get_by_role("button", name="Keep it").click()
+    assert len(client.get("/v1/users").json()["users"]) == 1
+    ada.page.get_by_role("button", name="Erase me").click()
+    ada.page.get_by_role("button", name="Erase everything").click()
+    expect(ada.page.get_by_role("heading", name="Do you type like yourself?")).to_be_visible()
+    assert client.get("/v1/users").json()["users"] == []
+
+
+def test_densities_are_drawn(ada):
+    ada.go("Your rhythm")
+    expect(ada.page.get_by_role("img", name="Densities of")).to_have_count(8)
