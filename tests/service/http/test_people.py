@@ -143,7 +143,9 @@ def test_an_export_holds_everything_and_nobody_else(client):
     assert bytes.fromhex(profile["template"])
     assert len(profile["watch_sessions"]) == 1
     assert {entry["action"] for entry in found["audit"]} == {
-        "user.created", "sample.stored", "verified", "token.made",
+        "user.created", "enrolment.complete",
+        "sample.stored", "verified", "token.made",
+        "session.opened",
     }  # fmt: skip
     assert "bob" not in client.get("/v1/users/ada/export").text
 

@@ -17,6 +17,7 @@ from keydyn.service.http import (
     page_routes,
     people_routes,
     recognition_routes,
+    report_routes,
     session_routes,
     tenant_routes,
 )
@@ -58,7 +59,13 @@ def create_app(
     admission = Admission(context, rates)
     limits = Limits(sessions=deployment.live_sessions, idle_s=deployment.idle_seconds)
     engine = Engine(
-        database, clock, limits, on_lock=admission.locked, on_unlock=admission.unlocked, meter=metrics
+        database,
+        clock,
+        limits,
+        on_open=admission.opened,
+        on_lock=admission.locked,
+        on_unlock=admission.unlocked,
+        meter=metrics,
     )
     delivery = WebhookDelivery(database, clock, allow_private=deployment.private_webhooks)
     runner = JobRunner(
@@ -97,8 +104,15 @@ def create_app(
     app.state.context, app.state.metrics = context, metrics
     app.state.rates, app.state.deployment, app.state.engine = rates, deployment, engine
     add_handlers(app)
-    every = (people_routes, recognition_routes, tenant_routes, session_routes, health_routes, page_routes)
-    for routes in every:
+    for routes in (
+        people_routes,
+        recognition_routes,
+        tenant_routes,
+        report_routes,
+        session_routes,
+        health_routes,
+        page_routes,
+    ):
         app.include_router(routes.router)
     app.include_router(watch_router(engine, admission.admit, admission.may_unlock))
     add_reference(app)

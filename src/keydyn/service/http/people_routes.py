@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import base64
-import json
-import re
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
 from keydyn.service.http.access import Caller, Rule, context_of
 from keydyn.service.http.answers import densities_answer, user_answer
+from keydyn.service.http.cursors import ID, decoded, encoded
 from keydyn.service.http.models import (
     DensitiesAnswer,
     Device,
@@ -25,7 +23,6 @@ from keydyn.service.http.once import once
 from keydyn.service.people import registry
 from keydyn.service.people.densities import curves_of
 from keydyn.service.people.registry import Erased, Overview
-from keydyn.service.problems import Problem
 
 router = APIRouter(prefix="/v1/users", tags=["people"])
 Enrolling = Annotated[Caller, Depends(Rule("enrol"))]
@@ -50,14 +47,15 @@ def list_users(
     caller: Enrolling,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     cursor: Annotated[str | None, Query(max_length=200)] = None,
+    search: Annotated[str | None, Query(max_length=128, description="Part of their ids.")] = None,
 ) -> UsersAnswer:
     """List users, the oldest first."""
     context = context_of(request)
-    found, after = registry.listed(context, caller.tenant, limit, _position(cursor))
+    found, after = registry.listed(context, caller.tenant, limit, decoded(cursor, int, ID), search)
     now = context.clock()
     return UsersAnswer(
         users=[user_answer(one, caller.tenant, now) for one in found],
-        next=None if after is None else _cursor(after),
+        next=None if after is None else encoded(*after),
     )
 
 
@@ -128,19 +126,3 @@ def _changed(request: Request, caller: Caller, status: int, run: Any) -> Respons
         return user_answer(done, caller.tenant, now).model_dump()
 
     return once(request, caller, status, run, body, lambda done: done.person.id)
-
-
-def _cursor(after: tuple[int, str]) -> str:
-    return base64.urlsafe_b64encode(json.dumps(list(after)).encode()).decode()
-
-
-def _position(cursor: str | None) -> tuple[int, str] | None:
-    if cursor is None:
-        return None
-    try:
-        at, last = json.loads(base64.urlsafe_b64decode(cursor))
-        if type(at) is int and abs(at) < 1 << 60 and re.fullmatch("[0-9a-f]{32}", last):
-            return at, last
-    except (ValueError, TypeError):
-        pass
-    raise Problem(400, "bad-cursor", "This cursor cannot be used", "Use the one of the page before.")

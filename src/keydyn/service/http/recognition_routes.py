@@ -96,7 +96,7 @@ def make_token(request: Request, caller: Anybody, id: Id, body: TokenBody) -> Re
 
     def run(finish: Any) -> Token:
         opening = session_for_token(
-            context, tenant, id, body.purpose, body.session, body.text.text, body.device
+            context, tenant, id, body.purpose, body.session, body.text.text, body.device, caller.actor
         )
 
         def change(connection: Connection) -> Token:

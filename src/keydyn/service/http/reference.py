@@ -41,8 +41,8 @@ START = """SwaggerUIBundle({
 
 
 WRITES = ("post", "put", "delete")
-# Where an Idempotency-Key means nothing: one writes nothing, the other works once as it is.
-WRITE_NOTHING_TWICE = ("/v1/identify", "/v1/session")
+# Where an Idempotency-Key means nothing: two change nothing that was there, one works once as it is.
+WRITE_NOTHING_TWICE = ("/v1/identify", "/v1/error-rates/measure", "/v1/session")
 KEY_PARAMETER = {
     "name": "Idempotency-Key",
     "in": "header",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Request, Response
-from sqlalchemy import Connection, update
+from sqlalchemy import Connection, select, update
 
 from keydyn.service.http.access import Caller, Rule, context_of
 from keydyn.service.http.answers import population_answer, webhook_answer
@@ -44,13 +44,13 @@ def change_settings(request: Request, caller: Administering, body: TenantSetting
 
     def run(finish: Any) -> TenantSettings:
         def change(connection: Connection) -> TenantSettings:
-            connection.execute(
-                update(tenants)
-                .where(tenants.c.id == caller.tenant.id)
-                .values(settings=body.model_dump_json())
-            )
             now, tenant_id = context.clock(), caller.tenant.id
-            audit.append(connection, tenant_id, now, caller.actor, "settings.changed", "", {})
+            one = tenants.c.id == tenant_id
+            stored = connection.execute(select(tenants.c.settings).where(one)).scalar_one()
+            connection.execute(update(tenants).where(one).values(settings=body.model_dump_json()))
+            before = TenantSettings.model_validate_json(stored)
+            details = {"changed": [name for name, value in body if value != getattr(before, name)]}
+            audit.append(connection, tenant_id, now, caller.actor, "settings.changed", "", details)
             finish(connection, body)
             return body
 

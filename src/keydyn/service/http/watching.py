@@ -60,9 +60,13 @@ class Admission:
         if token is None or token.user_id != admitted.user_id or token.session_id != session_id:
             raise forbidden("The token is for another session.")
 
+    def opened(self, connection: Connection, event: SessionEvent) -> None:
+        """Audit that a session was opened."""
+        _audit(connection, event, "session.opened")
+
     def locked(self, connection: Connection, event: SessionEvent) -> None:
         """Audit and announce that a session was locked."""
-        self._happened(connection, event, "session.locked")
+        _audit(connection, event, "session.locked")
         tenant = find_tenant(connection, self._context.keys, event.tenant_id)
         name = connection.execute(select(users.c.name).where(users.c.id == event.user_id)).scalar()
         if tenant is not None and name is not None:
@@ -73,12 +77,7 @@ class Admission:
 
     def unlocked(self, connection: Connection, event: SessionEvent) -> None:
         """Audit that a session was unlocked."""
-        self._happened(connection, event, "session.unlocked")
-
-    def _happened(self, connection: Connection, event: SessionEvent, action: str) -> None:
-        subject = audit.pseudonym(event.data_key)
-        details = {"session": event.session_id, "keystroke": event.keystroke}
-        audit.append(connection, event.tenant_id, event.at, event.actor, action, subject, details)
+        _audit(connection, event, "session.unlocked")
 
 
 def session_for_token(
@@ -89,6 +88,7 @@ def session_for_token(
     session: str | None,
     text: Text,
     device: str,
+    actor: str,
 ) -> Callable[[Connection], str | None]:
     """The session that a token is bound to, as a change: an existing one, or for watching a new one."""
     if purpose in ("enrol", "verify"):
@@ -107,10 +107,18 @@ def session_for_token(
     subject = subject_of(context, tenant, name, text, device)
 
     def opened(connection: Connection) -> str:
-        at = context.clock()
-        return open_session(connection, new_id(), subject.profile.id, _identity(subject.background), at).id
+        at, new, profile, person = context.clock(), new_id(), subject.profile.id, subject.person
+        event = SessionEvent(tenant.id, person.id, profile, new, at, 0, actor, person.key)
+        _audit(connection, event, "session.opened")
+        return open_session(connection, new, profile, _identity(subject.background), at).id
 
     return opened
+
+
+def _audit(connection: Connection, event: SessionEvent, action: str) -> None:
+    subject = audit.pseudonym(event.data_key)
+    details = {"session": event.session_id, "keystroke": event.keystroke}
+    audit.append(connection, event.tenant_id, event.at, event.actor, action, subject, details)
 
 
 def _caller(context: Context, headers: Mapping[str, str], presented: str | None, purpose: str) -> Caller:

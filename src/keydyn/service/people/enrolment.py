@@ -130,6 +130,7 @@ def _attempt(
         audit.append(connection, tenant.id, now, actor, "sample.stored", subject, {"number": number})
         enqueue(connection, tenant.id, "fit", {"profile": profile.id}, tenant.key, user_id=person.id, now=now)
         if complete:
+            audit.append(connection, tenant.id, now, actor, "enrolment.complete", subject, {})
             body = {"user": person.name, "text": str(text), "device": device, "samples": number}
             announce(
                 connection, tenant.id, "enrolment.complete", body, tenant.key, now=now, user_id=person.id

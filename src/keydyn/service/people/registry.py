@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, delete, insert, select, text, update
+from sqlalchemy import Connection, delete, func, insert, select, text, update
 from sqlalchemy.exc import IntegrityError
 
 from keydyn.service.accounts import Tenant
@@ -88,13 +88,18 @@ def overview(context: Context, tenant: Tenant, name: str) -> Overview:
 
 
 def listed(
-    context: Context, tenant: Tenant, limit: int, after: tuple[int, str] | None
+    context: Context, tenant: Tenant, limit: int, after: tuple[int, str] | None, search: str | None = None
 ) -> tuple[list[Overview], tuple[int, str] | None]:
-    """So many people, the oldest first, and where the next page begins; None if there is none."""
+    """So many people, the oldest first, and where the next page begins; None if there is none.
+
+    Of those with this text in their names, in upper or lower case, if one is given.
+    """
     query = select(users).where(users.c.tenant_id == tenant.id).order_by(users.c.created_at, users.c.id)
     if after is not None:
         at, last = after
         query = query.where((users.c.created_at > at) | ((users.c.created_at == at) & (users.c.id > last)))
+    if search:
+        query = query.where(func.lower(users.c.name).contains(search.lower(), autoescape=True))
     with context.database.reading() as connection:
         rows = connection.execute(query.limit(limit + 1)).all()
         people = [person_row(context, row) for row in rows[:limit]]

@@ -106,14 +106,18 @@ _LATEST = (
 )
 
 
-def stored_samples(connection: Connection, person: Person, profile: Profile) -> list[Typed]:
-    """The samples that have not expired, in order."""
+def stored_samples(
+    connection: Connection, person: Person, profile: Profile, newest: int | None = None
+) -> list[Typed]:
+    """The samples that have not expired, in order, or so many of the newest."""
     rows = connection.execute(
         select(samples.c.id, samples.c.contents)
         .where(samples.c.profile_id == profile.id)
-        .order_by(samples.c.number)
-    )
-    return [Typed.from_bytes(person.key.open(row.contents, f"samples/{row.id}/contents")) for row in rows]
+        .order_by(samples.c.number.desc())
+        .limit(newest)
+    ).all()
+    place = "samples/{}/contents"
+    return [Typed.from_bytes(person.key.open(row.contents, place.format(row.id))) for row in rows[::-1]]
 
 
 def fit(context: Context, tenant: Tenant, person: Person, profile: Profile, background: Background) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, select, update
+from sqlalchemy import Connection, Row, bindparam, select, tuple_, update
 
 from keydyn.service.storage.sealing import DataKey
 from keydyn.service.storage.tables import audit, tenants
@@ -33,12 +33,13 @@ _INSERT = audit.insert()
 
 @dataclass(frozen=True)
 class AuditReport:
-    """Whether a tenant's log is whole, and where it ends."""
+    """Whether a tenant's log is whole, and where it ends; `partial` if more entries follow."""
 
     tenant_id: str
     entries: int
     end: str
     problem: str = ""
+    partial: bool = False
 
 
 def append(
@@ -79,25 +80,44 @@ def entries(
     query = select(audit).where(audit.c.tenant_id == tenant_id, audit.c.number > after)
     if subject is not None:
         query = query.where(audit.c.subject == subject)
-    return [
-        {
-            "number": row.number,
-            "at": row.at,
-            "actor": row.actor,
-            "action": row.action,
-            "subject": row.subject,
-            "details": json.loads(row.details),
-            "hash": row.hash.hex(),
-        }
-        for row in connection.execute(query.order_by(audit.c.number))
-    ]
+    return [_entry(row) for row in connection.execute(query.order_by(audit.c.number))]
+
+
+def newest(
+    connection: Connection,
+    tenant_id: str,
+    limit: int,
+    action: str | None = None,
+    before: tuple[int, int] | None = None,
+) -> list[dict[str, Any]]:
+    """So many entries, or so many of one action, the newest first; `before` is the time and number of one."""
+    query = select(audit).where(audit.c.tenant_id == tenant_id)
+    if action is None:
+        query = query.order_by(audit.c.number.desc())
+        if before is not None:
+            query = query.where(audit.c.number < before[1])
+    else:
+        # In the order of the index; after a clock was set back it is not quite that of the numbers.
+        query = query.where(audit.c.action == action).order_by(audit.c.at.desc(), audit.c.number.desc())
+        if before is not None:
+            query = query.where(tuple_(audit.c.at, audit.c.number) < before)
+    return [_entry(row) for row in connection.execute(query.limit(limit))]
 
 
 def verify(connection: Connection, tenant_id: str) -> AuditReport:
     """Recompute a tenant's log; the report names the first entry that does not fit."""
+    return verify_part(connection, tenant_id)
+
+
+def verify_part(
+    connection: Connection, tenant_id: str, number: int = 0, hashed: bytes = START, most: int | None = None
+) -> AuditReport:
+    """The same of at most so many entries, after one whose number and hash were found right before."""
     expected = connection.execute(_END, {"tenant": tenant_id}).one()
-    number, hashed = 0, START
-    for row in _rows(connection, tenant_id):
+    last = None if most is None else number + most
+    for row in _rows(connection, tenant_id, number or None):
+        if number == last:
+            return AuditReport(tenant_id, number, hashed.hex(), partial=True)
         if row["number"] != number + 1:
             return AuditReport(tenant_id, number, hashed.hex(), f"entry {number + 1} is missing")
         if row["hash"] != _hash(hashed, row):
@@ -124,8 +144,19 @@ def verify_all(connection: Connection) -> list[AuditReport]:
     return [verify(connection, tenant_id) for tenant_id in known] + lost
 
 
-def _rows(connection: Connection, tenant_id: str) -> Iterator[Mapping[str, Any]]:
-    after: int | None = None
+def _entry(row: Row[Any]) -> dict[str, Any]:
+    return {
+        "number": row.number,
+        "at": row.at,
+        "actor": row.actor,
+        "action": row.action,
+        "subject": row.subject,
+        "details": json.loads(row.details),
+        "hash": row.hash.hex(),
+    }
+
+
+def _rows(connection: Connection, tenant_id: str, after: int | None = None) -> Iterator[Mapping[str, Any]]:
     while True:
         query = select(audit).where(audit.c.tenant_id == tenant_id)
         if after is not None:

@@ -27,7 +27,15 @@ from keydyn.service.watch.live import LOCKED, UNLOCKED, Answer, Live, Waiting
 from keydyn.service.watch.model_thread import ModelThread
 from keydyn.service.watch.pool import Pool
 from keydyn.service.watch.saving import Saver
-from keydyn.service.watch.sessions import Hook, SessionEvent, new_id, open_session, place, take_over
+from keydyn.service.watch.sessions import (
+    Hook,
+    SessionEvent,
+    Taken,
+    new_id,
+    open_session,
+    place,
+    take_over,
+)
 
 log = logging.getLogger(__name__)
 # How long the last save may take when the service stops, seconds.
@@ -48,6 +56,7 @@ class Engine:
         database: Database,
         clock: Clock,
         limits: Limits | None = None,
+        on_open: Hook = _nothing,
         on_lock: Hook = _nothing,
         on_unlock: Hook = _nothing,
         meter: Meter | None = None,
@@ -56,6 +65,7 @@ class Engine:
         self._database, self._clock = database, clock
         self._meter: Meter = meter or NoMeter()
         self._model = ModelThread()
+        self._on_open = on_open
         self._saver = Saver(
             database,
             clock,
@@ -174,10 +184,16 @@ class Engine:
         if wanted is not None:
             await self._hand_over(wanted, profile)
         id_, now = wanted or new_id(), self._clock()
-        taking = open_session if wanted is None else take_over
-        taken = await asyncio.wrap_future(
-            self._database.submit(lambda connection: taking(connection, id_, profile, background, now))
-        )
+
+        def take(connection: Connection) -> Taken:
+            if wanted is not None:
+                return take_over(connection, id_, profile, background, now)
+            owner = admitted.tenant_id, admitted.user_id
+            event = SessionEvent(*owner, profile, id_, now, 0, admitted.actor, admitted.data_key)
+            self._on_open(connection, event)
+            return open_session(connection, id_, profile, background, now)
+
+        taken = await asyncio.wrap_future(self._database.submit(take))
         state = None
         if taken.state is not None:
             try:

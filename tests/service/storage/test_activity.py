@@ -1,0 +1,56 @@
+"""Counts from the audit log, against counting its entries one by one; on both databases."""
+
+from __future__ import annotations
+
+import random
+
+from keydyn.service.people.activity import COUNTED, over_time
+from keydyn.service.storage import audit
+from tests.service.storage.rows import add_tenant
+
+SINCE, LENGTH, PERIODS = 1_000, 100, 7
+
+
+def test_what_happened_is_counted_by_period(database):
+    chance = random.Random(3)
+    entries = []
+    for _ in range(300):
+        action = chance.choice([*COUNTED, "verified", "verified", "identified", "user.created"])
+        details = {}
+        if action == "verified":
+            answer = chance.choice(["accept", "reject", "unsure"])
+            details = {"answer": answer, "level": chance.choice(["low", "standard", "high"])}
+        elif action == "identified":
+            details = {"nobody": chance.random() < 0.5}
+        elif action == "sample.stored":
+            details = {"number": chance.randrange(9)}
+        entries.append((chance.randrange(SINCE - 50, SINCE + LENGTH * PERIODS + 50), action, details))
+
+    def fill(connection):
+        for tenant in ("a", "b"):
+            add_tenant(connection, tenant)
+        for at, action, details in entries:
+            audit.append(connection, "a", at, "operator", action, "", details)
+        audit.append(connection, "b", SINCE, "operator", "sample.stored", "", {})
+
+    database.write(fill)
+    with database.reading() as connection:
+        found = over_time(connection, "a", SINCE, PERIODS, LENGTH)
+        rare = audit.newest(connection, "a", 300, "identified")
+        later = audit.newest(connection, "a", 300, "identified", (rare[4]["at"], rare[4]["number"]))
+    assert [period.at for period in found] == [SINCE + n * LENGTH for n in range(PERIODS)]
+    for period in found:
+        inside = [one for one in entries if period.at <= one[0] < period.at + LENGTH]
+        for action, name in COUNTED.items():
+            assert getattr(period, name) == sum(one[1] == action for one in inside)
+        asked = [details["nobody"] for _, action, details in inside if action == "identified"]
+        assert (period.identified, period.nobody) == (len(asked), sum(asked))
+        for level in ("low", "standard", "high"):
+            for answer in ("accept", "reject", "unsure"):
+                expected = sum(details == {"answer": answer, "level": level} for _, _, details in inside)
+                assert period.verified.get(level, {}).get(answer, 0) == expected
+    # One kind of entry, the newest first, and on from the fifth.
+    assert [one["at"] for one in rare] == sorted(
+        (e[0] for e in entries if e[1] == "identified"), reverse=True
+    )
+    assert later == rare[5:]
