@@ -17,7 +17,7 @@ KINDS = {
     ".ts": "application/typescript",
 }
 # Where each page is, and what other people's pages load. Everything else is under /pages/.
-PAGES = {"/": "index.html"}
+PAGES = {"/": "index.html", "/admin": "admin.html"}
 FOR_ANY_PAGE = {"/recorder.js": "recorder.js", "/recorder.d.ts": "recorder.d.ts"}
 # Browsers ask each time for a newer one.
 CACHE = {"cache-control": "no-cache"}

@@ -2,7 +2,11 @@
 
 export const find = (id) => document.getElementById(id);
 
-/** An element with attributes and children; children that are not elements are shown as text. */
+/**
+ * An element with attributes and children; children that are not elements are shown as text. Lists of children
+ * are taken one by one, and null is left out. An attribute that is a function ("onclick") listens, one that is
+ * true is there without a value, and one that is null, undefined or false is not there.
+ */
 export function element(tag, attributes = {}, ...children) {
   return filled(document.createElement(tag), attributes, children);
 }
@@ -14,8 +18,11 @@ export function drawn(tag, attributes = {}, ...children) {
 
 /** An element that has these attributes and children too. */
 export function filled(made, attributes, children) {
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-  made.append(...children.filter((child) => child !== null));
+  for (const [name, value] of Object.entries(attributes)) {
+    if (typeof value === "function") made.addEventListener(name.slice(2), value);
+    else if ((value ?? false) !== false) made.setAttribute(name, value === true ? "" : value);
+  }
+  made.append(...children.flat().filter((child) => child !== null));
   return made;
 }
 

@@ -1,0 +1,78 @@
+// The audit log: who did what, and whether it is whole.
+
+import { announce, labelled, message, moment, table } from "./admin_parts.js";
+import { element } from "./elements.js";
+import { guarded } from "./admin_service.js";
+
+export const title = "Audit log";
+
+const PAGE = 50;
+const ACTIONS = [
+  "enrolment.complete", "enrolment.needed", "errors.measured", "identified", "key.created", "key.revoked", "link.created",
+  "page.closed", "page.opened", "population.removed", "population.replaced", "sample.stored", "session.locked",
+  "session.opened", "session.unlocked", "settings.changed", "template.migrated", "tenant.created", "token.made",
+  "user.created", "user.erased", "user.reset", "user.unblocked", "verified", "webhook.created", "webhook.deleted",
+];
+
+export async function view(service) {
+  const action = element("select", { id: "action", onchange: () => guarded(list, () => load(false)) },
+    element("option", { value: "" }, "Everything"), ACTIONS.map((each) => element("option", {}, each)));
+  const list = element("div", { class: "stack" });
+  const more = element("button", { type: "button", onclick: () => guarded(list, () => load(true)) }, "Show older entries");
+  const checked = element("div", { class: "stack", "aria-live": "polite" });
+  const check = element("button", { type: "button", onclick: () => verify() }, "Check the log");
+  let entries = [];
+  let next = null;
+
+  async function load(further) {
+    const found = await service.get("/v1/audit", { limit: PAGE, action: action.value, cursor: further ? next : null });
+    entries = further ? [...entries, ...found.entries] : found.entries;
+    next = found.next;
+    list.replaceChildren(
+      entries.length === 0 ? element("p", { class: "muted" }, "There are no such entries.")
+        : table("Entries, the newest first", [{ name: "Number", number: true }, { name: "When" }, { name: "What" },
+          { name: "Who" }, { name: "About whom" }, { name: "Details", wraps: true }],
+        entries.map((one) => [
+          one.number, moment(one.at), one.action, short(one.actor, 14), one.subject ? short(one.subject, 8) : "",
+          Object.entries(one.details).map(([name, value]) => `${name}: ${Array.isArray(value) ? value.join(", ") || "nothing" : value}`).join("; "),
+        ])),
+      ...(next ? [element("div", {}, more)] : []));
+    announce(`${entries.length} entries.`);
+  }
+
+  async function verify() {
+    check.disabled = true;
+    await guarded(checked, async () => {
+      let found = { next: null };
+      do {
+        found = await service.get("/v1/audit/check", { cursor: found.next });
+        checked.replaceChildren(element("p", {}, `${found.checked.toLocaleString()} entries checked …`));
+      } while (found.next && found.whole);
+      checked.replaceChildren(found.whole
+        ? message("good", `The log is whole: ${found.checked.toLocaleString()} entries`,
+          "No entry was changed or is missing. Note the number and this hash elsewhere, and compare them next time: whoever can write to the database could forge a whole log.",
+          element("span", { class: "secret" }, found.end))
+        : message("bad", "The log was tampered with, or damaged", `${found.problem}. The ${found.checked.toLocaleString()} entries before it fit.`));
+    });
+    check.disabled = false;
+  }
+
+  await load(false);
+  return [
+    element("h1", {}, title),
+    element("p", { class: "lead" }, "What was done, when and by whom. People are named by pseudonyms that mean nothing once they are erased; an export of somebody has theirs. Nothing here says how anybody typed."),
+    element("section", { class: "card", "aria-labelledby": "whole" },
+      element("h2", { id: "whole" }, "Is it whole?"),
+      element("p", {}, "Each entry carries a hash of itself and of the one before."),
+      element("div", {}, check), checked),
+    element("section", { class: "card", "aria-labelledby": "entries" },
+      element("h2", { id: "entries" }, "Entries"),
+      element("div", { class: "tools" }, labelled("Show", action)),
+      list),
+  ];
+}
+
+/** The beginning of a long id; the whole is its title. */
+function short(id, length) {
+  return element("code", { title: id }, id.length > length ? `${id.slice(0, length)}…` : id);
+}

@@ -1,0 +1,136 @@
+// How often decisions go wrong: what is aimed at, what is known, and what is not.
+
+import { announce, message, table } from "./admin_parts.js";
+import { element } from "./elements.js";
+import { counted } from "./admin_decisions.js";
+import { guarded } from "./admin_service.js";
+
+export const title = "Error rates";
+
+const LEVELS = ["low", "standard", "high"];
+
+export async function view(service) {
+  const [stated, settings, observed] = await Promise.all([
+    service.get("/v1/error-rates"), service.get("/v1/settings"), counted(service, { by: "day", count: 30 }),
+  ]);
+  return [
+    element("h1", {}, title),
+    element("p", { class: "lead" }, "Two things can go wrong: a stranger is accepted, or the right person is not. Fewer of one means more of the other; the more is typed, the fewer of both."),
+    aims(settings), calibration(stated), lockouts(stated), shares(observed), own(service, settings, stated),
+  ];
+}
+
+function aims(settings) {
+  return element("section", { class: "card", "aria-labelledby": "aims" },
+    element("h2", { id: "aims" }, "What you aim at"),
+    element("ul", { class: "points" }, LEVELS.map((level) => element("li", {},
+      element("strong", {}, level), `: at most one in ${Math.round(1 / settings.levels[level]).toLocaleString()} strangers may be accepted (${percent(settings.levels[level])}).`))),
+    element("p", { class: "small muted" }, "A stranger is somebody else who claims to be the person and types as they always do. Somebody who imitates, or replays a recording, is another matter: see the page on security. ",
+      element("a", { href: "#settings" }, "Change the levels"), "."));
+}
+
+function calibration(stated) {
+  const own = stated.population;
+  const whose = own === null
+    ? `the population that comes with keydyn, measured on ${stated.people} people of public recordings, each a stranger to it`
+    : own.learnt_here
+      ? `the population learnt from your own people, measured on ${stated.people} of them, each left out in turn`
+      : `the population that you installed, measured on ${stated.people} people`;
+  const lengths = stated.standard.rates.map((rate) => rate.keystrokes);
+  const cells = lengths.map((keys, n) => [keys, ...LEVELS.flatMap((level) => {
+    const rate = stated[level].rates[n];
+    return [percent(rate.refused_genuine), rate.accepted_strangers ? interval(rate.accepted_strangers) : "cannot be said"];
+  })]);
+  return element("section", { class: "card", "aria-labelledby": "stated" },
+    element("h2", { id: "stated" }, "What the calibration says"),
+    element("p", {}, `It belongs to ${whose}. It does not know how your people type.`),
+    table("Stated error rates, by keystrokes in a sample", [
+      { name: "Keystrokes", number: true },
+      ...LEVELS.flatMap((level) => [{ name: `${level}: genuine not accepted`, number: true }, { name: `${level}: strangers accepted (95 %)`, number: true }]),
+    ], cells),
+    element("p", { class: "small muted" }, "“Genuine not accepted” is the share of samples typed by the right person that would be rejected or unsure; the calibration keeps no interval of it. “Strangers accepted” follows from your levels; in brackets, the range in which the share lies for other people like those measured, with 95 % confidence. “Cannot be said” means that so small a share needs more strangers than were asked: then nobody is accepted."));
+}
+
+function lockouts(stated) {
+  const { lockouts_per_hour: aim, lockouts_supported: supported, hours } = stated;
+  const known = aim >= supported;
+  return element("section", { class: "card", "aria-labelledby": "lockouts" },
+    element("h2", { id: "lockouts" }, "Watched sessions"),
+    element("p", {}, `For each hour that the right person types, you aim at no more than ${number(aim)} ${aim === 1 ? "lock-out" : "lock-outs"}. `,
+      known ? `The level for that was measured, on ${number(hours)} hours of typing.`
+        : `That is aimed at, not measured: ${number(hours)} hours of typing are enough to measure ${number(supported)} per hour, and more.`));
+}
+
+function shares(observed) {
+  const rows = LEVELS.map((level) => {
+    const sums = ["accept", "unsure", "reject"].map((answer) =>
+      observed.periods.reduce((sum, period) => sum + period.verified[level][answer], 0));
+    const all = sums.reduce((sum, value) => sum + value, 0);
+    return [level, all.toLocaleString(), ...sums.map((value) => (all ? `${value.toLocaleString()} (${percent(value / all)})` : "–"))];
+  });
+  return element("section", { class: "card", "aria-labelledby": "observed" },
+    element("h2", { id: "observed" }, "What was answered in the last 30 days"),
+    table("Answers in the last 30 days", [{ name: "Level" }, { name: "Claims", number: true },
+      { name: "accepted", number: true }, { name: "unsure", number: true }, { name: "rejected", number: true }], rows),
+    message("warn", "These are shares of answers, not error rates.",
+      "Nobody told the service which claims were true. If most people are who they say, the share that is not accepted is close to how often the right person is refused; after an attack it says something else."));
+}
+
+function own(service, settings, stated) {
+  const results = element("div", { class: "stack", "aria-live": "polite" });
+  const measure = element("button", { type: "button", onclick: run }, "Measure now");
+  const allowed = settings.learn_from_people;
+  async function run() {
+    measure.disabled = true;
+    announce("Measuring.");
+    await guarded(results, async () => {
+      const found = await service.post("/v1/error-rates/measure", {});
+      results.replaceChildren(...shown(found));
+    });
+    measure.disabled = false;
+  }
+  const learnt = stated.population?.learnt_here;
+  return element("section", { class: "card", "aria-labelledby": "own" },
+    element("h2", { id: "own" }, "Measured among your own people"),
+    element("p", {}, "Samples that are kept of up to 30 people who are enrolled for free text claim to be each of them. Each person is enrolled without the sample that asks. Nothing is stored of it."),
+    learnt ? message("", "Already known", "The population in use was learnt from these people, so the table above is this measurement.")
+      : allowed ? [element("div", {}, measure), results]
+        : message("", "The settings do not allow it", "People’s samples are compared with each other only if people may enter the tenant’s own population and cohort.",
+          element("a", { href: "#settings" }, "Settings")));
+}
+
+function shown(found) {
+  const rows = found.standard.map(({ keystrokes }, n) => [keystrokes, ...LEVELS.flatMap((level) =>
+    [rate(found[level][n].refused_genuine), rate(found[level][n].accepted_strangers)])]);
+  return [
+    element("p", {}, `${found.people} people, ${found.samples} samples.`),
+    table("Measured error rates, by keystrokes in a sample", [
+      { name: "Keystrokes", number: true },
+      ...LEVELS.flatMap((level) => [{ name: `${level}: genuine not accepted`, number: true }, { name: `${level}: strangers accepted`, number: true }]),
+    ], rows),
+    element("p", { class: "small muted" }, "In brackets, the 95 % interval over people, from five people on. “Below” means that it did not happen: with 95 % confidence the rate is below that, if samples were independent. Each person is enrolled with fewer samples here than in use, where the right person is therefore accepted a little more often. Strangers are your own people, who may know each other’s habits or share keyboards."),
+  ];
+}
+
+function rate(found) {
+  if (found === null) return "no sample so long";
+  if (found.below !== null) return `below ${percent(found.below)}`;
+  return found.low === null ? `${percent(found.value)} (no interval)` : interval(found);
+}
+
+function interval({ value, low, high }) {
+  return `${percent(value)} (${bare(low)}–${percent(high)})`;
+}
+
+function bare(share) {
+  return percent(share).replace(" %", "");
+}
+
+/** A share in per cent, with two digits that count. */
+function percent(share) {
+  return `${number(100 * share)} %`;
+}
+
+function number(value) {
+  return Number(value.toPrecision(2)).toLocaleString(undefined, { maximumFractionDigits: 5 });
+}

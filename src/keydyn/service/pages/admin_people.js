@@ -1,0 +1,156 @@
+// Who is enrolled, and one person in full.
+
+import { announce, confirmed, facts, labelled, message, moment, table } from "./admin_parts.js";
+import { element } from "./elements.js";
+import { guarded } from "./admin_service.js";
+import { userPath } from "./calling.js";
+
+export const title = "People";
+
+const PAGE = 25;
+// From this drift on, enrol again.
+const DRIFTED = 0.7;
+const WAYS = { free: "Any text", fixed: "Fixed text", positions: "Fixed text, positions only" };
+
+export async function view(service, name) {
+  try {
+    return await (name ? person(service, name) : list(service));
+  } catch (problem) {
+    if (problem.kind !== "forbidden") throw problem;
+    return [element("h1", {}, title), message("warn", "This key cannot list people", "Sign in with one that has the scope enrol as well as admin.")];
+  }
+}
+
+async function list(service) {
+  const search = element("input", { id: "search", type: "search", maxlength: 128, autocomplete: "off", spellcheck: "false" });
+  const results = element("div", { class: "stack" });
+  const more = element("button", { type: "button", onclick: () => load(true) }, "Show more");
+  let rows = [];
+  let next = null;
+  let asked = 0;
+
+  async function load(further) {
+    const turn = (asked += 1);
+    const found = await service.get("/v1/users", { limit: PAGE, search: search.value.trim(), cursor: further ? next : null });
+    if (turn !== asked) return;
+    rows = further ? [...rows, ...found.users] : found.users;
+    next = found.next;
+    const said = rows.length === 0 ? "Nobody was found." : `${rows.length} people${next ? ", and there are more" : ""}.`;
+    results.replaceChildren(
+      rows.length ? people(rows) : element("p", { class: "muted" }, search.value ? "Nobody has that in their id." : "Nobody has been created yet."),
+      ...(next ? [element("div", {}, more)] : []));
+    announce(said);
+  }
+
+  const form = element("form", { class: "tools", role: "search", onsubmit: (event) => { event.preventDefault(); guarded(results, () => load(false)); } },
+    labelled("Part of an id", search),
+    element("button", {}, "Search"));
+  await load(false);
+  return [element("h1", {}, title), element("section", { class: "card", "aria-label": "Everybody" }, form, results)];
+}
+
+function people(rows) {
+  return table("People, the oldest first",
+    [{ name: "Id", wraps: true }, { name: "Enrolment" }, { name: "Failed attempts" }, { name: "Template" }, { name: "Created" }],
+    rows.map((one) => [
+      element("a", { href: `#people/${encodeURIComponent(one.id)}` }, one.id),
+      one.profiles.length ? one.profiles.map(progress) : "no samples yet",
+      attempts(one),
+      one.profiles.some((profile) => profile.drift >= DRIFTED) ? element("span", { class: "badge warn" }, "enrol again")
+        : one.profiles.some((profile) => profile.template_at) ? element("span", { class: "badge good" }, "current") : "none yet",
+      moment(one.created_at),
+    ]));
+}
+
+function progress(profile) {
+  const { samples, samples_needed: needed } = profile;
+  const what = `${text(profile)}, ${profile.device}`;
+  if (profile.complete) return element("div", {}, element("span", { class: "badge good" }, "complete"), ` ${what}`);
+  return element("div", {}, `${samples} of ${needed} samples: ${what}`,
+    element("progress", { max: needed, value: samples, "aria-label": `${samples} of ${needed} samples of ${what}` }));
+}
+
+function text(profile) {
+  return profile.text.name ? `${WAYS[profile.text.kind].toLowerCase()} “${profile.text.name}”` : WAYS[profile.text.kind].toLowerCase();
+}
+
+function attempts(one) {
+  if (one.failed_attempts >= 100) return element("span", { class: "badge bad" }, `${one.failed_attempts}, blocked`);
+  if (one.wait_s > 0) return element("span", { class: "badge warn" }, `${one.failed_attempts}, waits ${seconds(one.wait_s)}`);
+  return String(one.failed_attempts);
+}
+
+function seconds(wait) {
+  return wait < 120 ? `${wait} s` : `${Math.round(wait / 60)} min`;
+}
+
+async function person(service, name) {
+  const path = userPath(name);
+  const said = element("div", { role: "alert" });
+  const about = element("div", { class: "stack" });
+
+  function fill(one) {
+    about.replaceChildren(
+      element("section", { class: "card", "aria-label": "State" }, facts([
+        ["Created", moment(one.created_at)],
+        ["Failed attempts in a row", one.failed_attempts],
+        ["Next attempt", one.failed_attempts >= 100 ? "blocked" : one.wait_s > 0 ? `in ${seconds(one.wait_s)}` : "any time"],
+      ])),
+      element("section", { class: "card", "aria-labelledby": "profiles" },
+        element("h2", { id: "profiles" }, "What they type"),
+        one.profiles.length === 0 ? element("p", { class: "muted" }, "No sample has been enrolled yet.")
+          : table("Profiles", [
+            { name: "Text" }, { name: "Device" }, { name: "Enrolment" }, { name: "Keystrokes", number: true },
+            { name: "Of known keys", number: true }, { name: "Clock" }, { name: "Template learnt" }, { name: "Drift", number: true },
+          ], one.profiles.map((profile) => [
+            text(profile), profile.device,
+            profile.complete ? element("span", { class: "badge good" }, `complete, ${profile.samples} samples`) : `${profile.samples} of ${profile.samples_needed} samples`,
+            profile.keystrokes, profile.known_keystrokes,
+            profile.clock_tick_ms ? `ticks of ${Number(profile.clock_tick_ms.toPrecision(2))} ms` : "fine",
+            profile.template_at ? moment(profile.template_at) : "not yet",
+            profile.drift >= DRIFTED ? element("span", { class: "badge warn" }, `${profile.drift.toFixed(2)}, enrol again`) : profile.drift.toFixed(2),
+          ])),
+        element("p", { class: "small muted" }, `Drift says how far a template has followed its owner since enrolment, from 0 to 1; from ${DRIFTED} on it is time to enrol again.`)));
+  }
+
+  async function act(done, action) {
+    said.replaceChildren();
+    await guarded(said, async () => {
+      await action();
+      announce(done);
+    });
+  }
+
+  const unblock = () => act("Failed attempts are cleared.", async () => fill(await service.post(userPath(name, "/unblock"))));
+  const reset = async () => {
+    if (await confirmed("Start enrolment again?", "Samples and templates are deleted, and the person enrols anew. Copies of earlier samples are still recognised.", "Start again"))
+      await act("Enrolment starts again.", async () => fill(await service.post(userPath(name, "/reset"))));
+  };
+  const exported = () => act("The export was saved.", async () => {
+    const everything = await service.get(userPath(name, "/export"));
+    const address = URL.createObjectURL(new Blob([JSON.stringify(everything, null, 1)], { type: "application/json" }));
+    element("a", { href: address, download: `${name}.json` }).click();
+    URL.revokeObjectURL(address);
+  });
+  const erase = async () => {
+    if (await confirmed("Erase this person?", "Everything that is stored about them goes, and the key it is encrypted with. This cannot be undone.", "Erase", name))
+      await act("The person was erased.", async () => {
+        await service.delete(path);
+        location.hash = "#people";
+      });
+  };
+  fill(await service.get(path));
+  return [
+    element("div", { class: "stack close" },
+      element("a", { href: "#people" }, "← Everybody"),
+      element("h1", { class: "name" }, name)),
+    said, about,
+    element("section", { class: "card", "aria-labelledby": "actions" },
+      element("h2", { id: "actions" }, "Actions"),
+      element("div", { class: "row" },
+        element("button", { type: "button", onclick: unblock }, "Clear failed attempts"),
+        element("button", { type: "button", onclick: exported }, "Export everything"),
+        element("button", { type: "button", onclick: reset }, "Start enrolment again"),
+        element("button", { type: "button", class: "danger", onclick: erase }, "Erase"))),
+  ];
+}

@@ -1,0 +1,77 @@
+// What the service is asked, in a session that an admin key opened.
+
+import { announce, message } from "./admin_parts.js";
+import { ServiceProblem, Session } from "./calling.js";
+
+/** A session of this tab, which ends by itself after an hour. */
+export class Service {
+  #session = new Session(sessionStorage, "keydyn.admin");
+  /** Called when the session has ended. */
+  ended = () => {};
+  /** How far the service's clock is ahead of the browser's, milliseconds. */
+  ahead = 0;
+
+  get signedIn() {
+    return this.#session.token !== null;
+  }
+
+  /** The time, by the service's clock. */
+  now() {
+    return Date.now() + this.ahead;
+  }
+
+  /** Exchange a key for a session; the key itself is not kept. */
+  signIn(key) {
+    return this.#session.open({ key });
+  }
+
+  /** End the session, here and at the service. */
+  async signOut() {
+    await this.#session.close().catch(() => {});
+  }
+
+  get(path, query = {}) {
+    const asked = new URLSearchParams(Object.entries(query).filter(([, value]) => value !== null && value !== ""));
+    return this.#call("GET", asked.size ? `${path}?${asked}` : path);
+  }
+
+  post(path, body) {
+    return this.#call("POST", path, body);
+  }
+
+  put(path, body) {
+    return this.#call("PUT", path, body);
+  }
+
+  delete(path) {
+    return this.#call("DELETE", path);
+  }
+
+  async #call(method, path, body) {
+    try {
+      return await this.#session.call(method, path, body);
+    } catch (problem) {
+      if (problem.status === 401 && this.signedIn) {
+        this.#session.forget();
+        this.ended();
+      }
+      throw problem;
+    }
+  }
+}
+
+/** What a problem says, as a message; other errors are thrown on. */
+export function complaint(problem, before = "") {
+  if (!(problem instanceof ServiceProblem)) throw problem;
+  return message("bad", `${before}${problem.fields.title}`, problem.fields.detail);
+}
+
+/** Run something; a problem is shown in a place of the page. */
+export async function guarded(place, action) {
+  try {
+    await action();
+  } catch (problem) {
+    place.replaceChildren(complaint(problem));
+    announce(problem.fields.title);
+  }
+}
