@@ -34,8 +34,9 @@ CHECKS = [
 ]
 # Of schemathesis itself, about the strategies that it makes.
 pytestmark = pytest.mark.filterwarnings("ignore::hypothesis.errors.HypothesisDeprecationWarning")
-SERVED_FILES = ("/docs", "/openapi", "/recorder")
-PLACES = [place for place in ROUTES if place[0] != "WS" and not place[1].startswith(SERVED_FILES)]
+# The others are files.
+DESCRIBED = ("/v1", "/healthz", "/readyz", "/metrics")
+PLACES = [place for place in ROUTES if place[0] != "WS" and place[1].startswith(DESCRIBED)]
 NAMES = (f"described-{n}" for n in count())
 HOUR = 3_600_000
 PROBLEM = {"type", "title", "status", "detail", "instance"}
@@ -170,7 +171,7 @@ def test_every_operation_is_explained(document):
             assert shape == {"$ref": "#/components/schemas/ProblemAnswer"}, (place, status)
         good = [status for status in answers if status < "400"]
         assert len(good) == 1, place
-        assert answers[good[0]]["content"], place
+        assert good == ["204"] or answers[good[0]]["content"], place
 
 
 def operations(document):
