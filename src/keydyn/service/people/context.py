@@ -5,13 +5,16 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
-from keydyn.decisions.background import Background
-from keydyn.decisions.enrolled import Enrolled
 from keydyn.service.clock import Clock
 from keydyn.service.storage.database import Database
 from keydyn.service.storage.sealing import MasterKeys
+
+# Loading them takes seconds, which commands about keys and databases do without.
+if TYPE_CHECKING:
+    from keydyn.decisions.background import Background
+    from keydyn.decisions.enrolled import Enrolled
 
 Held = TypeVar("Held")
 # People whose templates a process keeps in memory, about 40 kB each and half a kB for each fingerprint, and
