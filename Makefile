@@ -29,26 +29,32 @@ help:
 	@echo "make dist      wheel and source distribution in dist/, each tried in an empty environment"
 	@echo "make clean     remove everything that was made, the environment too"
 
-# The stamp is newer than pyproject.toml when the environment is up to date: a second run is quick.
+# The stamp is newer than pyproject.toml when the environment is up to date: a second run is quick. Byte code is
+# made by two processes, and not for the tests of other packages: pip would take twice as long by itself.
+define install
+$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "keydyn needs Python 3.11 or newer; set PYTHON=")'
+@echo "Setting up $(VENV): a minute or two the first time"
+test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+@echo "Installing keydyn and what it needs"
+$(BIN)/python -m pip install --progress-bar off --disable-pip-version-check --no-compile --editable '.$(1)'
+$(BIN)/python -m compileall -qq -j 2 -x '/tests/' $(VENV)/lib || true
+touch $@
+endef
+
 $(VENV)/.run: pyproject.toml
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "keydyn needs Python 3.11 or newer; set PYTHON=")'
-	@echo "Setting up $(VENV): a minute or two the first time"
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@echo "Installing keydyn and what it needs"
-	$(BIN)/python -m pip install --progress-bar off --disable-pip-version-check --editable .
-	touch $@
+	$(call install)
 
-$(VENV)/.dev: $(VENV)/.run
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
-	touch $@
+$(VENV)/.dev: pyproject.toml
+	$(call install,[dev])
+	touch $(VENV)/.run $(VENV)/.service
 
-$(VENV)/.service: $(VENV)/.run
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[service]'
-	touch $@
+$(VENV)/.service: pyproject.toml
+	$(call install,[service])
+	touch $(VENV)/.run
 
-$(VENV)/.docs: $(VENV)/.run
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
-	touch $@
+$(VENV)/.docs: pyproject.toml
+	$(call install,[docs])
+	touch $(VENV)/.run
 
 .PHONY: demo
 demo: $(VENV)/.run
@@ -70,14 +76,23 @@ lint: $(VENV)/.dev
 	$(BIN)/mypy --strict
 	$(BIN)/lint-imports --no-cache
 
+# Beside the linters, and once: two processes of tests would each compile all of it for themselves.
+.PHONY: compiled
+compiled: $(VENV)/.dev
+	$(BIN)/python -m tests.compiled
+
+.PHONY: checked
+checked: $(VENV)/.dev
+	$(MAKE) --jobs=2 lint compiled
+
 .PHONY: test
-test: lint
-	$(BIN)/pytest -n 2 --dist loadfile -m "not slow"
+test: checked
+	$(BIN)/pytest -n 2 --dist worksteal --hypothesis-profile short -m "not slow"
 
 .PHONY: test-all
-test-all: lint
-	$(BIN)/pytest -n 2 --dist loadfile
-	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/boundscheck $(BIN)/pytest -n 2 --dist loadfile -m "not slow"
+test-all: checked
+	$(BIN)/pytest -n 2 --dist worksteal
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/boundscheck $(BIN)/pytest -n 2 --dist worksteal -m "not slow"
 
 # What tests need beyond Python, as Debian has it. Tests run without, and say what they left out.
 SYSTEM_PACKAGES := postgresql chromium

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.fuzz.targets import Target, targets
+from tests.fuzz.targets import Target, makers
 
 
 def run(
@@ -47,7 +47,8 @@ def main() -> int:
     parser.add_argument("--cases", type=int, default=10**12)
     parser.add_argument("--only", help="the name of one kind of input")
     options = parser.parse_args()
-    chosen = [target for target in targets() if options.only in (None, target.name)]
+    everything = [maker() for maker in makers()]
+    chosen = [target for target in everything if options.only in (None, target.name)]
     counts: dict[str, Counter[str]] = {target.name: Counter() for target in chosen}
     found: list[str] = []
     until = time.monotonic() + options.seconds

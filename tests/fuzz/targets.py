@@ -1,14 +1,13 @@
 """What is fuzzed: where a case comes from, and what is done with it.
 
 A target's `case` draws an input, and its `judge` says what became of it, in a word that is counted. Any
-exception from `judge` is a finding. A further kind of input is one more function in `targets`.
+exception from `judge` is a finding. A further kind of input is one more function in `makers`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +25,8 @@ class Target:
     judge: Callable[[Any, Path], str]
 
 
-@cache
-def targets() -> tuple[Target, ...]:
-    """All kinds of input, made when they are first asked for."""
+def makers() -> tuple[Callable[[], Target], ...]:
+    """One function for each kind of input; it fits or compiles what the target needs."""
     from tests.fuzz import (
         fuzzed_calibrations,
         fuzzed_logs,
@@ -40,12 +38,12 @@ def targets() -> tuple[Target, ...]:
     )
 
     return (
-        fuzzed_models.raw_bytes(),
-        fuzzed_models.values(),
-        fuzzed_recordings.files(),
-        fuzzed_logs.frames(),
-        fuzzed_manifests.manifests(),
-        fuzzed_populations.values(),
-        fuzzed_states.values(),
-        fuzzed_calibrations.values(),
+        fuzzed_models.raw_bytes,
+        fuzzed_models.values,
+        fuzzed_recordings.files,
+        fuzzed_logs.frames,
+        fuzzed_manifests.manifests,
+        fuzzed_populations.values,
+        fuzzed_states.values,
+        fuzzed_calibrations.values,
     )

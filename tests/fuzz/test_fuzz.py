@@ -3,13 +3,14 @@
 import pytest
 
 from tests.fuzz.run import run
-from tests.fuzz.targets import targets
+from tests.fuzz.targets import makers
 
 CASES = 120
 
 
-@pytest.mark.parametrize("target", targets(), ids=lambda target: target.name)
-def test_any_input_is_read_or_refused(target, tmp_path):
+@pytest.mark.parametrize("maker", makers(), ids=lambda maker: f"{maker.__module__}.{maker.__name__}")
+def test_any_input_is_read_or_refused(maker, tmp_path):
+    target = maker()
     counts, findings = run(target, range(CASES), tmp_path)
     assert not findings, findings[0]
     assert sum(counts.values()) == CASES
