@@ -104,14 +104,23 @@ class PostgresServer:
         return f"postgresql://keydyn:{self.password}@127.0.0.1:{self.port}/{name}"
 
     @contextmanager
-    def new_database(self) -> Iterator[str]:
-        """The address of a database that exists within the block."""
-        name = f"test_{secrets.token_hex(8)}"
-        self.execute(f"CREATE DATABASE {name}")
+    def new_database(self, folder: Path | None = None) -> Iterator[str]:
+        """The address of a database that exists within the block; its tables are in the folder, if given."""
+        name, place = f"test_{secrets.token_hex(8)}", ""
+        if folder is not None:
+            tables = folder / "tables"
+            tables.mkdir(mode=0o700)
+            if self._user:
+                os.chown(tables, self._user.pw_uid, self._user.pw_gid)
+            self.execute(f"CREATE TABLESPACE {name} LOCATION '{tables}'")
+            place = f" TABLESPACE {name}"
+        self.execute(f"CREATE DATABASE {name}{place}")
         try:
             yield self.url(name)
         finally:
             self.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+            if folder is not None:
+                self.execute(f"DROP TABLESPACE {name}")
 
     def execute(self, statement: str) -> None:
         """Run a statement outside of any transaction."""

@@ -15,7 +15,7 @@ from keydyn.service.storage.database import Database
 from keydyn.service.storage.tables import tenants
 from keydyn.service.storage.upgrading import upgrade
 from tests.service.faults.lives import ENROLLED, Acknowledged, Life
-from tests.service.faults.served import Served
+from tests.service.faults.served import Loaded, Served
 from tests.service.faults.whole import KEYS
 from tests.service.running import STARTED
 
@@ -63,10 +63,18 @@ def busy(url, key, number=LIVES):
             raise life.error
 
 
+@pytest.fixture(scope="package")
+def loaded():
+    """What starts processes of the service, for all tests."""
+    found = Loaded()
+    yield found
+    found.close()
+
+
 @pytest.fixture
-def served(database_url):
+def served(loaded, database_url):
     """First on one database and then on the other."""
-    found = Served(database_url)
+    found = Served(loaded, database_url)
     yield found
     found.close()
 

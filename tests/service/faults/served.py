@@ -28,26 +28,41 @@ ENVIRONMENT = {
 }
 
 
+class Loaded:
+    """The parent of processes that serve."""
+
+    def __init__(self):
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+        command = [sys.executable, "-m", "tests.service.faults.served"]
+        self._parent = subprocess.Popen(command, text=True, env=os.environ | ENVIRONMENT, **pipes)
+        assert self._parent.stdout.readline() == "ready\n"
+
+    def start(self, deployment):
+        """Start a process; its id."""
+        self._parent.stdin.write(deployment.model_dump_json() + "\n")
+        self._parent.stdin.flush()
+        return int(self._parent.stdout.readline())
+
+    def close(self):
+        self._parent.stdin.close()
+        self._parent.stdout.close()
+        self._parent.wait(120)
+
+
 class Served:
     """One database, served by one process after another at the same address."""
 
-    def __init__(self, database_url):
+    def __init__(self, loaded, database_url):
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self._deployment = Deployment(
             database=database_url, port=self.port, private_webhooks=True, requests_per_second=1e6
         )
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-        command = [sys.executable, "-m", "tests.service.faults.served"]
-        self._parent = subprocess.Popen(command, text=True, env=os.environ | ENVIRONMENT, **pipes)
-        assert self._parent.stdout.readline() == "ready\n"
-        self.process = None
+        self._loaded, self.process = loaded, None
 
     def start(self):
         """Start a process, which answers when this returns."""
-        self._parent.stdin.write(self._deployment.model_dump_json() + "\n")
-        self._parent.stdin.flush()
-        self.process = int(self._parent.stdout.readline())
+        self.process = self._loaded.start(self._deployment)
         wait_for_answer(self.url)
 
     def kill(self):
@@ -64,9 +79,6 @@ class Served:
     def close(self):
         if self.process is not None:
             self.kill()
-        self._parent.stdin.close()
-        self._parent.stdout.close()
-        self._parent.wait(20)
 
 
 def wait_for_answer(url, seconds=120.0):
@@ -94,8 +106,10 @@ def main():
         process = os.fork()
         if process == 0:
             serve(Deployment.model_validate_json(line), lambda address: None)
-            os._exit(0)
+            break
         print(process, flush=True)
+    # Without taking leave of all that is loaded.
+    os._exit(0)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from contextlib import suppress
 from pathlib import Path
 
@@ -20,13 +21,13 @@ from tests.service.faults.whole import assert_whole
 from tests.service.running import running
 from tests.service.typists import enrol, keystrokes_of
 
-TIMES = [2, pytest.param(20, marks=pytest.mark.slow)]
+TIMES = [10, pytest.param(100, marks=pytest.mark.slow)]
 HOUR = 3_600_000
 
 
 @pytest.fixture
-def served(postgres_url):
-    found = Served(postgres_url)
+def served(loaded, postgres_url):
+    found = Served(loaded, postgres_url)
     yield found
     found.close()
 
@@ -62,7 +63,7 @@ def test_postgresql_goes_and_comes_back(postgres, postgres_url, served, way, tim
     served.kill()
     assert_whole(postgres_url, acknowledged, settled=True)
     assert set(acknowledged.statuses) <= {200, 201, 503}
-    if times == 20:
+    if times == 100:
         note(
             f"postgresql-{way}",
             f"PostgreSQL {way} under load",
@@ -73,23 +74,34 @@ def test_postgresql_goes_and_comes_back(postgres, postgres_url, served, way, tim
 
 
 @pytest.fixture
-def small_disk(tmp_path):
-    """A file system of 8 MB."""
-    folder = tmp_path / "small"
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(folder)]
-    if os.getuid() != 0 or subprocess.run(mount, check=False, capture_output=True).returncode:
+def small_disk():
+    """A file system of 32 MB, which is large enough for a database of either kind."""
+    folder = tempfile.mkdtemp(prefix="keydyn-disk-")
+    mount = ["mount", "-t", "tmpfs", "-o", "size=32m,mode=777", "tmpfs", folder]
+    mounted = os.getuid() == 0 and subprocess.run(mount, check=False, capture_output=True).returncode == 0
+    if mounted:
+        yield Path(folder)
+        subprocess.run(["umount", "--lazy", folder], check=True)
+    os.rmdir(folder)
+    if not mounted:
         leave_out("a file system that can be mounted")
-    yield folder
-    subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
-def test_a_full_disk(small_disk):
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url_on_disk(request, small_disk):
+    """A database on it: all of SQLite; of PostgreSQL the tables, and what it logs before is elsewhere."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{small_disk / 'service.db'}"
+    else:
+        with request.getfixturevalue("postgres").new_database(small_disk) as url:
+            yield url
+
+
+def test_a_full_disk(small_disk, url_on_disk):
     """Writes are refused, what is stored can be read, and with room again everything works."""
-    url = f"sqlite:///{small_disk / 'service.db'}"
-    for database in opened(url):
+    for database in opened(url_on_disk):
         database.close()
-    with running(url) as service:
+    with running(url_on_disk) as service:
         client = service.client()
         enrol(client, "ada", 0)
         filler = small_disk / "filler"
@@ -181,7 +193,7 @@ def test_a_killed_worker_is_replaced(sqlite_url, times):
             assert set(acknowledged.statuses) <= {200, 201, 503}
     finally:
         process.terminate()
-        process.wait(60)
+        process.wait(180)
         process.stdout.close()
     assert_whole(sqlite_url, acknowledged, settled=True)
     if times == 20:

@@ -20,8 +20,6 @@ from tests.service.storage.victims import Victims, kill, wait_for
 
 EMPTY = "DROP SCHEMA public CASCADE; CREATE SCHEMA public"
 TIMES = [10, pytest.param(100, marks=pytest.mark.slow)]
-# Of what starts a process for each kill.
-FEW_TIMES = [3, pytest.param(100, marks=pytest.mark.slow)]
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +92,7 @@ def test_postgresql_is_killed(postgres, postgres_url, victims, tmp_path, times):
     with reopened(postgres_url) as database:
         upgrade(database)
         database.write(lambda connection: add_tenant(connection, "t"))
-    for n in range(times // 5):
+    for n in range(times):
         process = victims.start("write", postgres_url, str(n), str(notes))
         before = len(noted(notes))
         wait_until(lambda before=before: len(noted(notes)) > before)
@@ -105,7 +103,7 @@ def test_postgresql_is_killed(postgres, postgres_url, victims, tmp_path, times):
         assert_whole(postgres_url, noted(notes))
 
 
-@pytest.mark.parametrize("times", FEW_TIMES)
+@pytest.mark.parametrize("times", TIMES)
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_migrations_are_killed(kind, request, victims, tmp_path, times):
     chance = random.Random(times)
@@ -135,7 +133,7 @@ def test_migrations_are_killed(kind, request, victims, tmp_path, times):
     assert interrupted
 
 
-@pytest.mark.parametrize("times", FEW_TIMES)
+@pytest.mark.parametrize("times", TIMES)
 def test_rotations_are_killed(database_url, victims, tmp_path, times):
     chance = random.Random(times)
     key_file = tmp_path / "keys"

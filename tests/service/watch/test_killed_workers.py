@@ -20,19 +20,19 @@ FRAME = 5
 
 
 class Workers:
-    """Processes that serve one database, one after another."""
+    """Processes that serve a database, one after another."""
 
-    def __init__(self, url):
+    def __init__(self):
         environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-        command = [sys.executable, "-m", "tests.service.watch.worker", url]
+        command = [sys.executable, "-m", "tests.service.watch.worker"]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
         self._parent = subprocess.Popen(command, text=True, env=environment, **pipes)
         assert self._parent.stdout.readline() == "ready\n"
 
-    def start(self):
+    def start(self, url):
         """A process and its port, when it answers."""
         port = free_port()
-        self._parent.stdin.write(f"{port}\n")
+        self._parent.stdin.write(f"{port} {url}\n")
         self._parent.stdin.flush()
         process = int(self._parent.stdout.readline())
         for _ in range(600):
@@ -46,13 +46,12 @@ class Workers:
     def close(self):
         self._parent.stdin.close()
         self._parent.stdout.close()
-        self._parent.wait(20)
+        self._parent.wait(120)
 
 
-@pytest.fixture
-def workers(database_url):
-    make_database(database_url).close()
-    found = Workers(database_url)
+@pytest.fixture(scope="module")
+def workers():
+    found = Workers()
     yield found
     found.close()
 
@@ -87,11 +86,12 @@ def typed_until_killed(talk, rows, seen):
     raise AssertionError("the session was too short")
 
 
-def test_nothing_durable_is_lost_when_workers_are_killed(workers):
+def test_nothing_durable_is_lost_when_workers_are_killed(workers, database_url):
+    make_database(database_url).close()
     random = np.random.default_rng(7)
     rows, seen, session, durable = long_session(), {}, None, 0
     for _ in range(10):
-        process, port = workers.start()
+        process, port = workers.start(database_url)
         talk = Talk(port, PEOPLE[0], {"type": "hello", "session": session})
         assert talk.welcome["type"] == "welcome"
         session = talk.welcome["session"]
@@ -102,7 +102,7 @@ def test_nothing_durable_is_lost_when_workers_are_killed(workers):
         durable = typed_until_killed(talk, rows, seen)
         killer.join()
         talk.drop()
-    process, port = workers.start()
+    process, port = workers.start(database_url)
     talk = Talk(port, PEOPLE[0], {"type": "hello", "session": session})
     assert talk.welcome["durable"] >= durable > 0
     talk.drop()

@@ -1,7 +1,7 @@
 """Processes of the service that are killed: a parent that has loaded everything starts them by fork.
 
-`python -m tests.service.watch.worker URL`: each line that it reads is a port, and answered with the process
-that serves there.
+`python -m tests.service.watch.worker`: each line that it reads is a port and the address of a database, and
+answered with the process that serves it there.
 """
 
 from __future__ import annotations
@@ -24,19 +24,22 @@ def never_locked(arrival):
     return replace(admit(arrival), watching=Watching(level=1e9))
 
 
-def main(url):
+def main():
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     verifier()
     warm()
     print("ready", flush=True)
     for line in sys.stdin:
+        port, url = line.split()
         process = os.fork()
         if process == 0:
             engine = Engine(Database(url), wall_clock, QUICK)
-            server_of(engine, int(line), never_locked).run()
-            os._exit(0)
+            server_of(engine, int(port), never_locked).run()
+            break
         print(process, flush=True)
+    # Without taking leave of all that is loaded.
+    os._exit(0)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main()
