@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from keydyn.datasets import load_recordings, save_recordings
+from tests.examples import examples
 
 HEADER = "user,session,keyname,timepress,timerelease\n"
 GOOD = HEADER + "0,0,a,0,80\n0,0,b,100,190\n0,1,NA,0,70\n"
@@ -48,7 +49,9 @@ def keystrokes(draw):
 
 
 @pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".parquet"])
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(frame=keystrokes())
 def test_round_trip_is_exact(tmp_path, ending, frame):
     path = tmp_path / f"mine{ending}"

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from keydyn.datasets import keyboard, texts
 from keydyn.datasets.typists import make_typists
+from tests.examples import examples
 
 
 def typed(frame):
@@ -37,7 +38,7 @@ def words_of(keys):
     return text.replace(",", " ,").replace(".", " .").split()
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(
     text=st.sampled_from(["copied", "free"]),
     mistakes=st.floats(0.0, 0.5),

@@ -17,6 +17,7 @@ from keydyn.datasets.texts import NUMBER
 from keydyn.datasets.typist_population import TRAITS
 from keydyn.datasets.typists import make_typists, simulated_typist, stream_typists
 from keydyn.keystrokes.schema import COLUMNS, check_keystrokes
+from tests.examples import examples
 
 TEXTS = ("fixed", "copied", "free")
 # The chance of a false alarm in each statistical test below; the seeds are fixed.
@@ -27,7 +28,7 @@ def by_sample(frame, column, n_keys):
     return frame[column].to_numpy().reshape(-1, n_keys)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     n_users=st.integers(1, 4),
     n_samples=st.integers(1, 3),

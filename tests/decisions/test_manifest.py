@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from keydyn.decisions.authentication import read_key
 from keydyn.decisions.manifest import Manifest, Member, Person
+from tests.examples import examples
 
 SHA = [f"{n:064x}" for n in range(8)]
 PEOPLE = tuple(Person(user, 5, 60, SHA[n], SHA[3]) for n, user in enumerate(("ann", "bob", "é")))
@@ -126,7 +127,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.data())
 def test_any_value_in_any_place_is_read_or_refused(data):
     """Never another error; and what is read is right: it can be written and read again."""

@@ -28,6 +28,7 @@ from keydyn.detectors import PopulationDetector, make_detector
 from keydyn.model.files import storage
 from keydyn.population import PopulationModel
 from tests.decisions import typed_samples
+from tests.examples import examples
 
 SECRET = bytes(range(32))
 TYPISTS = recorded_samples(make_typists(4, 7, text="free", n_keys=60, random_state=5))
@@ -222,7 +223,7 @@ def test_parts_that_do_not_belong_are_refused(change):
         enrolled_of(storage.packed(header, tensors), shipped_background().pattern, Fingerprints.none())
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(data=st.data())
 def test_bytes_that_were_changed_are_refused(data):
     """The checksums find every change; whatever it is, it is a `ValueError`."""

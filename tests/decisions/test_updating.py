@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from keydyn.decisions.updating import BOUND, Updating, drift, drifted
 from keydyn.population import PopulationModel
 from keydyn.population.learnt import seen_of
+from tests.examples import examples
 from tests.population.simulated import samples_of_people
 
 
@@ -58,7 +59,7 @@ def test_a_faithful_template_hardly_moves(population, samples):
     assert distance(after(population, own, of(samples, 11)).template, own) < 0.4 * distance(stranger, own)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(
     bound=st.floats(0.01, 2.0),
     weight=st.floats(0.0, 1.0),

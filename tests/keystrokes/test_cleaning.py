@@ -12,6 +12,7 @@ from pandas.testing import assert_frame_equal
 from keydyn.keystrokes.cleaning import CleaningRules, clean
 from keydyn.keystrokes.quality import quality_of
 from keydyn.keystrokes.schema import COLUMNS, check_keystrokes
+from tests.examples import examples
 
 ROWS = [
     ("u", 0, "a", 0, 50),
@@ -123,7 +124,7 @@ def any_keystrokes(draw):
     return frame(sorted(rows, key=lambda row: row[:2]))
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=examples(50))
 @given(any_keystrokes())
 def test_what_was_cleaned_is_clean(keystrokes):
     rules = CleaningRules(equal_presses=True, zero_durations=True, long_holds=1000, pauses=2000, longest=6)

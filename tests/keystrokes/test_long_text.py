@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from keydyn.datasets import load_dataset
 from keydyn.keystrokes.key_sets import HOLD_TREE, PAIR_TREE, in_pair, in_set, lineages
 from keydyn.keystrokes.long_text import COLUMNS, long_text_vectors, time_bounds
+from tests.examples import examples
 
 
 def frame(*samples: list[tuple[str, float, float]], user: str = "ada") -> pd.DataFrame:
@@ -170,7 +171,7 @@ KEYS = st.sampled_from(["e", "a", "t", "h", "k", "space", "shift", "period", "co
 KEYSTROKES = st.tuples(KEYS, st.integers(1, 400).map(float), st.integers(1, 9000).map(float))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(st.lists(KEYSTROKES, min_size=2, max_size=40), min_size=1, max_size=4))
 def test_any_text_agrees_with_the_rules_in_plain_python(
     samples: list[list[tuple[str, float, float]]],
@@ -184,7 +185,7 @@ def test_any_text_agrees_with_the_rules_in_plain_python(
         )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.lists(st.lists(st.tuples(st.text(min_size=1), *[st.floats(0, 1e6)] * 2), min_size=1), min_size=1),
     st.randoms(use_true_random=False),
@@ -215,7 +216,7 @@ def test_end_of_the_fallback() -> None:
     assert both.loc[("ada", 1), "t2_t__h.mean"] == 100.0
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(st.lists(st.lists(KEYSTROKES, min_size=2, max_size=40), min_size=1, max_size=4))
 def test_units_scale_and_samples_keep_their_vectors(samples) -> None:
     vectors = long_text_vectors(frame(*samples))

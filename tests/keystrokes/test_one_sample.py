@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from keydyn.decisions.recorded_samples import recorded_samples
 from keydyn.keystrokes import Samples, one_sample
+from tests.examples import examples
 
 KEYS, PRESS, RELEASE = ["t", "h", "e"], [0.0, 120.5, 300.0], [80.0, None, 420.0]
 
@@ -49,7 +50,7 @@ strokes = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(strokes, st.sampled_from(["ann", 7]), st.booleans())
 def test_it_is_the_sample_that_a_frame_gives(typed, user, with_sensor):
     keys, steps, holds = zip(*typed, strict=True)

@@ -11,6 +11,7 @@ from pandas.testing import assert_frame_equal
 
 from keydyn.keystrokes.pairing import events_of, pair_events
 from keydyn.keystrokes.schema import COLUMNS, check_keystrokes
+from tests.examples import examples
 
 DISORDER = 1000
 
@@ -98,7 +99,7 @@ def raw_samples(draw):
 
 
 # No deadline: the first example waits for the compiler.
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(raw_samples())
 def test_as_a_dictionary_would_and_nothing_lost(events):
     wanted, counts = {}, {}

@@ -16,6 +16,7 @@ from keydyn.keystrokes.clock import share_on_grid
 from keydyn.keystrokes.pairing import pair_events
 from keydyn.keystrokes.quality import quality_of
 from keydyn.keystrokes.schema import COLUMNS
+from tests.examples import examples
 
 NAMES = ["password", "keypad", "mobile", "fable", "essay"]
 
@@ -150,7 +151,7 @@ def test_a_tick_is_found(tick, step):
     assert clock["on_tick"] > 0.98
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=examples(30))
 @given(st.integers(0, 10**6), st.sampled_from([0.0, 1.0, 0.1]), st.integers(50, 400))
 def test_no_tick_is_found_where_there_is_none(seed, step, count):
     press = np.cumsum(np.random.default_rng(seed).lognormal(5, 0.5, count))

@@ -22,6 +22,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from sklearn.base import clone
 
 from keydyn import HMM, POHMM, ContextHMM, PartiallyHMM, PartlyHMM, Sequences, load
+from tests.examples import examples
 from tests.fuzz.questions import refuse_nan
 
 X = np.exp(np.random.default_rng(0).normal(4.0, 0.4, (24, 1)))
@@ -312,16 +313,14 @@ class OfPartiallyHMM(AnyOrder):
     kind = PartiallyHMM
 
 
-MANY = settings(
-    max_examples=40, stateful_step_count=15, deadline=None, suppress_health_check=list(HealthCheck)
-)
+MANY = settings(stateful_step_count=15, deadline=None, suppress_health_check=list(HealthCheck))
 MACHINES = (AnyOrder, OfHMM, OfContextHMM, OfPartlyHMM, OfPartiallyHMM)
 
 
 @pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: machine.kind.__name__)
 def test_any_order(machine):
-    examples = 40 if machine is AnyOrder else 15
-    run_state_machine_as_test(machine, settings=settings(MANY, max_examples=examples))
+    number = examples(40 if machine is AnyOrder else 15)
+    run_state_machine_as_test(machine, settings=settings(MANY, max_examples=number))
 
 
 @pytest.mark.parametrize("floor", ["low", np.nan, 0.0, -1.0, np.inf, 10**400])

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
 from keydyn import HMM, POHMM
+from tests.examples import examples
 from tests.model.enumeration import FAMILIES
 
 SMOOTHINGS = ["frequency", None, 0.5]
@@ -154,7 +155,7 @@ def problems(draw):
     return family, X, events, lengths, settings_
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(400), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(problems())
 def test_no_finite_input_gives_a_result_that_is_not(problem):
     family, X, events, lengths, parameters = problem

@@ -16,6 +16,7 @@ from keydyn import HMM, POHMM, Sequences
 from keydyn.model import Categorical
 from keydyn.model.families.family import families_of
 from keydyn.model.fit.training import training_data
+from tests.examples import examples
 from tests.model.enumeration import Truth, random_values
 from tests.model.plain_fit import PARAMETERS, ImpossibleError, PlainFit, values_of
 
@@ -110,7 +111,7 @@ def assert_same(found, expected, **close):
 
 
 @given(fits())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_a_fit_is_that_of_plain_loops(case):
     """All parameters, sums and the reason to stop, to rounding.
 

@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from keydyn import ContextHMM, PartiallyHMM, PartlyHMM
+from tests.examples import examples
 
 NUMBERS = {
     "normal": st.floats(-1e100, 1e100),
@@ -50,7 +51,7 @@ def assert_sound(model, X, lengths, **more):
         assert all(np.isfinite(values).all() for values in emission.params.values())
 
 
-often = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+often = settings(max_examples=examples(80), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @often

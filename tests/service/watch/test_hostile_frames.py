@@ -15,6 +15,7 @@ from websockets.exceptions import ConnectionClosed
 
 from keydyn.service.problems import Problem
 from keydyn.service.watch import protocol
+from tests.examples import examples
 from tests.service.watch.world import PEOPLE, Server, handshake, make_database, session_of, undisturbed
 
 
@@ -103,7 +104,7 @@ FRAMES = st.one_of(
 
 @given(FRAMES.map(json.dumps) | st.text())
 @example('{"type":"bye"}')
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 def test_whatever_comes_is_a_frame_or_a_problem(text):
     try:
         frame = protocol.parsed(text)
