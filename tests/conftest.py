@@ -1,12 +1,15 @@
-"""Where the real recordings are, if they are anywhere, and which tests were left out."""
+"""Where the real recordings are, what need not be drawn, and which tests were left out."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+# Its profile must be known before the options are read.
+import tests.examples  # noqa: F401
 from tests.left_out import left_out
 
 
@@ -26,6 +29,22 @@ def recordings() -> Path:
     if folder is None:
         pytest.skip("no real recordings: set KEYDYN_DATA")
     return folder
+
+
+@pytest.fixture
+def sketched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave figures empty, for tests of studies that look at something else: drawing takes most of the time.
+
+    What fixtures of a wider scope have drawn is not touched: it is made before.
+    """
+    from matplotlib.figure import Figure
+
+    save = Figure.savefig
+
+    def sketch(figure: Figure, path: Path, **options: Any) -> None:
+        save(Figure(figsize=(0.5, 0.5)), path, **options)
+
+    monkeypatch.setattr(Figure, "savefig", sketch)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

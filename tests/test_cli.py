@@ -9,8 +9,10 @@ import sys
 
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
 import keydyn
+from keydyn.cli import app
 from keydyn.datasets import load_recordings
 
 
@@ -21,6 +23,11 @@ def keydyn_command(*arguments):
         text=True,
         timeout=300,
     )
+
+
+def called(*arguments):
+    """The same without a process of its own, which would load everything again."""
+    return CliRunner().invoke(app, list(arguments))
 
 
 def test_help_and_version():
@@ -63,14 +70,14 @@ def test_demo(tmp_path):
     proposed = [line for line in done.stdout.splitlines() if line.startswith("  keydyn ")]
     assert len(proposed) == 4
     for line in proposed[:3]:
-        assert keydyn_command(*shlex.split(line)[1:]).returncode in (0, 1)
+        assert called(*shlex.split(line)[1:]).exit_code in (0, 1)
     assert shlex.split(proposed[3])[1:3] == ["evaluate", str(out / "typing.csv")]
 
 
 def test_the_demo_does_not_contradict_itself(tmp_path):
     """Its numbers are those of its tables, its figure and its commands."""
-    done = keydyn_command("demo", "--out", str(tmp_path / "out"), "--json")
-    assert done.returncode == 0, done.stderr
+    done = called("demo", "--out", str(tmp_path / "out"), "--json")
+    assert done.exit_code == 0, done.stderr
     told = json.loads(done.stdout)
     table = pd.read_csv(tmp_path / "out" / "recognition.csv")
     for name in ("acc", "eer", "eer_open"):
@@ -79,7 +86,7 @@ def test_the_demo_does_not_contradict_itself(tmp_path):
     assert told["states"]["right"] > told["states"]["active"]
     user, models = told["unknown"]["user"], str(tmp_path / "out" / "models")
     call = [str(tmp_path / "out" / "unknown.csv"), "--models", models, "--user", user, "--json"]
-    watched = json.loads(keydyn_command("watch", *call, "--lockouts-per-hour", "5").stdout)
+    watched = json.loads(called("watch", *call, "--lockouts-per-hour", "5").stdout)
     others = [row for row in watched if row["user"] != user]
     assert len(others) == told["watch"]["impostors"]
     at = [row["rejected_at_key"] for row in others]
@@ -90,7 +97,7 @@ def test_the_demo_does_not_contradict_itself(tmp_path):
     assert mine[0]["rejected_at_key"] == told["watch"]["genuine_rejected_at_key"]
     # By default, the genuine user is not locked out by the example.
     assert told["watch"]["genuine_rejected_at_key"] is None
-    verified = json.loads(keydyn_command("verify", *call).stdout)
+    verified = json.loads(called("verify", *call).stdout)
     own, others = (
         [row["answer"] for row in verified if (row["user"] == user) == is_own] for is_own in (True, False)
     )
@@ -115,6 +122,6 @@ def test_public_names():
 
 def test_a_demo_that_cannot_write_says_so(tmp_path):
     (tmp_path / "file").write_text("in the way")
-    done = keydyn_command("demo", "--users", "2", "--out", str(tmp_path / "file" / "demo"))
-    assert done.returncode == 4
+    done = called("demo", "--users", "2", "--out", str(tmp_path / "file" / "demo"))
+    assert done.exit_code == 4
     assert "Traceback" not in done.stderr

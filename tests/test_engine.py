@@ -225,7 +225,7 @@ def test_what_cannot_be_used_is_reported(monkeypatch, tmp_path):
     for wrong in ("dask://nowhere", "tcp://127.0.0.1:1", "dask://:1", "dask", "dask://a:1/b"):
         with pytest.raises(ValueError, match="engine must be dask://HOST:PORT"):
             mapped(square, [1], engine=wrong)
-    monkeypatch.setattr(dask_engine, "PATIENCE", 2)
+    monkeypatch.setattr(dask_engine, "PATIENCE", 0.5)
     with pytest.raises(EngineError, match=r"no Dask scheduler answers at dask://127\.0\.0\.1"):
         mapped(square, [1], engine=f"dask://127.0.0.1:{free_port()}")
     with cluster_in(tmp_path, n_workers=0) as empty:

@@ -22,6 +22,8 @@ from keydyn.studies.dataset_rows import Row
 from keydyn.studies.own_recordings import PROTOCOLS
 from keydyn.studies.score_datasets import inputs_of
 
+pytestmark = pytest.mark.usefixtures("sketched")
+
 runner = CliRunner()
 DETECTOR = make_detector("manhattan")
 
@@ -167,12 +169,19 @@ def test_a_missing_value_is_a_failure_only_to_detectors_of_vectors(typing, tmp_p
     assert "failure to acquire: 1 of 16 samples" in more.stderr
 
 
-def test_two_users(typing, tmp_path):
-    """No open set can be made of two; what is left is there."""
+@pytest.fixture(scope="module")
+def of_two(typing, tmp_path_factory):
+    """Of all cases the one with least to draw."""
+    folder = tmp_path_factory.mktemp("two")
     frame = pd.read_csv(typing)
-    frame[frame["user"] < 2].to_csv(tmp_path / "two.csv", index=False)
-    evaluate(tmp_path / "two.csv", tmp_path / "out", "--detector", "manhattan", "--detector", "hmm")
-    rates = table(tmp_path / "out", "open_set")
+    frame[frame["user"] < 2].to_csv(folder / "two.csv", index=False)
+    evaluate(folder / "two.csv", folder / "out", "--detector", "manhattan", "--detector", "hmm")
+    return folder / "out"
+
+
+def test_two_users(of_two):
+    """No open set can be made of two; what is left is there."""
+    rates = table(of_two, "open_set")
     assert rates["eer_open_mean"].isna().all()
     assert rates["eer_mean"].notna().all()
 

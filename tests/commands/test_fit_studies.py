@@ -11,6 +11,8 @@ from typer.testing import CliRunner
 from keydyn.cli import app
 from keydyn.studies import simulation_report
 
+pytestmark = pytest.mark.usefixtures("sketched")
+
 runner = CliRunner()
 
 

@@ -16,6 +16,8 @@ from keydyn.cli import app
 from keydyn.decisions import Verifier
 from tests.decisions.typed_samples import background, typed
 
+pytestmark = pytest.mark.usefixtures("sketched")
+
 
 def run(*arguments, stdin=None):
     return CliRunner().invoke(app, list(map(str, arguments)), env={"COLUMNS": "140"}, input=stdin)

@@ -11,6 +11,8 @@ from typer.testing import CliRunner
 
 from keydyn.cli import app
 
+pytestmark = pytest.mark.usefixtures("sketched")
+
 runner = CliRunner()
 
 

@@ -14,6 +14,8 @@ from keydyn.commands.study import Plan, ResultsSection, Study, study
 from keydyn.commands.study_options import JobsOption, SeedOption
 from keydyn.evaluation.tables import plain_table
 
+pytestmark = pytest.mark.usefixtures("sketched")
+
 runner = CliRunner()
 
 

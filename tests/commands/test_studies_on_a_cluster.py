@@ -12,6 +12,8 @@ from typer.testing import CliRunner
 from keydyn.cli import app
 from tests.test_engine import cluster_in
 
+pytestmark = pytest.mark.usefixtures("sketched")
+
 STUDIES = {
     "recognition": ["--dataset", "simulated", "--detector", "manhattan-scaled", "--detector", "pohmm"],
     "simulation": ["--samples", "4", "--longest", "200"],

@@ -34,6 +34,8 @@ from keydyn.studies.score_files import scored_of
 from tests.population.simulated import people
 from tests.population.test_detector import spoilt
 
+pytestmark = pytest.mark.usefixtures("sketched")
+
 runner = CliRunner()
 USERS, SAMPLES = 6, 4
 TABLES = ("population", "error_rates", "significance", "enrolment", "keystrokes", "people", "parts")

@@ -19,6 +19,8 @@ from keydyn.studies.dataset_rows import Row
 from keydyn.studies.relatives_measurements import DETECTORS, FOLDS, FirstFolds, run_relatives
 from keydyn.studies.saved_parts import Parts
 
+pytestmark = pytest.mark.usefixtures("sketched")
+
 runner = CliRunner()
 
 USERS = 4

@@ -30,6 +30,8 @@ from keydyn.studies.verification_measurements import (
 from keydyn.studies.verification_report import write_verification
 from keydyn.studies.verification_tables import decisions_table, identification_table, targets_table
 
+pytestmark = pytest.mark.usefixtures("sketched")
+
 runner = CliRunner()
 
 

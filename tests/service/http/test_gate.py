@@ -8,6 +8,8 @@ import socket
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from itertools import count
 
 import httpx
 import pytest
@@ -21,17 +23,45 @@ from tests.service.running import running
 from tests.service.typists import enrol, keystrokes_of
 
 LARGEST = 1 << 16
+NAMES = (f"gate-{n}" for n in count())
+
+
+@contextmanager
+def of_this_file(tmp_path_factory, **settings):
+    """A service for all tests of this file."""
+    url = f"sqlite:///{tmp_path_factory.mktemp('gate') / 'service.db'}"
+    for database in opened(url):
+        database.close()
+    with running(url, **settings) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def small_bodies(tmp_path_factory):
+    """One that takes small bodies only."""
+    with of_this_file(tmp_path_factory, largest_body=LARGEST) as found:
+        yield found
 
 
 @pytest.fixture
-def small(sqlite_url, monkeypatch):
-    """A service with small limits."""
+def small(small_bodies, monkeypatch):
+    """The same, with little patience."""
     monkeypatch.setattr(gate, "ARRIVAL", 0.5)
     monkeypatch.setattr(connections, "ARRIVAL", 0.5)
-    for database in opened(sqlite_url):
-        database.close()
-    with running(sqlite_url, largest_body=LARGEST) as found:
+    return small_bodies
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory):
+    """One with the usual limits."""
+    with of_this_file(tmp_path_factory) as found:
         yield found
+
+
+@pytest.fixture
+def client(service):
+    """A client of a new tenant, with all scopes."""
+    return service.client(service.key(next(NAMES)))
 
 
 def raw(service, *parts, pause=0.0, half=False):
