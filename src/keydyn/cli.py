@@ -15,6 +15,7 @@ from keydyn.commands import (
     population,
     rebuild_report,
     recognise,
+    record,
     run_study,
     serve,
     service,
@@ -48,6 +49,7 @@ def root(
 
 # Every command, in the order of the help; then the groups of commands.
 COMMANDS: tuple[Callable[..., None], ...] = (
+    record.record,
     pair_events.pair,
     enrol_people.fit,
     enrol_people.users,

@@ -19,12 +19,12 @@ class InUseError(OSError):
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Hold the folder's lock; `InUseError` at once if another holds it.
+def locked(folder: Path, name: str = LOCK) -> Iterator[None]:
+    """Hold the folder's lock, or another one in it; `InUseError` at once if another process holds it.
 
     The file of the lock stays: if it were removed, two processes could each hold a lock of that name.
     """
-    handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
+    handle = os.open(folder / name, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
     try:
         try:
             _take(handle)

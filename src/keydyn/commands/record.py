@@ -1,0 +1,91 @@
+"""keydyn record: a page on this machine that collects typing for research."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from keydyn.commands.every_command import every_command
+from keydyn.commands.service_options import needs_service
+from keydyn.exit_codes import UsageError
+from keydyn.terminal import JsonOption, print_json, say, show_table
+
+
+@every_command
+def record(
+    text: Annotated[
+        Path,
+        typer.Option(
+            "--text",
+            help="File of prompts: plain text, one per line or in paragraphs; or TOML, with instructions, "
+            "consent, repetitions, sittings and breaks.",
+        ),
+    ],
+    out: Annotated[Path, typer.Option("--out", help="File for the samples: .csv or .parquet.")],
+    user: Annotated[
+        list[str] | None, typer.Option("--user", help="Participant; repeatable. Best an id, not a name.")
+    ] = None,
+    ask_user: Annotated[
+        bool, typer.Option("--ask-user", help="Participants type their ids on the page.")
+    ] = False,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="A text is taken only when it is typed without mistakes left.")
+    ] = False,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 for any that is free.")] = 0,
+    no_open: Annotated[bool, typer.Option("--no-open", help="Do not open a browser.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Record how people type: a page on this machine asks for texts and stores which keys, and when.
+
+    Every sample is durable before the page says so. The same command goes on where a recording was left. With
+    --user it ends when everybody is done, with --ask-user when it is interrupted; the exit code is 130 if
+    somebody who began is not done then.
+
+    Examples:
+    `keydyn record --user ann --text prompts.txt --out typing.csv`
+
+    `keydyn record --ask-user --text study.toml --out typing.parquet`
+    """
+    with needs_service():
+        from keydyn.recording.participants import COUNTS, Participants, check_user
+        from keydyn.recording.prompts import read_study
+        from keydyn.recording.recorded import opened
+        from keydyn.recording.serving import opening, serve
+    users = list(dict.fromkeys(user or ()))
+    if bool(users) == ask_user:
+        raise UsageError("give --user, once for every participant, or --ask-user")
+    for each in users:
+        check_user(each)
+    study, prompts_sha256 = read_study(text)
+    if exact:
+        study = study.model_copy(update={"exact": True})
+    with opened(out, text, prompts_sha256, COUNTS) as (recorded, about), opening(out.parent) as open_page:
+        participants = Participants(study, recorded, about, users or None)
+
+        def ready(address: str) -> None:
+            if as_json:
+                print_json({"address": address})
+            else:
+                count = len(study.prompts)
+                say(f"{count} prompt{'' if count == 1 else 's'} from {text}; samples go to {out}\n")
+                say(f"    {address}\n\nstop with Ctrl-C, and go on with the same command")
+            sys.stdout.flush()
+            if not no_open:
+                open_page(address)
+
+        if users and participants.finished():
+            say(f"{out} is complete already")
+        else:
+            with suppress(KeyboardInterrupt):
+                serve(participants, port, ready)
+        rows = participants.table()
+        if as_json:
+            print_json({"participants": rows, "samples": str(out), "quality": str(recorded.quality_path)})
+        elif rows:
+            show_table(f"{out}, quality in {recorded.quality_path.name}", rows)
+        if not participants.finished():
+            raise KeyboardInterrupt("not everybody is done; the same command goes on")

@@ -1,0 +1,1 @@
+"""Collecting typing for research: a page on this machine, prompts from a file, samples in the schema."""

@@ -1,0 +1,290 @@
+"""Participants and how far they are: who may type what now, and whether it is kept."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal
+
+import pandas as pd
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from keydyn.exit_codes import UsageError
+from keydyn.keystrokes.schema import check_keystrokes
+from keydyn.recording.prompts import Prompt, Study, Task
+from keydyn.recording.recorded import About, Consent, Recorded, with_run
+from keydyn.service.clock import Clock, wall_clock
+from keydyn.service.problems import Problem
+
+MOST_KEYSTROKES = 5000
+USER = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
+User = Annotated[str, StringConstraints(pattern=USER)]
+# Only what the recorder calls keys: no characters.
+KeyName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_]{1,32}$")]
+Time = Annotated[float, Field(strict=True, ge=0, le=1e9, allow_inf_nan=False)]
+Count = Annotated[int, Field(strict=True, ge=0, le=1_000_000)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Keystrokes(_Strict):
+    """One sample, as columns; times in milliseconds since the first press."""
+
+    keyname: Annotated[list[KeyName], Field(max_length=MOST_KEYSTROKES)]
+    timepress: Annotated[list[Time], Field(max_length=MOST_KEYSTROKES)]
+    timerelease: Annotated[list[Time | None], Field(max_length=MOST_KEYSTROKES)]
+
+
+class Quality(_Strict):
+    """What the recorder reports of a sample; see docs/guide/recorder.md."""
+
+    clock_tick_ms: Annotated[float, Field(strict=True, ge=0, le=1000)] | None
+    missing_releases: Count
+    repeats: Count
+    corrections: Count
+    interruptions: Count
+    absences: Count
+    composed: Count
+    dead_keys: Count
+    virtual_keys: Count
+    pastes: Count
+    drops: Count
+    autofills: Count
+    undos: Count
+    synthetic: Count
+    forgotten: Count
+
+
+COUNTS = ("keystrokes", *Quality.model_fields)
+# Why a text is asked for again: it is not what was typed, or was not typed as it is.
+REFUSED = {
+    "pastes": "Text was pasted.",
+    "drops": "Text was dropped into the field.",
+    "autofills": "The browser filled in or replaced text.",
+    "undos": "Changes were undone.",
+    "virtual_keys": "A virtual keyboard was used, which cannot be recorded.",
+    "forgotten": "It was too long.",
+}
+CORRECTED = "The text was corrected. It must be typed in one go."
+
+
+class Attempt(_Strict):
+    """What somebody has typed for the sample at this place of their course."""
+
+    user: User
+    place: Count
+    attempts: Annotated[int, Field(strict=True, ge=1, le=1000)] = 1
+    keystrokes: Keystrokes
+    quality: Quality
+    device: Literal["keyboard", "phone"] = "keyboard"
+
+
+def check_user(user: str) -> None:
+    """`UsageError` if a participant cannot be called so."""
+    if not re.fullmatch(USER, user):
+        raise UsageError(
+            f"a participant cannot be called {user!r}: up to 64 letters, digits, dots, dashes, underscores"
+        )
+
+
+class Participants:
+    """Everybody who takes part; with `users` nobody else does. Safe for threads."""
+
+    def __init__(
+        self,
+        study: Study,
+        recorded: Recorded,
+        about: About,
+        users: Sequence[str] | None = None,
+        clock: Clock = wall_clock,
+    ) -> None:
+        self.study, self.users = study, None if users is None else tuple(users)
+        self._recorded, self._about, self._clock = recorded, with_run(about, _date(clock())), clock
+        recorded.write_about(self._about)
+        self._lock, self._courses = threading.Lock(), dict[str, list[Task]]()
+        self._done = recorded.done()
+        self._last = {
+            row["user"]: _milliseconds(row["recorded_at"]) for row in recorded.attempts if row["kept"] == "1"
+        }
+
+    def everybody(self) -> list[str]:
+        """Who was named, or has begun."""
+        return list(self.users or self._about.participants)
+
+    def finished(self) -> bool:
+        """Whether everybody who was named, or has begun, is done."""
+        return all(self.left(user) == 0 for user in self.everybody())
+
+    def left(self, user: str) -> int:
+        """How many samples are still asked for."""
+        return len(self._course(user)) - len(self._done.get(user, []))
+
+    def table(self) -> list[dict[str, Any]]:
+        """How far everybody is, and how good it is."""
+        rows = []
+        for user in self.everybody():
+            of = [row for row in self._recorded.attempts if row["user"] == user]
+            kept = [row for row in of if row["kept"] == "1"]
+            ticks = [float(row["clock_tick_ms"]) for row in kept if row["clock_tick_ms"]]
+            rows.append(
+                {
+                    "participant": user,
+                    "samples": len(self._done.get(user, [])),
+                    "of": len(self._course(user)),
+                    "keystrokes": sum(int(row["keystrokes"]) for row in kept),
+                    "asked_again": len(of) - len(kept),
+                    "left_the_page": sum(int(row["absences"]) + int(row["interruptions"]) for row in kept),
+                    "clock_tick_ms": max(ticks, default=None),
+                }
+            )
+        return rows
+
+    def state(self, user: str | None) -> dict[str, Any]:
+        """All that a page shows: of the study, and of this participant."""
+        study = self.study
+        return {
+            "title": study.title,
+            "instructions": study.instructions,
+            "consent": study.consent,
+            "consent_sha256": study.consent_sha256,
+            "users": self.users,
+            "participant": None if user is None else self._participant(user),
+        }
+
+    def consent(self, user: str, consent_sha256: str) -> None:
+        """Somebody agrees to the text that they were shown."""
+        self._check(user)
+        if consent_sha256 != self.study.consent_sha256:
+            raise Problem(409, "other-consent", "The text has changed", "Load the page again.")
+        with self._lock:
+            if not self._consented(user):
+                now = _date(self._clock())
+                self._about.participants[user] = Consent(consent_sha256=consent_sha256, at=now)
+                self._recorded.write_about(self._about)
+
+    def take(self, attempt: Attempt) -> list[str]:
+        """Keep a sample; or say why it is asked for again."""
+        user = attempt.user
+        self._check(user)
+        with self._lock:
+            if not self._consented(user):
+                raise Problem(403, "no-consent", "Nothing is recorded without consent", "")
+            course, done = self._course(user), self._done.setdefault(user, [])
+            if attempt.place != len(done) or attempt.place >= len(course):
+                raise Problem(409, "not-now", "Another sample is asked for now", "Go on with the next one.")
+            if self._wait(user) > 0:
+                raise Problem(409, "too-early", "This is a break", "Go on when it is over.")
+            task = course[attempt.place]
+            prompt, session = self.study.prompts[task.prompt - 1], len(done)
+            reasons, now = _reasons(attempt, prompt), self._clock()
+            line = {
+                "user": user,
+                "session": session,
+                **task._asdict(),
+                "kept": 0 if reasons else 1,
+                "recorded_at": _date(now),
+                "attempts": attempt.attempts,
+                "device": attempt.device,
+                "keystrokes": len(attempt.keystrokes.keyname),
+                **attempt.quality.model_dump(),
+            }
+            if reasons:
+                self._recorded.note(line)
+                return reasons
+            self._recorded.keep(_frame(attempt, task, session, prompt), line)
+            done.append(task)
+            self._last[user] = now
+            return []
+
+    def _participant(self, user: str) -> dict[str, Any]:
+        self._check(user)
+        with self._lock:
+            study, course = self.study, self._course(user)
+            done = len(self._done.get(user, []))
+            found: dict[str, Any] = {
+                "user": user,
+                "consented": self._consented(user),
+                "done": done,
+                "total": len(course),
+                "sittings": study.sittings,
+                "wait_s": self._wait(user),
+                "task": None,
+            }
+            if done < len(course):
+                task = course[done]
+                prompt = study.prompts[task.prompt - 1]
+                found["task"] = {
+                    "place": done,
+                    "sitting": task.sitting,
+                    "first_of_sitting": done > 0 and course[done - 1].sitting < task.sitting,
+                    "kind": prompt.kind,
+                    "text": prompt.text,
+                    "exact": study.exact or prompt.kind in ("fixed", "password"),
+                    "least": prompt.least,
+                }
+            return found
+
+    def _course(self, user: str) -> list[Task]:
+        if user not in self._courses:
+            self._courses[user] = self.study.course(user)
+        return self._courses[user]
+
+    def _check(self, user: str) -> None:
+        if self.users is not None and user not in self.users:
+            raise Problem(404, "no-such-participant", "This participant is not known", "")
+
+    def _consented(self, user: str) -> bool:
+        consent = self._about.participants.get(user)
+        return consent is not None and consent.consent_sha256 == self.study.consent_sha256
+
+    def _wait(self, user: str) -> int:
+        """Seconds until the next sample may be typed."""
+        course, done = self._course(user), len(self._done.get(user, []))
+        if not 0 < done < len(course) or user not in self._last:
+            return 0
+        between = course[done - 1].sitting < course[done].sitting
+        pause = self.study.break_between_sittings if between else self.study.break_between_prompts
+        # A clock that was set back keeps nobody waiting for longer than the break.
+        return max(0, min(pause, pause - (self._clock() - self._last[user]) // 1000))
+
+
+def _frame(attempt: Attempt, task: Task, session: int, prompt: Prompt) -> pd.DataFrame:
+    """The sample in the schema; a `Problem` if its times cannot be, or if it has keys that are secret."""
+    columns = attempt.keystrokes.model_dump()
+    if len({len(column) for column in columns.values()}) > 1:
+        raise _unusable("there are not as many times as keys")
+    positions = [str(n) for n in range(1, len(columns["keyname"]) + 1)]
+    if prompt.kind == "password" and columns["keyname"] != positions:
+        raise _unusable("of a password only positions are recorded")
+    frame = pd.DataFrame({"user": attempt.user, "session": session, **columns, **task._asdict()})
+    try:
+        return check_keystrokes(frame.astype({"timerelease": float}))
+    except ValueError as error:
+        raise _unusable(str(error)) from None
+
+
+def _reasons(attempt: Attempt, prompt: Prompt) -> list[str]:
+    quality = attempt.quality.model_dump()
+    reasons = [words for name, words in REFUSED.items() if quality[name]]
+    if prompt.kind in ("fixed", "password") and quality["corrections"]:
+        reasons.append(CORRECTED)
+    if len(attempt.keystrokes.keyname) < prompt.least and not reasons:
+        reasons.append("It was too short.")
+    return reasons
+
+
+def _unusable(detail: str) -> Problem:
+    return Problem(422, "unusable-keystrokes", "These keystrokes cannot be used", detail)
+
+
+def _date(now: int) -> str:
+    """A time as people read it: 2026-11-16T12:30:00Z."""
+    return datetime.fromtimestamp(now // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _milliseconds(date: str) -> int:
+    return int(datetime.fromisoformat(date).timestamp() * 1000)

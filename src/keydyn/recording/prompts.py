@@ -1,0 +1,161 @@
+"""The file of prompts: what is typed, how often, in which order, and what participants are told."""
+
+from __future__ import annotations
+
+import random
+import re
+import tomllib
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import Annotated, Literal, NamedTuple, Self
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+
+from keydyn.regular_files import read_regular
+
+LARGEST = 1 << 20
+MOST_SAMPLES = 100_000
+# Of a prompt that is copied, so many of its characters must have been typed. Mistakes make a text shorter.
+ENOUGH = 0.8
+LEAST_FREE = 100
+WEEK = 7 * 24 * 3600
+
+INSTRUCTIONS = """You will be shown one text after another. Type each as you usually type, at your usual \
+speed.
+
+Use a physical keyboard, and do not paste. You can close this page at any time: you will go on where you \
+were."""
+CONSENT = """While you type in the field of this page, it is recorded which keys you press, and when each is \
+pressed and released. Nothing is recorded outside the field. In password fields only the number of each key \
+is recorded.
+
+The recording is kept in a file on this computer, under the name of the participant. Typing rhythm can \
+identify people. You can stop at any time."""
+
+# Text for the page: no control characters but line breaks.
+Words = Annotated[
+    str, StringConstraints(min_length=1, max_length=20_000, pattern=r"^[^\x00-\x09\x0b-\x1f\x7f]+$")
+]
+Seconds = Annotated[int, Field(strict=True, ge=0, le=WEEK)]
+Times = Annotated[int, Field(strict=True, ge=1, le=1000)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=True)
+
+
+class Prompt(_Strict):
+    """One text, or a question that is answered in the participant's own words."""
+
+    text: Words
+    kind: Literal["copy", "fixed", "password", "free"] = "copy"
+    repetitions: Times | None = None
+    keystrokes: Annotated[int, Field(strict=True, ge=1, le=5000)] | None = None
+
+    @model_validator(mode="after")
+    def _fitting(self) -> Self:
+        if self.kind in ("fixed", "password") and "\n" in self.text:
+            raise ValueError(f"a {self.kind} text has one line")
+        if self.kind != "free" and self.keystrokes is not None:
+            raise ValueError('keystrokes is for prompts of the kind "free"')
+        return self
+
+    @property
+    def least(self) -> int:
+        """Fewer keystrokes are no sample."""
+        if self.kind == "free":
+            return self.keystrokes or LEAST_FREE
+        whole = self.kind in ("fixed", "password")
+        return max(1, int(len(self.text) * (1 if whole else ENOUGH)))
+
+
+class Study(_Strict):
+    """What a file of prompts says."""
+
+    title: Words = "Typing study"
+    instructions: Words = INSTRUCTIONS
+    consent: Words = CONSENT
+    sittings: Times = 1
+    repetitions: Times = 1
+    order: Literal["fixed", "shuffled"] = "fixed"
+    seed: Annotated[int, Field(strict=True, ge=0)] = 0
+    exact: Annotated[bool, Field(strict=True)] = False
+    break_between_prompts: Seconds = 0
+    break_between_sittings: Seconds = 0
+    prompts: Annotated[tuple[Prompt, ...], Field(min_length=1, max_length=1000)]
+
+    @model_validator(mode="after")
+    def _not_endless(self) -> Self:
+        samples = self.sittings * len(list(self._sitting(1)))
+        if samples > MOST_SAMPLES:
+            raise ValueError(f"it asks each participant for {samples:,} samples; {MOST_SAMPLES:,} at most")
+        return self
+
+    @property
+    def consent_sha256(self) -> str:
+        """Which text participants have consented to."""
+        return sha256(self.consent.encode()).hexdigest()
+
+    def course(self, user: str) -> list[Task]:
+        """All that a participant types, in order; always the same for the same participant."""
+        found: list[Task] = []
+        for sitting in range(1, self.sittings + 1):
+            tasks = list(self._sitting(sitting))
+            if self.order == "shuffled":
+                random.Random(f"{self.seed}/{sitting}/{user}").shuffle(tasks)
+            found += tasks
+        return found
+
+    def _sitting(self, sitting: int) -> Iterator[Task]:
+        """Every prompt in turn, then those that are typed again, until each was typed as often as asked."""
+        often = [prompt.repetitions or self.repetitions for prompt in self.prompts]
+        for repetition in range(1, max(often) + 1):
+            for number, times in enumerate(often, 1):
+                if repetition <= times:
+                    yield Task(sitting, number, repetition)
+
+
+class Task(NamedTuple):
+    """One sample that is asked for; all count from 1, repetitions within a sitting."""
+
+    sitting: int
+    prompt: int
+    repetition: int
+
+
+def read_study(path: Path) -> tuple[Study, str]:
+    """A file of prompts and its SHA-256: plain text, or TOML if it is called so.
+
+    In plain text, paragraphs are separated by blank lines; without any, every line is a prompt.
+    """
+    try:
+        contents = read_regular(path, LARGEST)
+        text = contents.decode("utf-8-sig")
+        found = tomllib.loads(text) if path.suffix.lower() == ".toml" else {"prompts": _plain(text)}
+        return Study.model_validate(found), sha256(contents).hexdigest()
+    except FileNotFoundError:
+        raise FileNotFoundError(f"there is no file {path}") from None
+    except UnicodeDecodeError:
+        raise ValueError(f"{path}: it is not text in UTF-8") from None
+    except ValidationError as error:
+        raise ValueError(f"{path}: {_first(error)}") from None
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def _plain(text: str) -> list[dict[str, str]]:
+    paragraphs = re.split(r"\n\s*\n", text.replace("\r\n", "\n").strip())
+    parts = paragraphs if len(paragraphs) > 1 else paragraphs[0].split("\n")
+    prompts = [" ".join(part.split()) for part in parts]
+    if not prompts[0]:
+        raise ValueError("there are no prompts in it")
+    return [{"text": prompt} for prompt in prompts]
+
+
+def _first(error: ValidationError) -> str:
+    """The first thing that does not fit; prompts are counted from 1."""
+    found = error.errors()[0]
+    place = ".".join(str(part + 1) if isinstance(part, int) else part for part in found["loc"])
+    message = found["msg"].removeprefix("Value error, ")
+    return f"{place}: {message}" if place else message

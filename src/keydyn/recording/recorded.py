@@ -1,0 +1,258 @@
+"""What is kept of a recording: samples, their quality, and who consented to what.
+
+Three files stand beside each other: the samples in the schema (typing.csv), a line about every attempt
+(typing.quality.csv), and what the recording rests on (typing.recording.json). The line about a sample is
+durable before the sample, and says how many keystrokes it has: so a sample that was only partly written is
+recognised and cut off, and a line whose sample is not there is taken back.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from hashlib import sha256
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Protocol
+
+import pandas as pd
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from keydyn import __version__
+from keydyn.atomic import write_bytes, write_text
+from keydyn.datasets.recordings import load_recordings, save_recordings
+from keydyn.decisions.lock import locked
+from keydyn.exit_codes import UsageError
+from keydyn.keystrokes.schema import COLUMNS, SAMPLE, sample_lengths, sample_starts
+from keydyn.recording.appending import AppendedFile
+from keydyn.recording.prompts import Task
+from keydyn.regular_files import read_regular
+
+TASK = ["sitting", "prompt", "repetition"]
+FORMATS = (".csv", ".parquet")
+LARGEST_ABOUT = 1 << 26
+# Of an attempt; the rest are the counts of the recorder's quality.
+ATTEMPT = (*SAMPLE, *TASK, "kept", "recorded_at", "attempts", "device")
+
+
+class _Kept(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Consent(_Kept):
+    """That somebody agreed, to which text and when."""
+
+    consent_sha256: str
+    at: str
+
+
+class Run(_Kept):
+    """One start of the command."""
+
+    began: str
+    keydyn: str
+    recorder_sha256: str
+
+
+class About(_Kept):
+    """What a recording rests on."""
+
+    prompts_file: str
+    prompts_sha256: str
+    runs: list[Run] = []
+    participants: dict[str, Consent] = {}
+
+
+class SampleFile(Protocol):
+    """Samples, each durable when `append` returns."""
+
+    def frame(self) -> pd.DataFrame | None: ...
+    def append(self, sample: pd.DataFrame) -> None: ...
+    def cut_last(self, count: int) -> None: ...
+    def close(self) -> None: ...
+
+
+class CsvSamples:
+    """CSV, to which samples are appended."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = AppendedFile(path, _line([*COLUMNS, *TASK]))
+
+    def frame(self) -> pd.DataFrame | None:
+        """All samples; None if there are none."""
+        path = self._file.path
+        return load_recordings(path) if path.read_bytes().count(b"\n") > 1 else None
+
+    def append(self, sample: pd.DataFrame) -> None:
+        """Add one, whole or not at all."""
+        self._file.append(sample.to_csv(index=False, header=False, lineterminator="\n").encode())
+
+    def cut_last(self, count: int) -> None:
+        """Take back the last keystrokes."""
+        self._file.cut_lines(count)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._file.close()
+
+
+class ParquetSamples:
+    """Parquet, which is written anew with every sample."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._frame = load_recordings(path) if path.exists() else None
+
+    def frame(self) -> pd.DataFrame | None:
+        """All samples; None if there are none."""
+        return self._frame
+
+    def append(self, sample: pd.DataFrame) -> None:
+        """Add one, whole or not at all."""
+        frames = [sample] if self._frame is None else [self._frame, sample]
+        together = pd.concat(frames, ignore_index=True)
+        save_recordings(together, self._path)
+        self._frame = together
+
+    def cut_last(self, count: int) -> None:
+        """Nothing: such a file is whole."""
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class Recorded:
+    """The three files; only one process at a time has them."""
+
+    def __init__(self, out: Path, counts: tuple[str, ...]) -> None:
+        self.out, self.quality_path, self._about_path = out, _beside(out, "quality.csv"), about_path(out)
+        self._columns = (*ATTEMPT, *counts)
+        self.samples: SampleFile = CsvSamples(out) if out.suffix == ".csv" else ParquetSamples(out)
+        self._quality = AppendedFile(self.quality_path, _line(self._columns))
+        self.attempts = self._agreed()
+
+    def done(self) -> dict[str, list[Task]]:
+        """What each participant has typed, in order."""
+        found: dict[str, list[Task]] = {}
+        for user, _, *task in self._each()[[*SAMPLE, *TASK]].itertuples(index=False, name=None):
+            found.setdefault(str(user), []).append(Task(*map(int, task)))
+        return found
+
+    def keep(self, sample: pd.DataFrame, attempt: Mapping[str, Any]) -> None:
+        """Store a sample and the line about it; both are durable then, or neither is there."""
+        before = self._quality.size
+        self.note(attempt)
+        try:
+            self.samples.append(sample)
+        except BaseException:
+            self._quality.cut(before)
+            self.attempts.pop()
+            raise
+
+    def note(self, attempt: Mapping[str, Any]) -> None:
+        """Store a line about an attempt."""
+        row = {name: "" if attempt[name] is None else str(attempt[name]) for name in self._columns}
+        self._quality.append(_line(row.values()))
+        self.attempts.append(row)
+
+    def write_about(self, about: About) -> None:
+        """Store what the recording rests on."""
+        write_text(self._about_path, about.model_dump_json(indent=1) + "\n")
+
+    def close(self) -> None:
+        """Let go of the files."""
+        self.samples.close()
+        self._quality.close()
+
+    def _each(self) -> pd.DataFrame:
+        """One row per sample, with its number of keystrokes."""
+        frame = self.samples.frame()
+        if frame is None:
+            return pd.DataFrame(columns=[*SAMPLE, *TASK, "keystrokes"])
+        absent = [name for name in TASK if name not in frame or frame[name].dtype.kind not in "iu"]
+        if absent:
+            raise ValueError(f"{self.out}: keydyn record did not write it: there is no column {absent[0]}")
+        starts = sample_starts(frame)
+        each = frame.iloc[starts][[*SAMPLE, *TASK]].reset_index(drop=True)
+        return each.assign(keystrokes=sample_lengths(starts, len(frame)))
+
+    def _agreed(self) -> list[dict[str, str]]:
+        """The lines about attempts, once they and the samples agree."""
+        text = self.quality_path.read_text(encoding="utf-8")
+        attempts = [dict(row) for row in csv.DictReader(io.StringIO(text))]
+        expected = {(row["user"], row["session"]): row for row in attempts if row["kept"] == "1"}
+        each = self._each()
+        if len(each):
+            last = each.iloc[-1]
+            line = expected.get((str(last["user"]), str(last["session"])))
+            if line is not None and line["keystrokes"] != str(last["keystrokes"]):
+                self.samples.cut_last(int(last["keystrokes"]))
+                each = each.iloc[:-1]
+        there = set(zip(each["user"].astype(str), each["session"].astype(str), strict=True))
+        agreed = [row for row in attempts if row["kept"] != "1" or (row["user"], row["session"]) in there]
+        if len(agreed) < len(attempts):
+            self._quality.close()
+            lines = [_line(self._columns), *(_line(row.values()) for row in agreed)]
+            write_bytes(self.quality_path, b"".join(lines))
+            self._quality = AppendedFile(self.quality_path, lines[0])
+        return agreed
+
+
+@contextmanager
+def opened(
+    out: Path, prompts: Path, prompts_sha256: str, counts: tuple[str, ...]
+) -> Iterator[tuple[Recorded, About]]:
+    """The files of a recording, new or to be continued; `UsageError` if they are of another one."""
+    if out.suffix not in FORMATS:
+        raise UsageError(f"--out must end in {' or '.join(FORMATS)}, not {out.name!r}")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with locked(out.parent, f".{out.name}.lock"):
+        about = _read_about(out)
+        if about is None:
+            if out.exists() and out.stat().st_size:
+                raise UsageError(f"{out} is there already, and keydyn record did not write it")
+            about = About(prompts_file=prompts.name, prompts_sha256=prompts_sha256)
+        if about.prompts_sha256 != prompts_sha256:
+            raise UsageError(
+                f"{out} was recorded with other prompts than {prompts} has now: give another --out, or the "
+                "file of prompts as it was"
+            )
+        recorded = Recorded(out, counts)
+        try:
+            yield recorded, about
+        finally:
+            recorded.close()
+
+
+def with_run(about: About, now: str) -> About:
+    """With one more start of this version."""
+    recorder = (files("keydyn.service") / "pages" / "recorder.js").read_bytes()
+    run = Run(began=now, keydyn=__version__, recorder_sha256=sha256(recorder).hexdigest())
+    return about.model_copy(update={"runs": [*about.runs, run]})
+
+
+def about_path(out: Path) -> Path:
+    """What a recording rests on is beside it."""
+    return _beside(out, "recording.json")
+
+
+def _read_about(out: Path) -> About | None:
+    path = about_path(out)
+    try:
+        return About.model_validate_json(read_regular(path, LARGEST_ABOUT))
+    except FileNotFoundError:
+        return None
+    except ValidationError:
+        raise ValueError(f"{path}: it is not as keydyn record writes it") from None
+
+
+def _beside(out: Path, ending: str) -> Path:
+    return out.with_name(f"{out.stem}.{ending}")
+
+
+def _line(values: Any) -> bytes:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerow(values)
+    return text.getvalue().encode()

@@ -1,0 +1,187 @@
+// One prompt that is typed: the text with what is typed already, the field, and when it is done.
+
+import { Recorder, clockTick } from "./recorder.js";
+
+const TITLES = {
+  copy: "Type this text",
+  fixed: "Type this text in one go",
+  password: "Type this as a password, in one go",
+  free: "Write in your own words",
+};
+const HINTS = {
+  fixed: "Without corrections: after a mistake you begin again. It is taken as soon as it is complete.",
+  password: "Without corrections: after a mistake you begin again. It is taken as soon as it is complete.",
+};
+// What makes a text another one than was typed.
+const INSERTED = ["pastes", "drops", "autofills", "undos", "virtual_keys"];
+// A last key whose release is not seen is not waited for any longer, milliseconds.
+const LAST_RELEASE = 700;
+
+// All times since the page was opened: a single short text says nothing of the clock. Between samples there
+// is more time than the clock's tick is looked for in. From `COARSE` on, a tick is worth a remark.
+const times = [];
+const APART = 1000, COARSE = 4, MOST_TIMES = 2000;
+
+// As people can type it: typographic signs are those of a keyboard.
+function plain(text) {
+  return text.normalize("NFC").replace(/[\u2018\u2019]/g, "'").replace(/[\u201c\u201d]/g, '"')
+    .replace(/[\u2013\u2014]/g, "-").replace(/\u2026/g, "...").replace(/\u00a0/g, " ").trimEnd();
+}
+
+export class Typing {
+  #task;
+  #target;
+  #finished;
+  #failed;
+  #recorder;
+  #over = new AbortController();
+  #sent = false;
+  #last = null;
+
+  constructor(task, { finished, failed }) {
+    this.#task = task;
+    this.#target = plain(task.text);
+    this.#finished = finished;
+    this.#failed = failed;
+    const long = task.kind === "free" || task.kind === "copy";
+    const field = document.createElement(long ? "textarea" : "input");
+    if (long) field.rows = task.kind === "free" ? 8 : 4;
+    else field.type = task.kind === "password" ? "password" : "text";
+    const plainField = {
+      "aria-labelledby": "asked", "aria-describedby": "prompt", autocomplete: "off", autocapitalize: "off",
+      autocorrect: "off", spellcheck: "false", "data-gramm": "false",
+    };
+    for (const [name, value] of Object.entries(plainField)) field.setAttribute(name, value);
+    document.getElementById("field").replaceChildren(field);
+    this.field = field;
+    const kind = { free: "free", copy: "free", fixed: "fixed", password: "positions" }[task.kind];
+    const text = kind === "free" ? { kind } : { kind, name: "prompt" };
+    this.#recorder = new Recorder(field, { text });
+    this.#recorder.on("quality", (quality) => this.#judge(quality));
+    const how = { signal: this.#over.signal };
+    field.addEventListener("input", () => this.#show(), how);
+    field.addEventListener("keydown", (event) => this.#ended(event), how);
+    field.addEventListener("keyup", () => this.#complete(), how);
+    const done = document.getElementById("done");
+    done.hidden = task.exact && task.kind !== "free";
+    done.addEventListener("click", () => this.#send(), how);
+    this.#show();
+  }
+
+  get title() {
+    return TITLES[this.#task.kind];
+  }
+
+  stop() {
+    clearTimeout(this.#last);
+    this.#over.abort();
+    this.#recorder.stop();
+  }
+
+  get #typed() {
+    return plain(this.field.value);
+  }
+
+  get #matches() {
+    return this.#task.kind !== "free" && this.#typed === this.#target;
+  }
+
+  // Whether there is enough to be taken.
+  get #enough() {
+    const { kind, exact, least } = this.#task;
+    if (kind === "free") return this.#recorder.quality.keystrokes >= least;
+    return exact ? this.#matches : this.#typed.length >= least;
+  }
+
+  #show() {
+    const { kind, exact, least } = this.#task, prompt = document.getElementById("prompt");
+    prompt.className = kind === "free" ? "question" : "";
+    document.getElementById("done").disabled = !this.#enough;
+    const hint = document.getElementById("hint");
+    if (kind === "free") {
+      prompt.textContent = this.#task.text;
+      const left = least - this.#recorder.quality.keystrokes;
+      hint.textContent = left > 0 ? `${left} keystrokes to go` : "Long enough. You may write more.";
+      return;
+    }
+    const typed = kind === "password" ? "" : this.#typed;
+    let right = typed.length;
+    if (exact) {
+      right = 0;
+      while (right < typed.length && typed[right] === this.#target[right]) right += 1;
+    }
+    const parts = [["typed", 0, right], ["wrong", right, typed.length], ["next", typed.length, typed.length + 1]];
+    const spans = parts.map(([name, from, to]) => {
+      const span = document.createElement("span");
+      span.className = name;
+      span.textContent = this.#target.slice(from, to);
+      return span;
+    });
+    prompt.replaceChildren(...spans, this.#target.slice(typed.length + 1));
+    hint.textContent = HINTS[kind] ?? (exact
+      ? "Mistakes can be corrected. It is taken as soon as it is right."
+      : "Correct mistakes, or leave them, as you usually would.");
+    if ((kind === "fixed" || kind === "password") && !this.#target.startsWith(this.#typed)) {
+      this.#fail("There was a mistake.");
+    }
+  }
+
+  // Enter ends a text that has one line; it belongs to no text.
+  #ended(event) {
+    if (event.key !== "Enter" || event.isComposing || this.#task.kind === "free") return;
+    if (this.#task.text.includes("\n")) return;
+    event.preventDefault();
+    if (!this.#task.exact && this.#enough) this.#send();
+  }
+
+  #judge(quality) {
+    if (this.#sent) return;
+    if (INSERTED.some((what) => quality[what])) return this.#send();
+    if (quality.corrections && (this.#task.kind === "fixed" || this.#task.kind === "password")) {
+      return this.#fail("A text that is typed in one go has no corrections.");
+    }
+    if (this.#task.kind === "free") this.#show();
+  }
+
+  // Taken when it is right and its last key is released.
+  #complete() {
+    if (this.#sent || !this.#matches) return;
+    const { keystrokes, quality } = this.#recorder.sample();
+    const open = keystrokes.filter((key) => key.timerelease === null).length - quality.missing_releases;
+    clearTimeout(this.#last);
+    if (open <= 0) this.#send();
+    else this.#last = setTimeout(() => this.#matches && this.#send(), LAST_RELEASE);
+  }
+
+  #fail(why) {
+    if (this.#sent) return;
+    this.#sent = true;
+    this.stop();
+    this.#failed(`${why} Please type it again.`);
+  }
+
+  #send() {
+    if (this.#sent) return;
+    this.#sent = true;
+    this.field.readOnly = true;
+    document.getElementById("done").disabled = true;
+    const { keystrokes, quality, device } = this.#recorder.sample();
+    this.stop();
+    // The key that ends a sample, by leaving the field or by Enter, is none of its keys.
+    while (/^(tab|enter)$/.test(keystrokes.at(-1)?.keyname) && keystrokes.at(-1).timerelease === null) {
+      keystrokes.pop();
+      if (quality.missing_releases) quality.missing_releases -= 1;
+    }
+    const columns = { keyname: [], timepress: [], timerelease: [] };
+    const began = (times.at(-1) ?? 0) + APART;
+    for (const key of keystrokes) {
+      for (const name of Object.keys(columns)) columns[name].push(key[name]);
+      times.push(began + key.timepress);
+      if (key.timerelease !== null) times.push(began + key.timerelease);
+    }
+    times.sort((a, b) => a - b).splice(0, Math.max(0, times.length - MOST_TIMES));
+    const { keystrokes: _, usable, remarks, ...counts } = { ...quality, clock_tick_ms: clockTick(times) };
+    if (counts.clock_tick_ms >= COARSE) remarks.push(`the clock ticks only every ${counts.clock_tick_ms} ms`);
+    this.#finished({ keystrokes: columns, quality: counts, device, remarks });
+  }
+}

@@ -1,0 +1,102 @@
+"""Recordings for tests: a study, its files, samples to send, and the page's server in this process."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import uvicorn
+
+from keydyn.recording.app import create_app
+from keydyn.recording.participants import COUNTS, Participants, Quality
+from keydyn.recording.prompts import Study, read_study
+from keydyn.recording.recorded import opened
+from keydyn.service.clock import wall_clock
+from keydyn.service.http.connections import HttpProtocol
+
+SECRET = "a secret"
+NOTHING: dict[str, Any] = dict.fromkeys(Quality.model_fields, 0) | {"clock_tick_ms": None}
+
+
+def typed(seed: int, n_keys: int = 30, **quality: int) -> dict[str, Any]:
+    """A sample as a page sends it, another one for every seed."""
+    random = np.random.default_rng(seed)
+    press = np.cumsum(random.lognormal(5, 0.4, n_keys))
+    press -= press[:1]
+    columns = {
+        "keyname": random.choice(list("abcdefgh"), n_keys).tolist(),
+        "timepress": press.round(3).tolist(),
+        "timerelease": (press + random.uniform(40, 120, n_keys)).round(3).tolist(),
+    }
+    return {"keystrokes": columns, "quality": NOTHING | quality}
+
+
+def study_of(folder: Path, text: str, name: str = "study.toml") -> Study:
+    """What a file of prompts with these contents says."""
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return read_study(path)[0]
+
+
+@contextmanager
+def participants_of(
+    folder: Path, prompts: str, out: str = "typing.csv", users=("ann",), clock=wall_clock
+) -> Iterator[Participants]:
+    """A recording, new or continued."""
+    path = folder / "study.toml"
+    path.write_text(prompts, encoding="utf-8")
+    study, sha256 = read_study(path)
+    with opened(folder / out, path, sha256, COUNTS) as (recorded, about):
+        yield Participants(study, recorded, about, users, clock)
+
+
+@contextmanager
+def served(participants: Participants) -> Iterator[str]:
+    """The address of the page, with its secret."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        app = create_app(participants, SECRET)
+        config = uvicorn.Config(app, log_config=None, lifespan="off", http=HttpProtocol)
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listening.getsockname()[1]}/#{SECRET}"
+        finally:
+            server.should_exit = True
+            thread.join(30)
+
+
+class Page:
+    """What the page sends, without a browser."""
+
+    def __init__(self, address: str, user: str = "ann", **headers: str) -> None:
+        url, _, secret = address.partition("#")
+        own = {"authorization": f"Bearer {secret}", **headers}
+        self.client, self.user = httpx.Client(base_url=url, headers=own, timeout=60.0), user
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.client.close()
+
+    def state(self) -> dict[str, Any]:
+        """What the page would show."""
+        answer = self.client.post("/state", json={"user": self.user})
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def consent(self) -> httpx.Response:
+        """Agree to the text that is shown."""
+        body = {"user": self.user, "consent_sha256": self.state()["consent_sha256"]}
+        return self.client.post("/consent", json=body)
+
+    def send(self, place: int, sample: dict[str, Any]) -> httpx.Response:
+        """Send a sample."""
+        return self.client.post("/samples", json={"user": self.user, "place": place, **sample})

@@ -1,0 +1,112 @@
+"""keydyn record, as a researcher uses it."""
+
+from __future__ import annotations
+
+import builtins
+import json
+import signal
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from keydyn.cli import app
+from tests.recording.studies import Page, typed
+
+runner = CliRunner()
+
+
+@pytest.fixture
+def prompts(tmp_path):
+    path = tmp_path / "prompts.txt"
+    path.write_text("one text\nanother\n")
+    return path
+
+
+def command(prompts, *options):
+    return ["record", "--text", str(prompts), "--out", str(prompts.parent / "typing.csv"), *options]
+
+
+class Started:
+    """The command in a process of its own."""
+
+    def __init__(self, prompts, *options):
+        arguments = [sys.executable, "-m", "keydyn", *command(prompts, "--no-open", "--json", *options)]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        self.process = subprocess.Popen(arguments, text=True, **pipes)
+
+    def address(self):
+        """Where the page is."""
+        lines = ""
+        while not lines.endswith("}\n"):
+            lines += self.process.stdout.readline()
+        return json.loads(lines)["address"]
+
+    def ended(self):
+        """The exit code, the table and the messages."""
+        printed, messages = self.process.communicate(timeout=120)
+        return self.process.returncode, json.loads(printed)["participants"], messages
+
+
+def test_interrupted_continued_and_done(prompts):
+    first = Started(prompts, "--user", "ann")
+    with Page(first.address()) as page:
+        page.consent()
+        page.send(0, typed(0))
+        first.process.send_signal(signal.SIGINT)
+        code, table, messages = first.ended()
+    assert code == 130
+    assert "not everybody is done" in messages
+    assert "Traceback" not in messages
+    assert (table[0]["samples"], table[0]["of"], table[0]["keystrokes"]) == (1, 2, 30)
+    second = Started(prompts, "--user", "ann")
+    with Page(second.address()) as page:
+        assert page.state()["participant"]["done"] == 1
+        assert page.send(1, typed(1)).json()["participant"]["task"] is None
+    code, table, messages = second.ended()
+    assert (code, messages) == (0, "")
+    assert table[0]["samples"] == 2
+    # Nothing but the recording is left, and a lock.
+    assert {path.name for path in prompts.parent.iterdir()} == {
+        "prompts.txt", "typing.csv", "typing.quality.csv", "typing.recording.json", ".typing.csv.lock",
+    }  # fmt: skip
+    done = runner.invoke(app, command(prompts, "--user", "ann"))
+    assert done.exit_code == 0
+    assert "complete already" in done.output
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([], "give --user"),
+        (["--user", "ann", "--ask-user"], "give --user"),
+        (["--user", "../ann"], "cannot be called '../ann'"),
+        (["--user", "ann", "--out", "typing.xlsx"], "must end in .csv or .parquet"),
+    ],
+)
+def test_wrong_usage(prompts, options, message):
+    result = runner.invoke(app, command(prompts, *options))
+    assert result.exit_code == 2
+    assert message in result.output
+
+
+def test_prompts_that_cannot_be_read(prompts):
+    prompts.write_text("\n")
+    result = runner.invoke(app, command(prompts, "--user", "ann"))
+    assert result.exit_code == 4
+    assert "there are no prompts" in result.output
+
+
+def test_without_the_packages_of_the_service_it_says_so(prompts, monkeypatch):
+    real = builtins.__import__
+
+    def refusing(name, *arguments):
+        if name == "keydyn.recording.serving":
+            raise ModuleNotFoundError("No module named 'uvicorn'", name="uvicorn")
+        return real(name, *arguments)
+
+    monkeypatch.setattr(builtins, "__import__", refusing)
+    result = runner.invoke(app, command(prompts, "--user", "ann"))
+    assert result.exit_code == 2
+    assert "pip install 'keydyn[service]'" in result.output
