@@ -256,3 +256,31 @@ def test_a_page_without_markers_is_told(tmp_path):
     page.write_text("nothing here")
     with pytest.raises(SystemExit, match=r"page\.md must have <!-- measured table: begin -->"):
         paste.put(page, "measured table", "text")
+
+
+def test_a_coarse_clock_moves_every_time_to_the_tick_before_it():
+    import pandas as pd
+    from clocks import on_clock
+
+    random = np.random.default_rng(0)
+    press = np.cumsum(random.uniform(0.5, 40, 400))
+    typed = pd.DataFrame({"user": "ann", "session": np.repeat([0, 1], 200), "keyname": "a"})
+    typed = typed.assign(timepress=press, timerelease=press + random.uniform(0.5, 40, 400), row=range(400))
+    found, zeros = on_clock(typed, 16.0)
+    for _, part in found.groupby("session"):
+        before = typed.iloc[part["row"]]
+        lowest, highest = 0.0, 16.0
+        for name in ("timepress", "timerelease"):
+            seen = part[name].notna().to_numpy()
+            moved = part.loc[seen, name].to_numpy() - before.loc[seen, name].to_numpy()
+            assert np.all(part.loc[seen, name] % 16.0 == 0)
+            # There is a phase p with t + p - 16 < moved time <= t + p for all of them.
+            lowest, highest = max(lowest, moved.max()), min(highest, (moved + 16.0).min())
+        assert lowest <= highest
+    # Of keys pressed at one tick the first is kept; a release at the tick of its press is not seen.
+    assert found["timepress"].groupby(found["session"]).apply(lambda times: times.is_unique).all()
+    assert not (found["timerelease"] == found["timepress"]).any()
+    lost, unseen = 400 - len(found), int(found["timerelease"].isna().sum())
+    assert lost > 0
+    assert unseen > 0
+    assert zeros * (800 - 2) >= lost + unseen

@@ -20,7 +20,7 @@ from keydyn.recording.recorded import opened
 from keydyn.service.clock import wall_clock
 from keydyn.service.http.connections import HttpProtocol
 
-SECRET = "a secret"
+SECRET = "the-secret-of-this-test"
 NOTHING: dict[str, Any] = dict.fromkeys(Quality.model_fields, 0) | {"clock_tick_ms": None}
 
 
@@ -57,9 +57,9 @@ def participants_of(
 
 
 @contextmanager
-def served(participants: Participants) -> Iterator[str]:
+def served(participants: Participants, port: int = 0) -> Iterator[str]:
     """The address of the page, with its secret."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
+    with socket.create_server(("127.0.0.1", port)) as listening:
         app = create_app(participants, SECRET)
         config = uvicorn.Config(app, log_config=None, lifespan="off", http=HttpProtocol)
         server = uvicorn.Server(config)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 
 import pytest
 
-from keydyn.recording.prompts import Task, read_study
+from keydyn.recording.prompts import Prompt, Study, Task, read_study
 from tests.recording.studies import study_of
+from tests.test_documentation import ROOT
 
 
 def test_lines_or_paragraphs_of_plain_text(tmp_path):
@@ -74,3 +76,13 @@ def test_files_that_are_no_prompts(tmp_path):
         read_study(tmp_path / "absent.txt")
     with pytest.raises(ValueError, match="it is a folder"):
         read_study(tmp_path)
+
+
+def test_the_example_of_the_guide(tmp_path):
+    guide = (ROOT / "docs" / "guide" / "collecting.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"^```toml\n(.*?)^```$", guide, re.MULTILINE | re.DOTALL)
+    study = study_of(tmp_path, example)
+    assert len(study.course("p01")) == 2 * (1 + 10 + 1)
+    # Every setting is explained.
+    names = [*Study.model_fields, *Prompt.model_fields]
+    assert [name for name in names if f"`{name}`" not in guide and f"\n{name} =" not in guide] == []

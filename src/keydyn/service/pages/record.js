@@ -1,7 +1,7 @@
 // The page of keydyn record: who types, consent, instructions, one prompt after another, breaks, the end.
 // What is typed never leaves the page; keys and their times do, to the recorder on this machine.
 
-import { Typing } from "./typing.js";
+import { Typing } from "./record-prompt.js";
 
 const USER = "keydyn.record.user";
 const secret = location.hash.slice(1);

@@ -181,7 +181,7 @@ export class Typing {
     }
     times.sort((a, b) => a - b).splice(0, Math.max(0, times.length - MOST_TIMES));
     const { keystrokes: _, usable, remarks, ...counts } = { ...quality, clock_tick_ms: clockTick(times) };
-    if (counts.clock_tick_ms >= COARSE) remarks.push(`the clock ticks only every ${counts.clock_tick_ms} ms`);
+    if (counts.clock_tick_ms >= COARSE) remarks.push(`the clock ticks only every ${counts.clock_tick_ms.toFixed(1)} ms`);
     this.#finished({ keystrokes: columns, quality: counts, device, remarks });
   }
 }
