@@ -266,7 +266,7 @@ def test_a_coarse_clock_moves_every_time_to_the_tick_before_it():
     press = np.cumsum(random.uniform(0.5, 40, 400))
     typed = pd.DataFrame({"user": "ann", "session": np.repeat([0, 1], 200), "keyname": "a"})
     typed = typed.assign(timepress=press, timerelease=press + random.uniform(0.5, 40, 400), row=range(400))
-    found, zeros = on_clock(typed, 16.0)
+    found = on_clock(typed, 16.0)
     for _, part in found.groupby("session"):
         before = typed.iloc[part["row"]]
         lowest, highest = 0.0, 16.0
@@ -280,7 +280,5 @@ def test_a_coarse_clock_moves_every_time_to_the_tick_before_it():
     # Of keys pressed at one tick the first is kept; a release at the tick of its press is not seen.
     assert found["timepress"].groupby(found["session"]).apply(lambda times: times.is_unique).all()
     assert not (found["timerelease"] == found["timepress"]).any()
-    lost, unseen = 400 - len(found), int(found["timerelease"].isna().sum())
-    assert lost > 0
-    assert unseen > 0
-    assert zeros * (800 - 2) >= lost + unseen
+    assert len(found) < len(typed)
+    assert found["timerelease"].isna().any()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import threading
 
 import httpx
 import pytest
 
 from keydyn.datasets import load_recordings
+from keydyn.recording.recorded import CsvSamples
 from tests.recording.studies import Page, participants_of, served, typed
 from tests.service.running import MovedClock
 
@@ -185,6 +187,21 @@ def test_two_participants_at_once_do_not_mix(tmp_path):
     for (user, session), frame in samples.items():
         sent = typed(people[user] + session)["keystrokes"]
         assert {name: frame[name].tolist() for name in sent} == sent
+
+
+def test_what_cannot_be_stored_can_be_sent_again(page, tmp_path, monkeypatch):
+    page.consent()
+    with monkeypatch.context() as full:
+        full.setattr(CsvSamples, "append", lambda *_: refuse(OSError(errno.ENOSPC, "No space left")))
+        answer = page.send(0, typed(0))
+        assert (answer.status_code, answer.json()["type"]) == (507, "urn:keydyn:problem:not-stored")
+        assert "No space left" in answer.json()["detail"]
+    assert page.send(0, typed(0)).status_code == 200
+    assert len(load_recordings(tmp_path / "typing.csv")) == 30
+
+
+def refuse(error):
+    raise error
 
 
 def test_of_two_tabs_of_one_participant_one_is_first(page, tmp_path):

@@ -124,16 +124,16 @@ def test_on_a_full_disk_nothing_is_acknowledged_and_nothing_is_left(tmp_path, mo
 
 def test_a_participant_who_is_taken_out_begins_again(tmp_path):
     with participants_of(tmp_path, PROMPTS, users=None) as participants:
-        for user in ("1", "bob"):
+        for user in ("007", "bob", "NaN"):
             consenting(participants, user)
             take(participants, 0, 0, user)
             take(participants, 1, 1, user)
     path = tmp_path / "typing.csv"
     path.write_text("".join(line for line in path.read_text().splitlines(True) if line[:4] != "bob,"))
     with participants_of(tmp_path, PROMPTS, users=None) as participants:
-        done = {user: participants.state(user)["participant"]["done"] for user in ("1", "bob")}
-        assert done == {"1": 2, "bob": 0}
-        assert {line["user"] for line in quality_of(tmp_path)} == {"1"}
+        done = {user: participants.state(user)["participant"]["done"] for user in ("007", "bob", "NaN")}
+        assert done == {"007": 2, "bob": 0, "NaN": 2}
+        assert {line["user"] for line in quality_of(tmp_path)} == {"007", "NaN"}
 
 
 def test_other_files_are_left_alone(tmp_path):

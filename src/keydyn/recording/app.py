@@ -13,7 +13,7 @@ from keydyn.recording.participants import Attempt, Participants, User
 from keydyn.service.http import page_routes
 from keydyn.service.http.gate import Gate
 from keydyn.service.http.metrics import Metrics
-from keydyn.service.http.problem_answers import add_handlers
+from keydyn.service.http.problem_answers import add_handlers, answered
 from keydyn.service.problems import Problem
 from keydyn.service.settings import Deployment
 
@@ -56,6 +56,11 @@ def create_app(
         if origin is not None and origin != f"http://{request.headers['host']}":
             raise Problem(403, "wrong-origin", "Another page must not do this", "")
 
+    def not_stored(request: Request, error: Exception) -> Response:
+        assert isinstance(error, OSError)
+        detail = f"{error.strerror or error}. It is kept here until you try again."
+        return answered(request, Problem(507, "not-stored", "It could not be stored", detail))
+
     def page(request: Request) -> Response:
         return page_routes.answer(request, "record.html", page_routes.POLICY)
 
@@ -72,6 +77,7 @@ def create_app(
             on_kept()
         return {"reasons": reasons, **participants.state(body.user)}
 
+    app.exception_handler(OSError)(not_stored)
     app.add_api_route("/", page)
     app.add_api_route("/pages/{name}", page_routes.part)
     for route in (state, consent, samples):

@@ -103,7 +103,8 @@ class Participants:
         clock: Clock = wall_clock,
     ) -> None:
         self.study, self.users = study, None if users is None else tuple(users)
-        self._recorded, self._about, self._clock = recorded, with_run(about, _date(clock())), clock
+        self._recorded, self._clock = recorded, clock
+        self._about = with_run(about, _date(clock()), study.exact)
         recorded.write_about(self._about)
         self._lock, self._courses = threading.Lock(), dict[str, list[Task]]()
         self._done = recorded.done()

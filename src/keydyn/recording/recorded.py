@@ -54,6 +54,7 @@ class Run(_Kept):
     began: str
     keydyn: str
     recorder_sha256: str
+    exact: bool
 
 
 class About(_Kept):
@@ -226,10 +227,10 @@ def opened(
             recorded.close()
 
 
-def with_run(about: About, now: str) -> About:
-    """With one more start of this version."""
+def with_run(about: About, now: str, exact: bool) -> About:
+    """With one more start of this version; `exact` may have been asked for on the command line."""
     recorder = (files("keydyn.service") / "pages" / "recorder.js").read_bytes()
-    run = Run(began=now, keydyn=__version__, recorder_sha256=sha256(recorder).hexdigest())
+    run = Run(began=now, keydyn=__version__, recorder_sha256=sha256(recorder).hexdigest(), exact=exact)
     return about.model_copy(update={"runs": [*about.runs, run]})
 
 
