@@ -1,11 +1,16 @@
-"""Pictures of every state of the page: python -m tests.service.pages.screenshots FOLDER"""
+"""Pictures of every state of the page.
+
+`python -m tests.service.pages.screenshots FOLDER` writes them all; with `--figures docs/figures`, those of
+the documentation too.
+"""
 
 from __future__ import annotations
 
-import sys
+import argparse
 import tempfile
 from pathlib import Path
 
+from PIL import Image
 from playwright.sync_api import sync_playwright
 
 from tests.service.pages.chromium import FLAGS, chromium
@@ -13,6 +18,8 @@ from tests.service.pages.conftest import database_in, served
 from tests.service.pages.visiting import Visitor, every_state
 
 SIZES = {"desktop": (1280, 900), "phone": (390, 844)}
+# What the documentation shows: the picture, how much of it in pixels from the top, and its name there.
+FIGURES = {"watch-locked-desktop-light": (1130, "page_watch"), "rhythm-desktop-light": (900, "page_rhythm")}
 
 
 def main(folder: Path) -> None:
@@ -37,5 +44,19 @@ def main(folder: Path) -> None:
         browser.close()
 
 
+def figures(folder: Path, out: Path) -> None:
+    """Cut the pictures for the documentation, with as many colours as they need."""
+    for picture, (height, name) in FIGURES.items():
+        with Image.open(folder / f"{picture}.png") as whole:
+            part = whole.convert("RGB").crop((0, 0, whole.width, min(height, whole.height)))
+        part.quantize(200, dither=Image.Dither.NONE).save(out / f"{name}.png", optimize=True)
+
+
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--figures", type=Path)
+    options = parser.parse_args()
+    main(options.folder)
+    if options.figures is not None:
+        figures(options.folder, options.figures)

@@ -38,6 +38,7 @@ export class Identifying {
       found.reasons.length ? element("p", { class: "small muted" }, `Reasons: ${found.reasons.join("; ")}.`) : null,
     ));
     this.#box.ask(this.#texts.next(), false);
+    find("spoken").textContent = find("candidates").querySelector(".verdict").innerText;
     find("candidates").scrollIntoView({ block: "nearest" });
   }
 }

@@ -36,6 +36,7 @@ export class Verifying {
       const found = await this.#call("POST", userPath(this.#name, "/verify"), sample);
       find("decision").replaceChildren(decision(found, me));
       this.#ask(false);
+      find("spoken").textContent = find("decision").querySelector(".message").innerText;
       find("decision").scrollIntoView({ block: "nearest" });
     } catch (error) {
       if (error.kind !== "too-many-attempts" && error.kind !== "blocked") throw error;

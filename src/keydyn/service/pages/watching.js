@@ -131,7 +131,7 @@ export class Watching {
     find("trust-now").textContent = now;
     if (!locked && performance.now() - this.#spokenAt > SPOKEN) {
       this.#spokenAt = performance.now();
-      find("trust-spoken").textContent = `Trust ${now}`;
+      find("spoken").textContent = `Trust ${now}`;
     }
   }
 
