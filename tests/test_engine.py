@@ -91,7 +91,7 @@ class Cluster:
 def cluster_in(folder, n_workers=2, nanny=False):
     cluster = Cluster(folder)
     # Whatever goes wrong ends: without its scheduler a client gives up.
-    watch = threading.Timer(120, cluster.kill_scheduler)
+    watch = threading.Timer(600, cluster.kill_scheduler)
     watch.daemon = True
     watch.start()
     try:

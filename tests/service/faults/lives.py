@@ -16,6 +16,7 @@ import httpx
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 from websockets.sync.client import connect
 
+from tests.service.running import UNENCRYPTED
 from tests.service.typists import N_SAMPLES, N_USERS, keystrokes_of
 
 ENROLLED, VERIFIED, FRAME = 3, 4, 20
@@ -48,7 +49,8 @@ class Life(threading.Thread):
         super().__init__(daemon=True)
         self._url, self._key, self._number, self._noted = url, key, number, acknowledged
         self._stop_asked, self.error = threading.Event(), None
-        self._client = httpx.Client(base_url=url, headers={"authorization": f"Bearer {key}"}, timeout=30.0)
+        headers = {"authorization": f"Bearer {key}"}
+        self._client = httpx.Client(base_url=url, headers=headers, timeout=30.0, verify=UNENCRYPTED)
 
     def stop(self):
         """Finish what was begun, and stop."""

@@ -18,6 +18,7 @@ from base64 import b64encode
 import httpx
 
 from keydyn.service.settings import Deployment
+from tests.service.running import UNENCRYPTED
 from tests.service.watch.world import free_port
 
 KEY = b"k" * 32
@@ -85,7 +86,7 @@ def wait_for_answer(url, seconds=120.0):
     until = time.monotonic() + seconds
     while True:
         try:
-            if httpx.get(f"{url}/readyz", timeout=30.0).status_code == 200:
+            if httpx.get(f"{url}/readyz", timeout=30.0, verify=UNENCRYPTED).status_code == 200:
                 return
         except httpx.TransportError:
             pass

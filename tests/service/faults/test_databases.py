@@ -18,7 +18,7 @@ from tests.service.faults.conftest import busy, note, prepared
 from tests.service.faults.served import ENVIRONMENT, Served, wait_for_answer
 from tests.service.faults.test_kills import wait_until
 from tests.service.faults.whole import assert_whole
-from tests.service.running import running
+from tests.service.running import UNENCRYPTED, running
 from tests.service.typists import enrol, keystrokes_of
 
 TIMES = [10, pytest.param(100, marks=pytest.mark.slow)]
@@ -46,16 +46,17 @@ def test_postgresql_goes_and_comes_back(postgres, postgres_url, served, way, tim
     """Under load: the service says so, stays up, and goes on without help when it is back."""
     key = prepared(postgres_url)
     served.start()
-    with busy(served.url, key) as acknowledged:
+    headers = {"authorization": f"Bearer {key}"}
+    client = httpx.Client(base_url=served.url, headers=headers, timeout=60.0, verify=UNENCRYPTED)
+    with client, busy(served.url, key) as acknowledged:
         for _ in range(times):
             before = acknowledged.total()
             wait_until(lambda before=before: acknowledged.total() > before + 5)
             (postgres.kill if way == "killed" else postgres.stop)()
             # Asked for directly: the clients may all be watching, which goes on without a database.
-            wait_until(lambda: httpx.get(f"{served.url}/readyz").status_code == 503)
-            assert httpx.get(f"{served.url}/healthz").status_code == 200
-            headers = {"authorization": f"Bearer {key}"}
-            assert httpx.post(f"{served.url}/v1/users", json={}, headers=headers).status_code == 503
+            wait_until(lambda: client.get("/readyz").status_code == 503)
+            assert client.get("/healthz").status_code == 200
+            assert client.post("/v1/users", json={}).status_code == 503
             postgres.start()
             wait_for_answer(served.url)
             before = acknowledged.total()
@@ -181,14 +182,15 @@ def test_a_killed_worker_is_replaced(sqlite_url, times):
         line = next(line for line in process.stdout if "http://" in line)
         url = "http://" + line.partition("http://")[2].split()[0]
         wait_for_answer(url)
-        with busy(url, key) as acknowledged:
+        # A single client: new workers need the processor to load everything.
+        with busy(url, key, number=1) as acknowledged:
             for n in range(times):
-                wait_until(lambda: len(workers_of(process.pid)) == 2, 120.0)
+                wait_until(lambda: len(workers_of(process.pid)) == 2, 120.0, pause=0.2)
                 before = acknowledged.total()
                 wait_until(lambda before=before: acknowledged.total() > before)
                 there = workers_of(process.pid)
                 os.kill(there[n % 2], 9)
-                wait_until(lambda there=there: set(workers_of(process.pid)) - set(there), 120.0)
+                wait_until(lambda there=there: set(workers_of(process.pid)) - set(there), 120.0, pause=0.2)
         with acknowledged.lock:
             assert set(acknowledged.statuses) <= {200, 201, 503}
     finally:

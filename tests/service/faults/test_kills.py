@@ -46,8 +46,8 @@ def test_the_service_is_killed(served, database_url, times):
         )
 
 
-def wait_until(condition, seconds=60.0):
+def wait_until(condition, seconds=60.0, pause=0.01):
     until = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < until, "nothing happened"
-        time.sleep(0.01)
+        time.sleep(pause)

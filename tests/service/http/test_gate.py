@@ -19,7 +19,7 @@ from keydyn.service.http import connections, gate
 from keydyn.service.http.gate import HEADERS
 from keydyn.service.serving import log_to_stderr
 from tests.service.conftest import opened
-from tests.service.running import running
+from tests.service.running import UNENCRYPTED, running
 from tests.service.typists import enrol, keystrokes_of
 
 LARGEST = 1 << 16
@@ -37,18 +37,18 @@ def of_this_file(tmp_path_factory, **settings):
 
 
 @pytest.fixture(scope="module")
-def small_bodies(tmp_path_factory):
+def small(tmp_path_factory):
     """One that takes small bodies only."""
     with of_this_file(tmp_path_factory, largest_body=LARGEST) as found:
         yield found
 
 
 @pytest.fixture
-def small(small_bodies, monkeypatch):
-    """The same, with little patience."""
+def impatient(small, monkeypatch):
+    """The same, which does not wait long for a request."""
     monkeypatch.setattr(gate, "ARRIVAL", 0.5)
     monkeypatch.setattr(connections, "ARRIVAL", 0.5)
-    return small_bodies
+    return small
 
 
 @pytest.fixture(scope="module")
@@ -114,8 +114,8 @@ def test_a_body_that_is_too_large_is_refused_unread(small):
     assert problem_in(chunked)[0] == 413
 
 
-def test_a_body_that_trickles_in_is_given_up(small):
-    trickle = raw(small, head(small, "Content-Length: 100"), *[b"x"] * 8, pause=0.1)
+def test_a_body_that_trickles_in_is_given_up(impatient):
+    trickle = raw(impatient, head(impatient, "Content-Length: 100"), *[b"x"] * 8, pause=0.1)
     assert problem_in(trickle)[0] == 408
 
 
@@ -143,20 +143,20 @@ def test_headers_without_end_are_refused(small):
     assert problem_in(many)[0] == 431
 
 
-def test_half_open_connections_do_not_pile_up(small):
+def test_half_open_connections_do_not_pile_up(impatient):
     """Whoever sends nothing, or half a request, is let go; afterwards nothing is left of them."""
-    host, port = small.url.removeprefix("http://").split(":")
+    host, port = impatient.url.removeprefix("http://").split(":")
     silent = [socket.create_connection((host, int(port)), 20) for _ in range(50)]
     for n, each in enumerate(silent[:25]):
-        each.sendall(head(small)[: 5 + n])
-    small.client().get("/v1/users")
+        each.sendall(head(impatient)[: 5 + n])
+    impatient.client().get("/v1/users")
     for each in silent:
         answer = each.recv(1 << 16)
         assert problem_in(answer)[0] == 408
         each.close()
     # A second request on a connection is waited for no longer than the first.
-    first = head(small, "Content-Length: 0", method="GET", path="/healthz")
-    answer = raw(small, first, head(small)[:30], pause=0.1)
+    first = head(impatient, "Content-Length: 0", method="GET", path="/healthz")
+    answer = raw(impatient, first, head(impatient)[:30], pause=0.1)
     assert answer.startswith(b"HTTP/1.1 200")
     assert b"HTTP/1.1 408" in answer
 
@@ -300,7 +300,8 @@ def test_more_requests_than_can_be_answered_are_told_to_wait(sqlite_url):
 def test_too_many_requests_of_a_key_are_told_to_wait_and_others_are_not(sqlite_url):
     for database in opened(sqlite_url):
         database.close()
-    with running(sqlite_url, requests_per_second=2.0) as service:
+    # So few that none is added meanwhile, however slow the machine.
+    with running(sqlite_url, requests_per_second=0.01) as service:
         first, second = service.client(), service.client()
         answers = [first.get("/v1/users") for _ in range(20)]
         refused = [answer for answer in answers if answer.status_code == 429]
@@ -309,7 +310,7 @@ def test_too_many_requests_of_a_key_are_told_to_wait_and_others_are_not(sqlite_u
         assert all(answer.headers["content-type"] == "application/problem+json" for answer in refused)
         assert second.get("/v1/users").status_code == 200
         # Whoever guesses keys is slowed down as well.
-        guesses = [httpx.get(f"{service.url}/v1/users").status_code for _ in range(20)]
+        guesses = [httpx.get(f"{service.url}/v1/users", verify=UNENCRYPTED).status_code for _ in range(20)]
         assert set(guesses) == {401, 429}
 
 
