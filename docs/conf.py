@@ -1,11 +1,16 @@
 """Sphinx's configuration: python -m sphinx -W -b html docs docs/_build/html."""
 
 import re
+import sys
+from pathlib import Path
 from typing import Any
 
 from sphinx.application import Sphinx
 
 import keydyn
+
+sys.path.insert(0, str(Path(__file__).parent))
+from command_pages import write_pages
 
 project = "keydyn"
 author = "The keydyn developers"
@@ -70,6 +75,7 @@ def skip_foreign(app: Sphinx, what: str, name: str, obj: Any, skip: bool, option
 
 
 def setup(app: Sphinx) -> None:
+    write_pages()
     # Before napoleon, which has the default priority of 500.
     app.connect("autodoc-process-docstring", escape, priority=400)
     app.connect("autodoc-skip-member", skip_foreign)
