@@ -1,4 +1,4 @@
-"""Pictures of every state of the page.
+"""Pictures of every state of the page, and of the administration.
 
 `python -m tests.service.pages.screenshots FOLDER` writes them all; with `--figures docs/figures`, those of
 the documentation too.
@@ -8,18 +8,24 @@ from __future__ import annotations
 
 import argparse
 import tempfile
+from itertools import chain
 from pathlib import Path
 
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
+from tests.service.pages import administering
 from tests.service.pages.chromium import FLAGS, chromium
 from tests.service.pages.conftest import database_in, served
 from tests.service.pages.visiting import Visitor, every_state
 
 SIZES = {"desktop": (1280, 900), "phone": (390, 844)}
 # What the documentation shows: the picture, how much of it in pixels from the top, and its name there.
-FIGURES = {"watch-locked-desktop-light": (1130, "page_watch"), "rhythm-desktop-light": (900, "page_rhythm")}
+FIGURES = {
+    "watch-locked-desktop-light": (1130, "page_watch"),
+    "rhythm-desktop-light": (900, "page_rhythm"),
+    "admin-errors-desktop-light": (1180, "admin_errors"),
+}
 
 
 def main(folder: Path) -> None:
@@ -36,7 +42,11 @@ def main(folder: Path) -> None:
                 )
                 with served(database_in(place)) as service:
                     visitor = Visitor(context.new_page())
-                    for state in every_state(visitor, service):
+                    office = administering.Office(service, "shop")
+                    administering.make_busy(office)
+                    administration = administering.every_state(visitor.page, office)
+                    named = (f"admin-{state}" for state in administration)
+                    for state in chain(every_state(visitor, service), named):
                         path = folder / f"{state}-{size}-{scheme}.png"
                         visitor.page.screenshot(path=path, full_page=True)
                         print(path, flush=True)

@@ -160,15 +160,15 @@ def _kept_samples(
     connection: Connection, context: Context, tenant: Tenant, text: Text, device: str
 ) -> dict[str, list[Typed]]:
     """The newest samples of people with two or more, of some of very many, evenly spread."""
-    several = select(samples.c.profile_id).group_by(samples.c.profile_id).having(func.count() >= 2).subquery()
+    number = select(func.count()).select_from(samples).where(samples.c.profile_id == profiles.c.id)
     rows = connection.execute(
         with_users()
-        .join(several, several.c.profile_id == profiles.c.id)
         .where(
             users.c.tenant_id == tenant.id,
             profiles.c.text == str(text),
             profiles.c.device == device,
             profiles.c.complete_at.is_not(None),
+            number.scalar_subquery() >= 2,
         )
         .order_by(users.c.created_at, users.c.id)
     ).all()
