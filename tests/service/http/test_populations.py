@@ -96,6 +96,11 @@ def test_a_population_of_the_tenants_people_who_leave_it_when_they_are_erased(se
     assert sum(better) >= N_PEOPLE - 1
     # Another tenant has nothing of it.
     assert service.client(service.key("another")).get("/v1/populations").json()["populations"] == []
+    # Its people are no strangers to it: the calibration, which left each of them out, says how they fare.
+    stated = client.get("/v1/error-rates", params={"positions": "password"}).json()
+    assert (stated["population"], stated["people"]) == (before[0], N_PEOPLE)
+    measured = client.post("/v1/error-rates/measure", json={"text": TEXT})
+    assert (measured.status_code, measured.json()["type"]) == (409, "urn:keydyn:problem:learnt-from-them")
 
     cohort = members_of(service)
     exported = client.get("/v1/users/user-3/export").json()["populations"]
