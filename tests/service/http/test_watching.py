@@ -137,3 +137,20 @@ def test_programs_watch_with_an_api_key(service, client):
     with connect(address(service), additional_headers={"Authorization": f"Bearer {key}"}) as socket:
         socket.send(json.dumps({"type": "hello"}))
         assert heard(socket)["status"] == 403
+
+
+def test_a_session_is_logged_once_when_it_is_opened_however_often_it_is_taken_over(service, client):
+    enrol(client, "ada", 0)
+    headers = {"Authorization": client.headers["authorization"]}
+    session, opened = None, []
+    for _ in range(2):
+        with connect(address(service), additional_headers=headers) as socket:
+            session = said(socket, type="hello", session=session)["session"]
+        opened.append(session)
+    token = token_of(client, "watch")
+    with connect(address(service)) as socket:
+        assert said(socket, type="hello", token=token["token"])["session"] == token["session"]
+    entries = client.get("/v1/audit", params={"action": "session.opened"}).json()["entries"]
+    assert [one["details"]["session"] for one in entries[::-1]] == [opened[0], token["session"]]
+    assert opened[0] == opened[1]
+    assert client.get("/v1/decisions").json()["periods"][-1]["sessions"] == 2
