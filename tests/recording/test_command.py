@@ -7,11 +7,17 @@ import json
 import signal
 import subprocess
 import sys
+import threading
+from queue import Queue
 
 import pytest
 from typer.testing import CliRunner
 
 from keydyn.cli import app
+from keydyn.recording.participants import COUNTS, Participants
+from keydyn.recording.prompts import read_study
+from keydyn.recording.recorded import opened
+from keydyn.recording.serving import serve
 from tests.recording.studies import Page, typed
 
 runner = CliRunner()
@@ -49,7 +55,7 @@ class Started:
         return self.process.returncode, json.loads(printed)["participants"], messages
 
 
-def test_interrupted_continued_and_done(prompts):
+def test_interrupted(prompts):
     first = Started(prompts, "--user", "ann")
     with Page(first.address()) as page:
         page.consent()
@@ -60,18 +66,30 @@ def test_interrupted_continued_and_done(prompts):
     assert "not everybody is done" in messages
     assert "Traceback" not in messages
     assert (table[0]["samples"], table[0]["of"], table[0]["keystrokes"]) == (1, 2, 30)
-    second = Started(prompts, "--user", "ann")
-    with Page(second.address()) as page:
-        assert page.state()["participant"]["done"] == 1
-        assert page.send(1, typed(1)).json()["participant"]["task"] is None
-    code, table, messages = second.ended()
-    assert (code, messages) == (0, "")
-    assert table[0]["samples"] == 2
     # Nothing but the recording is left, and a lock.
     assert {path.name for path in prompts.parent.iterdir()} == {
         "prompts.txt", "typing.csv", "typing.quality.csv", "typing.recording.json", ".typing.csv.lock",
     }  # fmt: skip
-    done = runner.invoke(app, command(prompts, "--user", "ann"))
+
+
+def test_it_ends_when_everybody_is_done(prompts):
+    study, sha256 = read_study(prompts)
+    out, addresses = prompts.parent / "typing.csv", Queue()
+    with opened(out, prompts, sha256, COUNTS) as (recorded, about):
+        participants = Participants(study, recorded, about, ["ann", "bob"])
+        thread = threading.Thread(target=serve, args=(participants, 0, addresses.put))
+        thread.start()
+        address = addresses.get(timeout=60)
+        for user in ("ann", "bob"):
+            with Page(address, user) as page:
+                page.consent()
+                for place in range(2):
+                    assert thread.is_alive()
+                    answer = page.send(place, typed(place))
+                assert answer.json()["participant"]["task"] is None
+        thread.join(60)
+        assert not thread.is_alive()
+    done = runner.invoke(app, command(prompts, "--user", "ann", "--user", "bob"))
     assert done.exit_code == 0
     assert "complete already" in done.output
 

@@ -59,7 +59,8 @@ ONE = '[[prompts]]\ntext = "<img src=x onerror=alert(1)>"\nrepetitions = 3\n'
 @pytest.fixture
 def tab(browser):
     """An empty tab."""
-    context = browser.new_context(viewport=DESKTOP)
+    # Colours that change gradually have too little contrast on the way.
+    context = browser.new_context(viewport=DESKTOP, reduced_motion="reduce")
     context.set_default_timeout(30_000)
     page = context.new_page()
     errors = []
