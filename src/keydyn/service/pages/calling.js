@@ -52,7 +52,8 @@ export class Session {
 /** Where somebody's resources are. */
 export const userPath = (name, part = "") => `/v1/users/${encodeURIComponent(name)}${part}`;
 
-async function request(method, path, body, token, tries) {
+/** Send a request with this token, up to so many times; the answer, or a `ServiceProblem`. */
+export async function request(method, path, body, token, tries) {
   const headers = { "content-type": "application/json" };
   if (token) headers.authorization = `Bearer ${token}`;
   // Sent again after a lost connection, it has one effect.

@@ -1,12 +1,15 @@
 // The page of keydyn record: who types, consent, instructions, one prompt after another, breaks, the end.
 // What is typed never leaves the page; keys and their times do, to the recorder on this machine.
 
-import { Typing } from "./record-prompt.js";
+import { ServiceProblem, request } from "./calling.js";
+import { element, find } from "./elements.js";
+import { Typing } from "./record_prompt.js";
 
 const USER = "keydyn.record.user";
-const secret = location.hash.slice(1);
-const element = (id) => document.getElementById(id);
 const VIEWS = [...document.querySelectorAll("main > section")];
+const secret = location.hash.slice(1);
+// Answers that are lost are asked for again: a sample names its place, and is stored once.
+const ask = (path, body) => request("POST", path, body, secret, 3);
 
 let user = sessionStorage.getItem(USER);
 let state = null;
@@ -17,45 +20,17 @@ let timer = null;
 // What is to be said of the last sample.
 let last = "";
 
-class ProblemError extends Error {
-  constructor(problem) {
-    super([problem.title, problem.detail].filter(Boolean).join(". "));
-    this.kind = problem.type?.replace("urn:keydyn:problem:", "");
-    this.status = problem.status;
-  }
-}
-
-async function ask(path, body) {
-  let answer;
-  try {
-    answer = await fetch(path, {
-      method: "POST",
-      headers: { authorization: `Bearer ${secret}`, "content-type": "application/json" },
-      body: JSON.stringify(body),
-    });
-  } catch {
-    throw new ProblemError({ title: "keydyn record cannot be reached", detail: "Is it still running?" });
-  }
-  const found = await answer.json();
-  if (!answer.ok) throw new ProblemError(found);
-  return found;
-}
-
 function show(id, focused = null) {
   for (const view of VIEWS) view.hidden = view.id !== id;
-  (focused ?? element(id).querySelector("h1")).focus();
+  (focused ?? find(id).querySelector("h1")).focus();
 }
 
 function say(text) {
-  element("status").textContent = text;
+  find("status").textContent = text;
 }
 
 function paragraphs(place, text) {
-  place.replaceChildren(...text.split(/\n\s*\n/).map((part) => {
-    const paragraph = document.createElement("p");
-    paragraph.textContent = part;
-    return paragraph;
-  }));
+  place.replaceChildren(...text.split(/\n\s*\n/).map((part) => element("p", {}, part)));
 }
 
 // Asks the recorder, and shows why it does not answer as it should; `retry` is what the button does then.
@@ -63,15 +38,15 @@ async function attempt(work, retry = () => attempt(work, retry)) {
   try {
     await work();
   } catch (error) {
-    if (!(error instanceof ProblemError)) throw error;
+    if (!(error instanceof ServiceProblem)) throw error;
     if (error.status === 409) {
       say("This text is recorded already, perhaps in another tab.");
       return attempt(load);
     }
     if (error.kind === "no-such-participant") return choose(null);
-    element("trouble").querySelector("p").textContent = `${error.message}`;
-    element("retry").onclick = retry;
-    element("retry").hidden = error.status === 401;
+    find("trouble").querySelector("p").textContent = error.message;
+    find("retry").onclick = retry;
+    find("retry").hidden = error.status === 401;
     show("trouble");
   }
 }
@@ -97,18 +72,18 @@ function go() {
   typing = null;
   const { users, participant } = state;
   document.title = state.title;
-  element("title").textContent = state.title;
-  element("participant").hidden = element("progress").hidden = participant === null;
+  find("title").textContent = state.title;
+  find("participant").hidden = find("progress").hidden = participant === null;
   if (participant === null) return users?.length === 1 ? choose(users[0]) : who(users);
-  element("participant").firstElementChild.textContent = participant.user;
-  element("other").hidden = users?.length === 1;
+  find("participant").firstElementChild.textContent = participant.user;
+  find("other").hidden = users?.length === 1;
   const { consented, done, total, task, wait_s } = participant;
-  const progress = element("progress").querySelector("progress");
+  const progress = find("progress").querySelector("progress");
   progress.max = total;
   progress.value = done;
-  element("count").textContent = `${done} of ${total} texts recorded.`;
-  element("last").textContent = last;
-  element("progress").hidden = !consented;
+  find("count").textContent = `${done} of ${total} texts recorded.`;
+  find("last").textContent = last;
+  find("progress").hidden = !consented;
   if (!consented) return consent();
   if (task === null) return show("end");
   if (wait_s > 0) return pause();
@@ -118,29 +93,24 @@ function go() {
 }
 
 function who(users) {
-  element("ask").hidden = users !== null;
-  element("users").hidden = users === null;
-  element("users").replaceChildren(...(users ?? []).map((name) => {
-    const button = document.createElement("button");
-    button.type = "button";
-    button.textContent = name;
-    button.onclick = () => choose(name);
-    return button;
-  }));
-  show("who", users === null ? element("id") : null);
+  find("ask").hidden = users !== null;
+  find("users").hidden = users === null;
+  const buttons = (users ?? []).map((name) => element("button", { type: "button", onclick: () => choose(name) }, name));
+  find("users").replaceChildren(...buttons);
+  show("who", users === null ? find("id") : null);
 }
 
 function consent() {
-  paragraphs(element("consent").querySelector(".prose"), state.consent);
+  paragraphs(find("consent").querySelector(".prose"), state.consent);
   show("consent");
 }
 
 function instruct() {
   const { done, total } = state.participant;
-  paragraphs(element("instructions").querySelector(".prose"), state.instructions);
-  element("resumed").hidden = done === 0;
-  element("resumed").textContent = `Welcome back. ${done} of ${total} texts are recorded; you go on with the next.`;
-  element("begin").textContent = done ? "Go on" : "Begin";
+  paragraphs(find("instructions").querySelector(".prose"), state.instructions);
+  find("resumed").hidden = done === 0;
+  find("resumed").textContent = `Welcome back. ${done} of ${total} texts are recorded; you go on with the next.`;
+  find("begin").textContent = done ? "Go on" : "Begin";
   show("instructions");
 }
 
@@ -150,9 +120,9 @@ function prompt(remark = "", attempts = 1) {
     finished: (sample) => attempt(() => send(sample, attempts)),
     failed: (why) => prompt(why, attempts + 1),
   });
-  element("asked").textContent = typing.title;
-  element("remark").hidden = !remark;
-  element("remark").textContent = remark;
+  find("asked").textContent = typing.title;
+  find("remark").hidden = !remark;
+  find("remark").textContent = remark;
   show("task", typing.field);
   if (!remark) say(`Text ${task.place + 1} of ${total}`);
 }
@@ -170,16 +140,16 @@ function pause() {
   const { task, sittings, wait_s } = state.participant;
   const until = Date.now() + 1000 * wait_s;
   const sitting = task.first_of_sitting;
-  element("break").querySelector("h1").textContent = sitting
+  find("break").querySelector("h1").textContent = sitting
     ? `Sitting ${task.sitting - 1} of ${sittings} is done` : "A short break";
-  const button = element("on");
+  const button = find("on");
   const look = () => {
     const left = Math.max(0, Math.ceil((until - Date.now()) / 1000));
-    element("clock").hidden = left === 0;
-    element("clock").textContent = left < 3600
+    find("clock").hidden = left === 0;
+    find("clock").textContent = left < 3600
       ? `${Math.floor(left / 60)}:${String(left % 60).padStart(2, "0")}`
       : new Date(until).toLocaleString([], { weekday: "long", hour: "2-digit", minute: "2-digit" });
-    element("rest").textContent = left === 0 ? "Go on whenever you like."
+    find("rest").textContent = left === 0 ? "Go on whenever you like."
       : left < 3600 ? "You can go on in"
       : "You can close this page. Open it again, to go on, from";
     if (left === 0 && button.disabled) {
@@ -195,23 +165,23 @@ function pause() {
   show("break");
 }
 
-element("ask").addEventListener("submit", (event) => {
+find("ask").addEventListener("submit", (event) => {
   event.preventDefault();
-  choose(element("id").value);
+  choose(find("id").value);
 });
-element("other").addEventListener("click", () => choose(null));
-element("agree").addEventListener("click", () => attempt(async () => {
+find("other").addEventListener("click", () => choose(null));
+find("agree").addEventListener("click", () => attempt(async () => {
   state = await ask("/consent", { user, consent_sha256: state.consent_sha256 });
   go();
 }));
-element("decline").addEventListener("click", () => show("declined"));
-element("again").addEventListener("click", () => show("consent"));
-element("begin").addEventListener("click", () => {
+find("decline").addEventListener("click", () => show("declined"));
+find("again").addEventListener("click", () => show("consent"));
+find("begin").addEventListener("click", () => {
   instructed = true;
   state.participant.task.begun = true;
   go();
 });
-element("on").addEventListener("click", () => {
+find("on").addEventListener("click", () => {
   state.participant.wait_s = 0;
   state.participant.task.begun = true;
   go();

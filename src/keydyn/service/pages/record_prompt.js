@@ -1,5 +1,6 @@
 // One prompt that is typed: the text with what is typed already, the field, and when it is done.
 
+import { element, find } from "./elements.js";
 import { Recorder, clockTick } from "./recorder.js";
 
 const TITLES = {
@@ -44,15 +45,12 @@ export class Typing {
     this.#finished = finished;
     this.#failed = failed;
     const long = task.kind === "free" || task.kind === "copy";
-    const field = document.createElement(long ? "textarea" : "input");
-    if (long) field.rows = task.kind === "free" ? 8 : 4;
-    else field.type = task.kind === "password" ? "password" : "text";
-    const plainField = {
+    const field = element(long ? "textarea" : "input", {
+      rows: long && (task.kind === "free" ? 8 : 4), type: !long && (task.kind === "password" ? "password" : "text"),
       "aria-labelledby": "asked", "aria-describedby": "prompt", autocomplete: "off", autocapitalize: "off",
       autocorrect: "off", spellcheck: "false", "data-gramm": "false",
-    };
-    for (const [name, value] of Object.entries(plainField)) field.setAttribute(name, value);
-    document.getElementById("field").replaceChildren(field);
+    });
+    find("field").replaceChildren(field);
     this.field = field;
     const kind = { free: "free", copy: "free", fixed: "fixed", password: "positions" }[task.kind];
     const text = kind === "free" ? { kind } : { kind, name: "prompt" };
@@ -62,7 +60,7 @@ export class Typing {
     field.addEventListener("input", () => this.#show(), how);
     field.addEventListener("keydown", (event) => this.#ended(event), how);
     field.addEventListener("keyup", () => this.#complete(), how);
-    const done = document.getElementById("done");
+    const done = find("done");
     done.hidden = task.exact && task.kind !== "free";
     done.addEventListener("click", () => this.#send(), how);
     this.#show();
@@ -94,10 +92,10 @@ export class Typing {
   }
 
   #show() {
-    const { kind, exact, least } = this.#task, prompt = document.getElementById("prompt");
+    const { kind, exact, least } = this.#task, prompt = find("prompt");
     prompt.className = kind === "free" ? "question" : "";
-    document.getElementById("done").disabled = !this.#enough;
-    const hint = document.getElementById("hint");
+    find("done").disabled = !this.#enough;
+    const hint = find("hint");
     if (kind === "free") {
       prompt.textContent = this.#task.text;
       const left = least - this.#recorder.quality.keystrokes;
@@ -111,12 +109,7 @@ export class Typing {
       while (right < typed.length && typed[right] === this.#target[right]) right += 1;
     }
     const parts = [["typed", 0, right], ["wrong", right, typed.length], ["next", typed.length, typed.length + 1]];
-    const spans = parts.map(([name, from, to]) => {
-      const span = document.createElement("span");
-      span.className = name;
-      span.textContent = this.#target.slice(from, to);
-      return span;
-    });
+    const spans = parts.map(([name, from, to]) => element("span", { class: name }, this.#target.slice(from, to)));
     prompt.replaceChildren(...spans, this.#target.slice(typed.length + 1));
     hint.textContent = HINTS[kind] ?? (exact
       ? "Mistakes can be corrected. It is taken as soon as it is right."
@@ -164,7 +157,7 @@ export class Typing {
     if (this.#sent) return;
     this.#sent = true;
     this.field.readOnly = true;
-    document.getElementById("done").disabled = true;
+    find("done").disabled = true;
     const { keystrokes, quality, device } = this.#recorder.sample();
     this.stop();
     // The key that ends a sample, by leaving the field or by Enter, is none of its keys.
