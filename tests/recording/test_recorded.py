@@ -136,6 +136,38 @@ def test_a_participant_who_is_taken_out_begins_again(tmp_path):
         assert {line["user"] for line in quality_of(tmp_path)} == {"007", "NaN"}
 
 
+def test_a_sample_that_is_taken_out_is_asked_for_again(tmp_path):
+    with participants_of(tmp_path, PROMPTS) as participants:
+        consenting(participants)
+        for place in range(4):
+            take(participants, place, place)
+    path = tmp_path / "typing.csv"
+    path.write_text("".join(line for line in path.read_text().splitlines(True) if line[:6] != "ann,1,"))
+    with participants_of(tmp_path, PROMPTS) as participants:
+        assert participants.state("ann")["participant"]["done"] == 3
+        assert participants.state("ann")["participant"]["task"]["place"] == 1
+        for place in (1, 4, 5):
+            assert take(participants, place, place) == []
+        assert participants.finished()
+    frame = load_recordings(path)
+    assert frame.groupby("session")["repetition"].first().to_dict() == {0: 1, 2: 3, 3: 4, 4: 2, 5: 5, 6: 6}
+    assert as_sent(frame, "ann", 4) == typed(1)["keystrokes"]
+
+
+def test_consent_that_could_not_be_stored_is_none(tmp_path, monkeypatch):
+    with participants_of(tmp_path, PROMPTS) as participants:
+        with monkeypatch.context() as full:
+            full.setattr(os, "replace", lambda *_: refuse(OSError(errno.ENOSPC, "No space left")))
+            with pytest.raises(OSError, match="No space"):
+                consenting(participants)
+        with pytest.raises(Problem, match="without consent"):
+            take(participants, 0, 0)
+
+
+def refuse(error):
+    raise error
+
+
 def test_other_files_are_left_alone(tmp_path):
     path = tmp_path / "typing.csv"
     path.write_text("user,session,keyname,timepress,timerelease\nann,0,a,0,80\n")

@@ -122,7 +122,7 @@ class Participants:
 
     def left(self, user: str) -> int:
         """How many samples are still asked for."""
-        return len(self._course(user)) - len(self._done.get(user, []))
+        return len(self._course(user)) - len(self._done.get(user, ()))
 
     def table(self) -> list[dict[str, Any]]:
         """How far everybody is, and how good it is."""
@@ -134,7 +134,7 @@ class Participants:
             rows.append(
                 {
                     "participant": user,
-                    "samples": len(self._done.get(user, [])),
+                    "samples": len(self._done.get(user, ())),
                     "of": len(self._course(user)),
                     "keystrokes": sum(int(row["keystrokes"]) for row in kept),
                     "asked_again": len(of) - len(kept),
@@ -163,9 +163,11 @@ class Participants:
             raise Problem(409, "other-consent", "The text has changed", "Load the page again.")
         with self._lock:
             if not self._consented(user):
-                now = _date(self._clock())
-                self._about.participants[user] = Consent(consent_sha256=consent_sha256, at=now)
-                self._recorded.write_about(self._about)
+                agreed = {user: Consent(consent_sha256=consent_sha256, at=_date(self._clock()))}
+                everybody = self._about.participants | agreed
+                about = self._about.model_copy(update={"participants": everybody})
+                self._recorded.write_about(about)
+                self._about = about
 
     def take(self, attempt: Attempt) -> list[str]:
         """Keep a sample; or say why it is asked for again."""
@@ -174,13 +176,13 @@ class Participants:
         with self._lock:
             if not self._consented(user):
                 raise Problem(403, "no-consent", "Nothing is recorded without consent", "")
-            course, done = self._course(user), self._done.setdefault(user, [])
-            if attempt.place != len(done) or attempt.place >= len(course):
+            course, done, place = self._course(user), self._done.setdefault(user, {}), self._place(user)
+            if attempt.place != place or place == len(course):
                 raise Problem(409, "not-now", "Another sample is asked for now", "Go on with the next one.")
             if self._wait(user) > 0:
                 raise Problem(409, "too-early", "This is a break", "Go on when it is over.")
-            task = course[attempt.place]
-            prompt, session = self.study.prompts[task.prompt - 1], len(done)
+            task = course[place]
+            prompt, session = self.study.prompts[task.prompt - 1], max(done.values(), default=-1) + 1
             reasons, now = _reasons(attempt, prompt), self._clock()
             line = {
                 "user": user,
@@ -197,31 +199,30 @@ class Participants:
                 self._recorded.note(line)
                 return reasons
             self._recorded.keep(_frame(attempt, task, session, prompt), line)
-            done.append(task)
+            done[task] = session
             self._last[user] = now
             return []
 
     def _participant(self, user: str) -> dict[str, Any]:
         self._check(user)
         with self._lock:
-            study, course = self.study, self._course(user)
-            done = len(self._done.get(user, []))
+            study, course, place = self.study, self._course(user), self._place(user)
             found: dict[str, Any] = {
                 "user": user,
                 "consented": self._consented(user),
-                "done": done,
+                "done": len(self._done.get(user, ())),
                 "total": len(course),
                 "sittings": study.sittings,
                 "wait_s": self._wait(user),
                 "task": None,
             }
-            if done < len(course):
-                task = course[done]
+            if place < len(course):
+                task = course[place]
                 prompt = study.prompts[task.prompt - 1]
                 found["task"] = {
-                    "place": done,
+                    "place": place,
                     "sitting": task.sitting,
-                    "first_of_sitting": done > 0 and course[done - 1].sitting < task.sitting,
+                    "first_of_sitting": place > 0 and course[place - 1].sitting < task.sitting,
                     "kind": prompt.kind,
                     "text": prompt.text,
                     "exact": study.exact or prompt.kind in ("fixed", "password"),
@@ -234,6 +235,11 @@ class Participants:
             self._courses[user] = self.study.course(user)
         return self._courses[user]
 
+    def _place(self, user: str) -> int:
+        """Where in the course the first sample is that is not there; the course's length if all are."""
+        course, done = self._course(user), self._done.get(user, {})
+        return next((n for n, task in enumerate(course) if task not in done), len(course))
+
     def _check(self, user: str) -> None:
         if self.users is not None and user not in self.users:
             raise Problem(404, "no-such-participant", "This participant is not known", "")
@@ -244,10 +250,10 @@ class Participants:
 
     def _wait(self, user: str) -> int:
         """Seconds until the next sample may be typed."""
-        course, done = self._course(user), len(self._done.get(user, []))
-        if not 0 < done < len(course) or user not in self._last:
+        course, place = self._course(user), self._place(user)
+        if not 0 < place < len(course) or user not in self._last:
             return 0
-        between = course[done - 1].sitting < course[done].sitting
+        between = course[place - 1].sitting < course[place].sitting
         pause = self.study.break_between_sittings if between else self.study.break_between_prompts
         # A clock that was set back keeps nobody waiting for longer than the break.
         return max(0, min(pause, pause - (self._clock() - self._last[user]) // 1000))

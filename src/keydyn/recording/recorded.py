@@ -134,11 +134,11 @@ class Recorded:
         self._quality = AppendedFile(self.quality_path, _line(self._columns))
         self.attempts = self._agreed()
 
-    def done(self) -> dict[str, list[Task]]:
-        """What each participant has typed, in order."""
-        found: dict[str, list[Task]] = {}
-        for user, _, *task in self._each()[[*SAMPLE, *TASK]].itertuples(index=False, name=None):
-            found.setdefault(str(user), []).append(Task(*map(int, task)))
+    def done(self) -> dict[str, dict[Task, int]]:
+        """What each participant has typed, and as which session."""
+        found: dict[str, dict[Task, int]] = {}
+        for user, session, *task in self._each()[[*SAMPLE, *TASK]].itertuples(index=False, name=None):
+            found.setdefault(str(user), {})[Task(*map(int, task))] = int(session)
         return found
 
     def keep(self, sample: pd.DataFrame, attempt: Mapping[str, Any]) -> None:
