@@ -13,8 +13,10 @@ from playwright.sync_api import expect
 from sqlalchemy import text
 
 from keydyn.service import accounts
+from keydyn.service.page_sessions import new_link
 from keydyn.service.storage import audit
 from tests.service.pages.administering import VIEWS, Office, every_state, go, make_busy
+from tests.service.running import KEYS
 from tests.service.typists import enrol, keystrokes_of
 
 NAMES = (f"office-{n}" for n in count())
@@ -112,6 +114,23 @@ def test_a_session_that_ended_leads_back_to_the_sign_in(open_admin, service, off
     page.get_by_label("API key").fill(service.key(office.name))
     page.get_by_role("button", name="Sign in").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Audit log")
+
+
+def test_whoever_opened_the_page_by_a_link_needs_no_key(open_admin, service, office):
+    page = open_admin()
+    expect(page.get_by_role("button", name="Use this browser’s page")).to_have_count(0)
+    page.goto(new_link(service.database, KEYS, service.clock, office.name, service.url))
+    page.wait_for_function("localStorage.length > 0")
+    page.goto(f"{service.url}/admin")
+    page.get_by_role("button", name="Use this browser’s page").click()
+    expect(page.locator("#tenant")).to_have_text(office.name)
+    page.reload()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Overview")
+    # Signing out here leaves the page its session.
+    page.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Sign in")
+    page.get_by_role("button", name="Use this browser’s page").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Overview")
 
 
 def test_a_key_without_enrol_is_told_why_there_are_no_people(open_admin, service, office):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from keydyn.service.people.activity import COUNTED, over_time
+from keydyn.service.people.activity import COUNTED, Standing, over_time, standing
 from keydyn.service.storage import audit
 from tests.service.storage.rows import add_tenant
 
@@ -54,3 +54,10 @@ def test_what_happened_is_counted_by_period(database):
         (e[0] for e in entries if e[1] == "identified"), reverse=True
     )
     assert later == rare[5:]
+
+
+def test_nothing_has_happened_yet(database):
+    database.write(lambda connection: add_tenant(connection, "a"))
+    with database.reading() as connection:
+        assert standing(connection, "a", 0) == Standing(0, 0, 0, 0, 0, 0, 0, {})
+        assert audit.newest(connection, "a", 10) == []

@@ -71,18 +71,22 @@ function signIn(why = null) {
       element("span", { class: "hint", id: "key-hint" },
         "It is exchanged for a session that ends after an hour, or when you close this tab. The key is not kept. ",
         element("code", {}, "keydyn service keys create"), " makes one.")),
-    element("div", {}, submit));
-  async function entered(event) {
-    event.preventDefault();
+    element("div", { class: "row" }, submit, service.pageIsOpen
+      ? element("button", { type: "button", onclick: () => enter(() => service.sharePage()) }, "Use this browser’s page") : null));
+  async function enter(opening) {
     submit.disabled = true;
     try {
-      await service.signIn(key.value.trim());
+      await opening();
       await begin();
     } catch (problem) {
       submit.disabled = false;
       said.replaceChildren(complaint(problem));
       key.select();
     }
+  }
+  function entered(event) {
+    event.preventDefault();
+    enter(() => service.signIn(key.value.trim()));
   }
   main.replaceChildren(form);
   key.focus();

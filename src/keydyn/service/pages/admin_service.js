@@ -1,15 +1,27 @@
-// What the service is asked, in a session that an admin key opened.
+// What the service is asked, in a session that an admin key opened, or in that of the page.
 
 import { announce, message } from "./admin_parts.js";
 import { ServiceProblem, Session } from "./calling.js";
 
-/** A session of this tab, which ends by itself after an hour. */
+// Whether this tab uses the session of the page.
+const SHARED = "keydyn.admin.shared";
+
+/** A session of this tab, which ends by itself after an hour, or the one that a link opened for the page. */
 export class Service {
-  #session = new Session(sessionStorage, "keydyn.admin");
+  #own = new Session(sessionStorage, "keydyn.admin");
+  #page = new Session(localStorage);
   /** Called when the session has ended. */
   ended = () => {};
   /** How far the service's clock is ahead of the browser's, milliseconds. */
   ahead = 0;
+
+  get #session() {
+    return sessionStorage.getItem(SHARED) ? this.#page : this.#own;
+  }
+
+  get pageIsOpen() {
+    return this.#page.token !== null;
+  }
 
   get signedIn() {
     return this.#session.token !== null;
@@ -25,9 +37,15 @@ export class Service {
     return this.#session.open({ key });
   }
 
-  /** End the session, here and at the service. */
+  /** Use the session of the page in this browser. */
+  sharePage() {
+    sessionStorage.setItem(SHARED, "yes");
+  }
+
+  /** End the session, here and at the service; that of the page is left to the page. */
   async signOut() {
-    await this.#session.close().catch(() => {});
+    sessionStorage.removeItem(SHARED);
+    await this.#own.close().catch(() => {});
   }
 
   get(path, query = {}) {
@@ -53,6 +71,7 @@ export class Service {
     } catch (problem) {
       if (problem.status === 401 && this.signedIn) {
         this.#session.forget();
+        sessionStorage.removeItem(SHARED);
         this.ended();
       }
       throw problem;
