@@ -359,6 +359,12 @@ def test_failed_attempts_wait_and_can_be_forgotten(ada, service, tenant):
     expect(verdict(ada)).to_have_text("✓ Accepted")
 
 
+def test_the_administration_is_open_to_whoever_has_the_page(ada):
+    ada.page.get_by_role("link", name="Administration").click()
+    ada.page.get_by_role("button", name="Use this browser’s page").click()
+    expect(ada.page.get_by_text("Sign in")).to_have_count(0)
+
+
 def test_export_and_erase(ada, service, tenant):
     ada.go("Your data")
     expect(ada.page.locator("#stored")).to_contain_text("Texts that are kept3")

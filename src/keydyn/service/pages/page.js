@@ -47,7 +47,7 @@ let shown = null;
 function show(part) {
   showOnly(PARTS, part);
   find("person").hidden = part === "closed" || part === "welcome";
-  find("sign-out").hidden = part === "closed";
+  find("signed-in").hidden = part === "closed";
   if (shown && part !== "home") shown.leave?.();
   if (part !== "home") shown = null;
 }
