@@ -41,7 +41,7 @@ def record(
 ) -> None:
     """Record how people type: a page on this machine asks for texts and stores which keys, and when.
 
-    Every sample is durable before the page says so. The same command goes on where a recording was left. With
+    Every sample is durable before the page says so. The same command resumes a recording. With
     --user it ends when everybody is done, with --ask-user when it is interrupted; the exit code is 130 if
     somebody who began is not done then.
 
@@ -72,7 +72,7 @@ def record(
             else:
                 count = len(study.prompts)
                 say(f"{count} prompt{'' if count == 1 else 's'} from {text}; samples go to {out}\n")
-                say(f"    {address}\n\nstop with Ctrl-C, and go on with the same command")
+                say(f"    {address}\n\nstop with Ctrl-C; the same command resumes")
             sys.stdout.flush()
             if not no_open:
                 open_page(address)
@@ -88,4 +88,4 @@ def record(
         elif rows:
             show_table(f"{out}, quality in {recorded.quality_path.name}", rows)
         if not participants.finished():
-            raise KeyboardInterrupt("not everybody is done; the same command goes on")
+            raise KeyboardInterrupt("not everybody is done; the same command resumes")

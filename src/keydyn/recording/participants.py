@@ -178,9 +178,9 @@ class Participants:
                 raise Problem(403, "no-consent", "Nothing is recorded without consent", "")
             course, done, place = self._course(user), self._done.setdefault(user, {}), self._place(user)
             if attempt.place != place or place == len(course):
-                raise Problem(409, "not-now", "Another sample is asked for now", "Go on with the next one.")
+                raise Problem(409, "not-now", "Another sample is asked for now", "Type the next one.")
             if self._wait(user) > 0:
-                raise Problem(409, "too-early", "This is a break", "Go on when it is over.")
+                raise Problem(409, "too-early", "This is a break", "Continue when it is over.")
             task = course[place]
             prompt, session = self.study.prompts[task.prompt - 1], max(done.values(), default=-1) + 1
             reasons, now = _reasons(attempt, prompt), self._clock()

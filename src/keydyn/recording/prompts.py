@@ -24,7 +24,7 @@ WEEK = 7 * 24 * 3600
 INSTRUCTIONS = """You will be shown one text after another. Type each as you usually type, at your usual \
 speed.
 
-Use a physical keyboard, and do not paste. You can close this page at any time: you will go on where you \
+Use a physical keyboard, and do not paste. You can close this page at any time: you will continue where you \
 were."""
 CONSENT = """While you type in the field of this page, it is recorded which keys you press, and when each is \
 pressed and released. Nothing is recorded outside the field. In password fields only the number of each key \

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from functools import cache
-from pathlib import Path
 
 import pandas as pd
 
 from keydyn.datasets import make_typists
+from tests.conftest import data_folder
 from tests.service.pages.keyboard import KEYS, Row
 
 COLUMNS = ["keyname", "timepress", "timerelease"]
@@ -30,10 +29,10 @@ def rows_of(frame: pd.DataFrame) -> list[Row]:
 @cache
 def recorded() -> dict[int, list[list[Row]]] | None:
     """Stretches of 110 keystrokes of people who wrote essays; None where there are no recordings."""
-    folder = os.environ.get("KEYDYN_DATA")
-    if not folder or not (Path(folder) / "essay.csv").exists():
+    folder = data_folder()
+    if folder is None or not (folder / "essay.csv").exists():
         return None
-    frame = pd.read_csv(Path(folder) / "essay.csv", keep_default_na=False)
+    frame = pd.read_csv(folder / "essay.csv", keep_default_na=False)
     found: dict[int, list[list[Row]]] = {}
     usable = set(KEYS) - {"enter", "tab", "ctrl", "alt"}
     for (user, _), sample in frame.groupby(["user", "session"]):

@@ -13,7 +13,7 @@ from tests.service.running import KEYS, Service
 
 # The machine may be busy.
 expect.set_options(timeout=30_000)
-# What somebody writes, and what somebody else goes on with. Of all simulated people two are at the keyboard.
+# What somebody writes, and what somebody else adds. Of all simulated people two are at the keyboard.
 STORY = (
     "yesterday we went to the lake and had a picnic in the sun with bread and cheese and a few apples from "
     "the old tree behind the house where my aunt used to live before she moved to the city"
@@ -134,5 +134,5 @@ def every_state(visitor: Visitor, service: Service) -> Iterator[str]:
     yield "erase"
     page.get_by_role("button", name="Keep it").click()
     page.get_by_role("button", name="Somebody else").click()
-    expect(page.get_by_role("heading", name="Or go on as")).to_be_visible()
+    expect(page.get_by_role("heading", name="Or continue as")).to_be_visible()
     yield "people"

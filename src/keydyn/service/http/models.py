@@ -122,7 +122,7 @@ class TokenBody(Strict):
     purpose: Purpose
     seconds: int = Field(600, strict=True, ge=10, le=3600, description="How long it is valid.")
     session: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")] | None = Field(
-        None, description="The session to go on with, or to unlock; a new one unless given."
+        None, description="The session to resume, or to unlock; a new one unless given."
     )
     text: TextKind = Field(
         TextKind(kind="free", name=None), description="What is typed in a watched session."

@@ -164,4 +164,4 @@ class AuditCheckAnswer(BaseModel):
     checked: int = Field(description="The number of the last entry that fits.")
     end: str = Field(description="Its hash: note it elsewhere, and compare.")
     problem: str
-    next: str | None = Field(description="The cursor to go on with; null if all was checked.")
+    next: str | None = Field(description="The cursor of what comes next; null if all was checked.")

@@ -143,7 +143,7 @@ find("create").addEventListener("submit", (event) => {
     } catch (error) {
       if (error.status === 401) return;
       const taken = error.kind === "user-exists";
-      say("create-problem", taken ? "There is somebody of this name already. Choose another one, or go on as them." : error.message);
+      say("create-problem", taken ? "There is somebody of this name already. Choose another one, or continue as them." : error.message);
     }
   });
 });

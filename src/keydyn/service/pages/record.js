@@ -109,8 +109,8 @@ function instruct() {
   const { done, total } = state.participant;
   paragraphs(find("instructions").querySelector(".prose"), state.instructions);
   find("resumed").hidden = done === 0;
-  find("resumed").textContent = `Welcome back. ${done} of ${total} texts are recorded; you go on with the next.`;
-  find("begin").textContent = done ? "Go on" : "Begin";
+  find("resumed").textContent = `Welcome back. ${done} of ${total} texts are recorded; you continue with the next.`;
+  find("begin").textContent = done ? "Continue" : "Begin";
   show("instructions");
 }
 
@@ -149,9 +149,9 @@ function pause() {
     find("clock").textContent = left < 3600
       ? `${Math.floor(left / 60)}:${String(left % 60).padStart(2, "0")}`
       : new Date(until).toLocaleString([], { weekday: "long", hour: "2-digit", minute: "2-digit" });
-    find("rest").textContent = left === 0 ? "Go on whenever you like."
-      : left < 3600 ? "You can go on in"
-      : "You can close this page. Open it again, to go on, from";
+    find("rest").textContent = left === 0 ? "Continue whenever you like."
+      : left < 3600 ? "You can continue in"
+      : "You can close this page. Open it again to continue, from";
     if (left === 0 && button.disabled) {
       clearInterval(timer);
       button.disabled = false;

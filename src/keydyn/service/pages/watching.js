@@ -13,7 +13,7 @@ const STATES = {
   connecting: "Connecting…",
   open: "Watching",
   waiting: "Connection lost: trying again, nothing is lost",
-  idle: "Paused, because nothing was typed: go on typing",
+  idle: "Paused, because nothing was typed: continue typing",
   closed: "Not connected",
 };
 
@@ -105,9 +105,7 @@ export class Watching {
 
   #became(stream, state) {
     if (stream !== this.#stream) return;
-    const badge = find("watch-state");
-    badge.textContent = STATES[state];
-    badge.className = `badge ${{ open: "good", waiting: "warn" }[state] ?? ""}`;
+    this.#badge(STATES[state], { open: "good", waiting: "warn" }[state]);
     if (state === "open") {
       this.#chart.level = stream.level;
       this.#chart.draw();
@@ -147,11 +145,13 @@ export class Watching {
     find("lock-words").textContent = `Suspicion has passed the limit${where}: this does not look like ${this.#name}. An application would `
       + "now ask for a password or another factor, and keys are no longer judged. Somebody else? Well caught.";
     find("lock").hidden = false;
+    this.#badge("Locked", "bad");
     this.#chart.mark();
   }
 
   #unlocked() {
     find("lock").hidden = true;
+    this.#badge(STATES.open, "good");
     this.#before = 0;
     this.#chart.mark();
   }
@@ -173,16 +173,16 @@ export class Watching {
     if (stream !== this.#stream) return;
     this.leave();
     find("watch-field").blur();
-    this.#become("closed");
+    this.#badge(STATES.closed);
     const words = find("watch-problem-words");
-    if (code === 4409) words.textContent = "Another tab or window goes on with this session.";
+    if (code === 4409) words.textContent = "Another tab or window has taken over this session.";
     else if (!words.textContent) words.textContent = `The session has ended: ${reason || code}.`;
     words.hidden = false;
     find("watch-problem").hidden = false;
   }
 
-  #become(state) {
-    find("watch-state").textContent = STATES[state];
-    find("watch-state").className = "badge";
+  #badge(words, kind = "") {
+    find("watch-state").textContent = words;
+    find("watch-state").className = `badge ${kind}`;
   }
 }
