@@ -5,9 +5,11 @@ from __future__ import annotations
 import builtins
 import json
 import signal
+import stat
 import subprocess
 import sys
 import threading
+import webbrowser
 from queue import Queue
 
 import pytest
@@ -17,7 +19,7 @@ from keydyn.cli import app
 from keydyn.recording.participants import COUNTS, Participants
 from keydyn.recording.prompts import read_study
 from keydyn.recording.recorded import opened
-from keydyn.recording.serving import serve
+from keydyn.recording.serving import opening, serve
 from tests.recording.studies import Page, typed
 
 runner = CliRunner()
@@ -92,6 +94,19 @@ def test_it_ends_when_everybody_is_done(prompts):
     done = runner.invoke(app, command(prompts, "--user", "ann", "--user", "bob"))
     assert done.exit_code == 0
     assert "complete already" in done.output
+
+
+def test_the_address_is_shown_to_nobody_else(tmp_path, monkeypatch):
+    """Arguments of programs can be seen by everybody: the browser is given a file that leads to the page."""
+    shown = []
+    monkeypatch.setattr(webbrowser, "open", shown.append)
+    with opening(tmp_path) as open_page:
+        open_page("http://127.0.0.1:1/#secret")
+        (path,) = tmp_path.iterdir()
+        assert shown == [path.as_uri()]
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        assert 'content="0; url=http://127.0.0.1:1/#secret"' in path.read_text()
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(

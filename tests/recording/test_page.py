@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 
 import numpy as np
@@ -10,50 +9,14 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
-from keydyn.datasets import load_recordings, make_typists
+from keydyn.datasets import load_recordings
+from tests.recording.course import COPIED, PASSWORD, ROWS, TYPED, every_state, seen, text_of
 from tests.recording.studies import participants_of, served
-from tests.service.pages.keyboard import KEYS, Keyboard
+from tests.service.pages.keyboard import Keyboard
 from tests.service.pages.recorded import PRECISION
 
-TYPED = ("keyname", "timepress", "timerelease")
 PHONE, DESKTOP = {"width": 360, "height": 740}, {"width": 1100, "height": 760}
-
-
-def rows_of(user, n_keys, sample=0):
-    """Keystrokes of a simulated typist, of keys that write something."""
-    frame = make_typists(user + 1, sample + 1, text="copied", n_keys=3 * n_keys, random_state=4)
-    own = frame[(frame["user"] == user) & (frame["session"] == sample)]
-    own = own[[len(name) == 1 or name in ("space", "comma", "period") for name in own["keyname"]]]
-    own = own.head(n_keys)
-    own = own.assign(**{name: own[name] - own["timepress"].iloc[0] for name in TYPED[1:]})
-    return own[list(TYPED)].to_dict("records")
-
-
-def text_of(rows):
-    """What is written by them."""
-    return "".join(KEYS[row["keyname"]][1] for row in rows)
-
-
-COPIED, FIXED, PASSWORD, FREE = rows_of(0, 40), rows_of(1, 8), rows_of(2, 9), rows_of(3, 30)
-PROMPTS = f"""title = "Typing & <b>science</b>"
-sittings = 2
-break_between_prompts = 1
-exact = true
-[[prompts]]
-text = {json.dumps(text_of(COPIED))}
-[[prompts]]
-kind = "fixed"
-text = {json.dumps(text_of(FIXED))}
-[[prompts]]
-kind = "password"
-text = {json.dumps(text_of(PASSWORD))}
-[[prompts]]
-kind = "free"
-text = "What do you see?"
-keystrokes = 25
-"""
-ROWS = [COPIED, FIXED, PASSWORD, FREE]
-ONE = '[[prompts]]\ntext = "<img src=x onerror=alert(1)>"\nrepetitions = 3\n'
+ONE = 'title = "<b>Typing</b>"\n[[prompts]]\ntext = "<img src=x onerror=alert(1)>"\nrepetitions = 3\n'
 
 
 @pytest.fixture
@@ -72,73 +35,22 @@ def tab(browser):
     assert [error for error in errors if not error.startswith("Failed to load resource")] == []
 
 
-def view(page, name):
-    """Wait for a view; axe finds nothing in it, and it fits on a phone."""
-    page.wait_for_selector(f"#{name}:not([hidden])")
+def look(page, state):
+    """Axe finds nothing, in light and dark, and it fits on a phone."""
     for scheme in ("light", "dark"):
-        page.emulate_media(color_scheme=scheme)
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
         found = Axe().run(page)
-        assert found.violations_count == 0, (name, scheme, found.generate_report())
+        assert found.violations_count == 0, (state, scheme, found.generate_report())
     page.set_viewport_size(PHONE)
-    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"], state
     page.set_viewport_size(DESKTOP)
 
 
-def through_the_break(page):
-    page.wait_for_selector("#break:not([hidden])")
-    page.click("#on")
-    page.wait_for_selector("#task:not([hidden])")
-
-
-def begin(page, address):
-    page.goto(address)
-    page.click("#agree")
-    page.click("#begin")
-    page.wait_for_selector("#task:not([hidden])")
-
-
 def test_the_whole_course_of_a_participant(tab, tmp_path):
-    with participants_of(tmp_path, PROMPTS, users=None) as participants, served(participants) as address:
-        tab.goto(address)
-        view(tab, "who")
-        assert tab.inner_text("#title") == "Typing & <b>science</b>"
-        tab.fill("#id", "ann")
-        tab.keyboard.press("Enter")
-        view(tab, "consent")
-        tab.click("#decline")
-        view(tab, "declined")
-        assert participants.everybody() == []
-        tab.click("#again")
-        tab.click("#agree")
-        view(tab, "instructions")
-        tab.click("#begin")
-        for sitting in (1, 2):
-            for number, rows in enumerate(ROWS):
-                if sitting == 2 and number == 0:
-                    # A tab that was closed, and opened again.
-                    tab.reload()
-                    view(tab, "instructions")
-                    expect(tab.locator("#resumed")).to_contain_text("4 of 8")
-                    tab.click("#begin")
-                elif number:
-                    if sitting == 1 and number == 1:
-                        view(tab, "break")
-                    through_the_break(tab)
-                tab.wait_for_selector("#task:not([hidden])")
-                if sitting == 1:
-                    view(tab, "task")
-                keyboard = Keyboard(tab)
-                if number == 1:
-                    keyboard.tap("zz")
-                    expect(tab.locator("#remark")).to_contain_text("mistake")
-                    view(tab, "task")
-                keyboard.type(rows)
-                if number == 3:
-                    tab.click("#done")
-                expect(tab.locator("#count")).to_contain_text(f"{4 * (sitting - 1) + number + 1} of 8")
-        view(tab, "end")
-        assert participants.finished()
+    for state in every_state(tab, tmp_path):
+        look(tab, state)
     frame = load_recordings(tmp_path / "typing.csv")
+    assert frame["session"].nunique() == 8
     for session, found in frame.groupby("session"):
         rows = ROWS[session % 4]
         names = [str(n + 1) for n in range(len(rows))] if session % 4 == 2 else [r["keyname"] for r in rows]
@@ -157,11 +69,12 @@ def test_a_paste_is_asked_for_again_and_text_is_only_text(tab, tmp_path):
         served(participants) as address,
     ):
         tab.goto(address)
-        view(tab, "who")
+        seen(tab, "who")
         tab.get_by_role("button", name="bob").click()
         tab.click("#agree")
         tab.click("#begin")
         tab.wait_for_selector("#task:not([hidden])")
+        assert tab.inner_text("#title") == tab.title() == "<b>Typing</b>"
         assert tab.inner_text("#prompt") == "<img src=x onerror=alert(1)>"
         assert tab.locator("main img").count() == 0
         keyboard = Keyboard(tab)
@@ -191,16 +104,16 @@ def test_a_paste_is_asked_for_again_and_text_is_only_text(tab, tmp_path):
 
 def test_a_recorder_that_is_gone_for_a_while_loses_nothing(tab, tmp_path):
     with participants_of(tmp_path, ONE) as participants, served(participants) as address:
-        begin(tab, address)
+        tab.goto(address)
+        tab.click("#agree")
+        tab.click("#begin")
+        seen(tab, "task")
         port = int(re.search(r":(\d+)/", address)[1])
         Keyboard(tab).tap("x" * 30)
     tab.click("#done")
-    view(tab, "trouble")
+    seen(tab, "trouble")
+    assert "cannot be reached" in tab.inner_text("#trouble")
     with participants_of(tmp_path, ONE) as participants, served(participants, port):
         tab.click("#retry")
         expect(tab.locator("#count")).to_contain_text("1 of 3")
-        # Of another run: its secret is another one.
-        tab.evaluate("location.hash = 'other'")
-        view(tab, "trouble")
-        assert "another recording" in tab.inner_text("#trouble")
     assert len(load_recordings(tmp_path / "typing.csv")) == 30

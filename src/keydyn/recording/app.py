@@ -50,7 +50,10 @@ def create_app(
         given = request.headers.get("authorization", "").removeprefix("Bearer ")
         if not secrets.compare_digest(given.encode(), secret.encode()):
             raise Problem(
-                401, "wrong-secret", "This page is of another recording", "Open the newest address."
+                401,
+                "wrong-secret",
+                "This page is of another recording",
+                "open the address that was printed last",
             )
         origin = request.headers.get("origin")
         if origin is not None and origin != f"http://{request.headers['host']}":

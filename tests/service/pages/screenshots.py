@@ -55,11 +55,16 @@ def main(folder: Path) -> None:
 
 
 def figures(folder: Path, out: Path) -> None:
-    """Cut the pictures for the documentation, with as many colours as they need."""
+    """Cut the pictures for the documentation."""
     for picture, (height, name) in FIGURES.items():
-        with Image.open(folder / f"{picture}.png") as whole:
-            part = whole.convert("RGB").crop((0, 0, whole.width, min(height, whole.height)))
-        part.quantize(200, dither=Image.Dither.NONE).save(out / f"{name}.png", optimize=True)
+        cut(folder / f"{picture}.png", height, out / f"{name}.png")
+
+
+def cut(picture: Path, height: int, figure: Path) -> None:
+    """Keep the upper part of a picture, with as many colours as it needs."""
+    with Image.open(picture) as whole:
+        part = whole.convert("RGB").crop((0, 0, whole.width, min(height, whole.height)))
+    part.quantize(200, dither=Image.Dither.NONE).save(figure, optimize=True)
 
 
 if __name__ == "__main__":
