@@ -1,16 +1,22 @@
-"""Where the real recordings are, what need not be drawn, and which tests were left out."""
+"""Where the real recordings are, a browser, what need not be drawn, and which tests were left out."""
 
 from __future__ import annotations
 
+import asyncio
 import os
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-# Its profile must be known before the options are read.
+# Its profiles must be known before the options are read.
 import tests.examples  # noqa: F401
-from tests.left_out import left_out
+from tests.left_out import leave_out, left_out
+from tests.service.pages.chromium import FLAGS, chromium
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 
 def data_folder() -> Path | None:
@@ -29,6 +35,32 @@ def recordings() -> Path:
     if folder is None:
         pytest.skip("no real recordings: set KEYDYN_DATA")
     return folder
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Chromium without a window: one for all tests, because a process can start Playwright only once."""
+    program = chromium()
+    if program is None:
+        leave_out("Chromium")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, chromium_sandbox=False, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(autouse=True)
+def no_loop_of_the_browser(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Hide the loop that Playwright keeps running in this thread from tests that start one of their own."""
+    loop = asyncio._get_running_loop()
+    if loop is None or "browser" in request.fixturenames:
+        yield
+        return
+    asyncio._set_running_loop(None)
+    yield
+    asyncio._set_running_loop(loop)
 
 
 @pytest.fixture

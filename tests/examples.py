@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 THOROUGH = 100
-settings.register_profile("short", max_examples=30)
+# A busy machine is no reason to fail.
+settings.register_profile(
+    "thorough", max_examples=THOROUGH, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("short", settings.get_profile("thorough"), max_examples=30)
+settings.load_profile("thorough")
 
 
 def examples(number: int) -> int:

@@ -1,4 +1,4 @@
-"""Chromium, and a page of the service with fields and a recorder."""
+"""A page of the service with fields and a recorder."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ from typing import Any
 
 import pytest
 from fastapi.responses import HTMLResponse
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
-from tests.left_out import leave_out
 from tests.service.conftest import opened
-from tests.service.pages.chromium import FLAGS, chromium
 from tests.service.pages.keyboard import Keyboard
 from tests.service.running import Service, running
 
@@ -23,18 +21,6 @@ PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Fields</ti
 <textarea id="text" rows="5" cols="60"></textarea> <input id="line"> <input id="password" type="password">
 <input id="number" type="number"> <button>Elsewhere</button> <p>to be dragged</p>"""
 Opened = Callable[..., Page]
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    """Chromium, without a window."""
-    program = chromium()
-    if program is None:
-        leave_out("Chromium")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, chromium_sandbox=False, args=FLAGS)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")
