@@ -70,13 +70,16 @@ def wait_for(process: int) -> None:
 
 
 def write(url: str, name: str, acknowledged: str) -> None:
-    """Add people and entries of the audit log for ever; note each number that was acknowledged."""
-    database = Database(url)
+    """Add people and entries of the audit log until killed; note each number that was acknowledged.
+
+    If the tests are gone, it ends as well.
+    """
+    database, parent = Database(url), os.getppid()
     notes = os.open(acknowledged, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
     def work(thread: int) -> None:
         number = 0
-        while True:
+        while os.getppid() == parent:
             number += 1
             user = f"{name}-{thread}-{number}"
 
