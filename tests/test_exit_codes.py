@@ -24,6 +24,7 @@ COMMANDS = {
     "watch x.csv --models m --user a": "keydyn.decisions.folder.read_manifest",
     "evaluate x.csv": "keydyn.datasets.recordings.read_recording",
     "report out": "json.loads",
+    "record --user a --text x --out y.csv": "keydyn.recording.prompts.read_study",
     "demo": "keydyn.demo.run",
     "population fit x.csv --out p": "keydyn.datasets.recordings.read_recording",
     "population info p": "keydyn.population.PopulationModel.load",
@@ -51,6 +52,7 @@ COMMANDS = {
             *("keys create", "keys list", "keys revoke x"),
             *("users list", "users export a --out x", "users erase a --yes"),
             *("population install x", "population learn", "population list"),
+            "link",
         )
     },
     "study simulation": "keydyn.studies.true_models.true_model",
