@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,14 +29,20 @@ class Held:
 
 @dataclass(frozen=True)
 class Filed:
-    """Arrays in a file, which every worker that sees the folder can read."""
+    """Arrays in a file, which every worker that sees the folder can read.
+
+    The file has their bytes alone. NumPy's own format has a header that is parsed as Python, which in some
+    versions of Python fails now and then if threads do so at the same time (CPython issue 106905).
+    """
 
     path: Path
-    count: int
+    kinds: tuple[tuple[np.dtype[Any], tuple[int, ...]], ...]
 
     def load(self) -> Arrays:
         with open(self.path, "rb") as file:
-            return tuple(np.load(file) for _ in range(self.count))
+            return tuple(
+                np.fromfile(file, kind, math.prod(shape)).reshape(shape) for kind, shape in self.kinds
+            )
 
 
 Stored = Held | Filed
@@ -56,8 +63,8 @@ class Store:
         path = self._folder / str(self._count)
         with open(path, "wb") as file:
             for array in arrays:
-                np.save(file, array)
-        return Filed(path, len(arrays))
+                array.tofile(file)
+        return Filed(path, tuple((array.dtype, array.shape) for array in arrays))
 
 
 @contextmanager
