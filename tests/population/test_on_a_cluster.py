@@ -12,6 +12,7 @@ from tests.population.simulated import samples_of_people
 from tests.test_engine import cluster_in
 
 
+@pytest.mark.slow
 def test_a_cluster_learns_the_same(tmp_path, monkeypatch):
     pytest.importorskip("distributed")
     monkeypatch.setattr(groups, "MOST_PEOPLE", 4)

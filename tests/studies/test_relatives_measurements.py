@@ -96,6 +96,7 @@ def test_rebuilt_without_fitting_tables_have_the_same_bytes(study, monkeypatch):
     assert tables() == before
 
 
+@pytest.mark.slow
 def test_it_resumes_where_it_stopped(row, tmp_path, monkeypatch):
     progress: list[tuple[str, float]] = []
     first = run_relatives([row], 0, Parts(tmp_path), 1, lambda what, share: progress.append((what, share)))

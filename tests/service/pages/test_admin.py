@@ -414,7 +414,7 @@ def test_it_is_used_with_the_keyboard_alone(open_admin, busy):
     expect(page.get_by_role("searchbox")).to_be_focused()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 def test_every_state_is_accessible_and_fits_a_phone(open_admin, busy, scheme):
     page, axe = open_admin(color_scheme=scheme, viewport={"width": 360, "height": 740}), Axe()
     # Only colours are other ones in the dark.

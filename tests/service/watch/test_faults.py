@@ -6,7 +6,7 @@ import json
 import socket
 import threading
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 
 import numpy as np
@@ -209,6 +209,9 @@ def test_who_does_not_read_is_let_go_and_nobody_else_notices(database):
         assert server.meter.counts["closed_4429"] == 1
         assert honest.asked(61, rows[60:65])["last"] == 65
         sent.set()
+        # Closing alone would not end what waits to be sent.
+        with suppress(OSError):
+            slow.shutdown(socket.SHUT_RDWR)
         slow.close()
         thread.join()
 
