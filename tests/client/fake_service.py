@@ -1,4 +1,4 @@
-"""A service with nothing behind it: it counts what it did, and fails as it is told."""
+"""A service with nothing behind it: it counts what it did, and fails on request."""
 
 from __future__ import annotations
 

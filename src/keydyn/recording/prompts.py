@@ -1,4 +1,4 @@
-"""The file of prompts: what is typed, how often, in which order, and what participants are told."""
+"""The file of prompts: what is typed, how often, in which order, and what participants read."""
 
 from __future__ import annotations
 

@@ -18,5 +18,5 @@ def test_times_are_as_true_as_the_clock_of_the_browser(page, keyboard):
         errors.append(np.abs(np.array(times_of(page)) - (typed - typed[0, 0])))
         assert quality_of(page)["clock_tick_ms"] == pytest.approx(0.1)
         page.evaluate("recorder.clear()")
-    # Where the machine is busy, a few are not on time when the browser is told of them.
+    # Where the machine is busy, a few are not on time when the browser receives them.
     assert np.quantile(errors, 0.98) < PRECISION

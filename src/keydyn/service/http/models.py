@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_vali
 from keydyn.service.jobs.webhooks import EVENTS
 from keydyn.service.people.texts import FREE, Text
 from keydyn.service.people.typed import Typed, paired
-from keydyn.service.settings import Level, TenantSettings
+from keydyn.service.settings import Level
 
 MOST_KEYSTROKES = 5000
 LATEST = 1e15
@@ -307,10 +307,6 @@ class ErasedAnswer(BaseModel):
 
     erased: Literal[True] = True
     population: Literal["unchanged", "being learnt again without them"]
-
-
-class SettingsAnswer(TenantSettings):
-    """What the tenant has chosen."""
 
 
 class WebhookAnswer(BaseModel):
