@@ -37,7 +37,8 @@ $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "keydyn needs 
 test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 @echo "Installing keydyn and what it needs"
 $(BIN)/python -m pip install --progress-bar off --disable-pip-version-check --no-compile --editable '.$(1)'
-$(BIN)/python -m compileall -qq -j 2 -x '/tests/' $(VENV)/lib || true
+@echo "Preparing what was installed: about a quarter of a minute"
+@$(BIN)/python -m compileall -qq -j 2 -x '/tests/' $(VENV)/lib || true
 touch $@
 endef
 
