@@ -19,7 +19,7 @@ STORY = (
     "the old tree behind the house where my aunt used to live before she moved to the city"
 )
 OTHER_STORY = (
-    "now another hand writes these words and the service should notice it before long because the rhythm "
+    " now another hand writes these words and the service should notice it before long because the rhythm "
     "is not the same as before even though the sentence goes on and on in the very same way until the end"
 )
 ADA, EVE = 0, 4
