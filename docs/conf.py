@@ -17,14 +17,17 @@ author = "The keydyn developers"
 copyright = "2026, The keydyn developers"
 release = keydyn.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.mathjax"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "formulas"]
 exclude_patterns = ["_build", "figures"]
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
+html_math_renderer = "drawn"
 
 html_theme = "furo"
 html_title = f"keydyn {release}"
 html_show_sourcelink = False
+html_static_path = ["_static"]
+html_css_files = ["pages.css"]
 
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
