@@ -327,10 +327,12 @@ def update_one(
     weights: Floats,
     filters: Floats,
 ) -> float:
-    """The next event `x` (K,) of the only filter of one model; NaN if a family cannot have it.
+    """The next event `x` (K,) of the only filter of one model; NaN if a family cannot have it, or not K values.
 
     A Python call costs more than all else here, and less for arrays one by one than for a tuple of them.
     """
+    if len(x) != len(features):
+        return math.nan
     n_states, event = start.shape[1], np.empty((len(x), 1))
     for k in range(len(x)):
         event[k, 0] = x[k]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy import ndarray
 from numpy.typing import ArrayLike
 
 from keydyn.arrays import Floats, Integers
@@ -111,19 +112,18 @@ class OnlineFilter:
         # From this code on, and with families that are not compiled, an event goes the general way.
         refuses = bank.rejects.any() or bank.no_marginal.any()
         self._end = 0 if bank.custom else bank.labels.missing if refuses else bank.labels.unseen + 1
-        self._shape = (len(bank.features),)
         self._rest = (float(bank.log_floors[0]), bank.features, *bank.models, bank.filters)
 
     def update(self, x: ArrayLike, event: Any = None) -> float:
         """Take the next event, its feature values and its type."""
         # The compiled step sees one kind of array: anything else is copied.
         values: Any = x
-        if type(x) is not np.ndarray or x.dtype is not FLOAT:
+        if type(x) is not ndarray or x.dtype is not FLOAT:
             values = as_numbers("x", x)
         elif not x.flags.carray:
             values = x.copy()
         code = self._label(event)
-        if code < self._end and values.shape == self._shape:
+        if code < self._end and values.ndim == 1:
             increment = update_one(values, self._own[code], *self._rest)
             # Only NaN differs from itself.
             if increment == increment:
