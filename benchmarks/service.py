@@ -363,14 +363,14 @@ def report(found: dict[str, Any]) -> list[tuple[str, str]]:
     cost = 1000 * verified["service_cpu_s"] / verified["requests"]
     rows = [
         (f"verifications per second (target {TARGET})", f"{verified['per_second']:.0f}"),
-        (f"answer to one of {CONNECTIONS} at a time, median", f"{verified['p50_ms']:.1f} ms"),
-        (f"answer to one of {CONNECTIONS} at a time, 99th percentile", f"{verified['p99_ms']:.1f} ms"),
-        ("answer to one at a time, median", f"{alone['p50_ms']:.1f} ms"),
-        ("answer to one at a time, 99th percentile", f"{alone['p99_ms']:.1f} ms"),
+        (f"time per request, {CONNECTIONS} at a time, median", f"{verified['p50_ms']:.1f} ms"),
+        (f"time per request, {CONNECTIONS} at a time, 99th percentile", f"{verified['p99_ms']:.1f} ms"),
+        ("time per request, one at a time, median", f"{alone['p50_ms']:.1f} ms"),
+        ("time per request, one at a time, 99th percentile", f"{alone['p99_ms']:.1f} ms"),
         ("processor time of the service per verification", f"{cost:.2f} ms"),
-        ("of which the model: the decision", f"{model['verify_ms']:.2f} ms"),
+        ("of which the model, for the decision", f"{model['verify_ms']:.2f} ms"),
         (
-            "of which the model: the decision, and following the sample",
+            "of which the model, for the decision and the update of the template",
             f"{model['verify_and_follow_ms']:.2f} ms",
         ),
         ("memory after 200 verifications", f"{found['first']['memory_mb']:.0f} MB"),
@@ -384,7 +384,7 @@ def report(found: dict[str, Any]) -> list[tuple[str, str]]:
             ("time to enrol them", f"{many['all_seconds']:.0f} s"),
             ("size of the database", f"{found['database_mb']:.0f} MB"),
             (
-                "verify among them, not in memory yet, 99th percentile",
+                "verification of a person who is not in memory yet, 99th percentile",
                 f"{found['many_verified']['p99_ms']:.1f} ms",
             ),
             ("first identification among them", f"{found['identify_first']['p50_ms'] / 1000:.1f} s"),
