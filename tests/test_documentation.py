@@ -16,14 +16,13 @@ from keydyn.model.families import family as emissions
 matplotlib.use("Agg")
 
 ROOT = Path(__file__).parents[1]
-PAGES = sorted(
-    [
-        ROOT / "README.md",
-        *(ROOT / "docs").glob("*.md"),
-        *(ROOT / "docs" / "guide").glob("*.md"),
-        *(ROOT / "docs" / "decisions").glob("*.md"),
-    ]
-)
+DOCS = ROOT / "docs"
+# Written while the documentation is built, and tested where they are made.
+GENERATED = {"_build", "commands", "gallery", "http"}
+PAGES = [
+    *sorted(ROOT.glob("*.md")),
+    *(page for page in sorted(DOCS.rglob("*.md")) if page.relative_to(DOCS).parts[0] not in GENERATED),
+]
 # Guides to pages in a browser, where nothing is programmed.
 IN_A_BROWSER = {"admin", "page"}
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
