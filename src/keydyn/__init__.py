@@ -17,7 +17,7 @@ if TYPE_CHECKING:
         load,
     )
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "HMM",
     "POHMM",

@@ -327,7 +327,7 @@ def update_one(
     weights: Floats,
     filters: Floats,
 ) -> float:
-    """The next event `x` (K,) of the only filter of one model; NaN if a family cannot have it, or not K values.
+    """The next event `x` (K,) of the only filter of a model; NaN if it has no K values that fit the families.
 
     A Python call costs more than all else here, and less for arrays one by one than for a tuple of them.
     """
