@@ -47,7 +47,7 @@ $(VENV)/.run: pyproject.toml
 
 $(VENV)/.dev: pyproject.toml
 	$(call install,[dev])
-	touch $(VENV)/.run $(VENV)/.service
+	touch $(VENV)/.run $(VENV)/.service $(VENV)/.docs
 
 $(VENV)/.service: pyproject.toml
 	$(call install,[service])
