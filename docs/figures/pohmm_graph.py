@@ -1,4 +1,4 @@
-"""Draw the graphs of the POHMM and its relatives: what depends on what in three events.
+"""Draw the graphs of the POHMM, what it comes from and its relatives: what depends on what in three events.
 
 Run from the project's root: python docs/figures/pohmm_graph.py
 """
@@ -53,6 +53,12 @@ class Graph:
 STATE = Row("z", 1.2, "hidden state", HIDDEN)
 EMISSION = Row("x", 0.0, "emission\n(observed)")
 GRAPHS = {
+    "markov_chain_graph": Graph({"state": Row("z", 0.0, "state\n(observed)")}, [], [("state", "state")]),
+    "hmm_graph": Graph(
+        {"state": STATE, "emission": EMISSION},
+        within=[("state", "emission")],
+        across=[("state", "state")],
+    ),
     "pohmm_graph": Graph(
         {"event": Row(r"\Omega", 2.4, "event type\n(observed)"), "state": STATE, "emission": EMISSION},
         within=[("event", "state"), ("state", "emission")],
