@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from keydyn.datasets.recordings import Recording
     from keydyn.decisions import Verifier
 
-OutOption = Annotated[Path | None, typer.Option("--out", help="Write the table to this CSV file too.")]
+OutOption = Annotated[Path | None, typer.Option("--out", help="Also write the table to this CSV file.")]
 # As in keydyn.decisions.evidence, which needs the numerical stack.
 LEAST_KEYSTROKES, LEAST_KNOWN = 6, 4
 MinKeystrokesOption = Annotated[
-    int, typer.Option("--min-keystrokes", min=1, help="With fewer keystrokes there is not enough evidence.")
+    int, typer.Option("--min-keystrokes", min=1, help="With fewer keystrokes, there is not enough evidence.")
 ]
 MinKnownOption = Annotated[
     int,

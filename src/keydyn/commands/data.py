@@ -31,14 +31,14 @@ WORDS = {
 
 DataOption = Annotated[
     Path | None,
-    typer.Option("--data", help="Folder of data files. KEYDYN_DATA names one too.", show_default=False),
+    typer.Option("--data", help="Folder with the data files; or set KEYDYN_DATA.", show_default=False),
 ]
 
 
 @app.command("list")
 @every_command
 def list_datasets(data: DataOption = None, as_json: JsonOption = False) -> None:
-    """Show the datasets, and whether their files are here; `--json` has citations and terms too.
+    """List the datasets and whether you have their files; `--json` adds citations and terms.
 
     Example: `keydyn data list`
     """
@@ -80,21 +80,21 @@ def list_datasets(data: DataOption = None, as_json: JsonOption = False) -> None:
 @every_command
 def fetch(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME]...", help="Datasets; all of them by default.")
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Datasets; by default all of them.")
     ] = None,
     data: Annotated[
         Path | None,
-        typer.Option("--data", help="Folder to put the files in; otherwise the cache.", show_default=False),
+        typer.Option("--data", help="Folder for the files; by default the cache.", show_default=False),
     ] = None,
     mirror: Annotated[
         str | None,
         typer.Option(
-            help="Address of a folder that has the files under their sources' names.", show_default=False
+            help="Address of a folder with the files under their original names.", show_default=False
         ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Download datasets and check their SHA-256. Files that are there already are left alone.
+    """Download datasets and check their SHA-256. Files that you already have are left alone.
 
     The exit code is 4 if one of them could not be downloaded.
 
@@ -127,14 +127,15 @@ def fetch(
 @every_command
 def check(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME]...", help="Datasets; all that are there by default.")
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Datasets; by default all that you have.")
     ] = None,
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Compare the files with the published SHA-256.
 
-    The exit code is 1 if a file is changed, if one of a dataset that was named is absent, or if all are.
+    The exit code is 1 if a file was changed, if a file of a dataset that you named is missing, or if all
+    files are missing.
 
     Examples: `keydyn data check` · `keydyn data check essay --data recordings --json`
     """

@@ -60,7 +60,7 @@ def verification(
     jobs: JobsOption = -1,
     seed: SeedOption = 0,
 ) -> Plan[Any]:
-    """Decisions about strangers: error rates stated and measured, watching, attacks, ageing, privacy.
+    """How reliable are decisions? Stated and measured error rates, watching, attacks, ageing, privacy.
 
     Examples:
     `keydyn study verification --data recordings/`

@@ -20,7 +20,7 @@ def demo(
     seed: Annotated[int, typer.Option(min=0, help="Seed: the same seed gives the same typists.")] = 1,
     as_json: JsonOption = False,
 ) -> None:
-    """Simulated typists: fit, identify, verify, watch, and show hidden states.
+    """Demonstrate fit, identify, verify, watch and hidden states on simulated typists.
 
     Example: `keydyn demo --users 20 --seed 7 --out demo-20`
     """

@@ -34,7 +34,8 @@ def fit(
     reading: Reading,
     out: Annotated[Path, typer.Option("--out", help="Folder for the models.")],
     replace: Annotated[
-        bool, typer.Option("--replace", help="Start over: remove everybody who is enrolled in the folder.")
+        bool,
+        typer.Option("--replace", help="Start over: first remove everybody who is enrolled in the folder."),
     ] = False,
     detector: Annotated[
         str | None,
@@ -51,20 +52,20 @@ def fit(
             show_default=False,
         ),
     ] = None,
-    min_samples: Annotated[int, typer.Option(min=1, help="Samples that each user must have.")] = 2,
+    min_samples: Annotated[int, typer.Option(min=1, help="Minimum number of samples per user.")] = 2,
     jobs: Annotated[int, typer.Option(min=-1, help="Threads; -1 or 0 for all cores.")] = 1,
     key_file: KeyFileOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Enrol: learn a template from each user's samples, for verify, identify and watch.
+    """Enrol people: learn a template from each user's samples, for verify, identify and watch.
 
-    People are added to those in the folder; anybody who is there already is enrolled again. The folder
+    People are added to those in the folder; those who are enrolled already are enrolled again. The folder
     changes in one step at the very end, or not at all.
 
-    What a score means is learnt when the folder is made, and stays: from the people in the file if there are
-    20 or more, or else from the recordings that keydyn's own population was learnt from. A population that
-    `keydyn population fit` wrote brings it along. Detectors other than population learn it from the people in
-    the file, of whom they need 10 or more.
+    The calibration, which says what a score means, is fixed when the folder is created. It is learnt from the
+    people in the file if there are 20 or more; otherwise the one that comes with keydyn is used. A population
+    that `keydyn population fit` wrote has its own. Detectors other than population learn it from the people
+    in the file, of whom they need 10 or more.
 
     Examples:
     `keydyn fit typing.csv --out models/`
@@ -106,14 +107,14 @@ def users(
         typer.Option(
             "--undo",
             metavar="NAME",
-            help="Take back the last update of this user's template.",
+            help="Undo the last update of this user's template.",
             show_default=False,
         ),
     ] = None,
     key_file: KeyFileOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List the people enrolled in a folder, remove some of them, or take back an update.
+    """List the people enrolled in a folder, remove some of them, or undo an update.
 
     Examples:
     `keydyn users --models models/`

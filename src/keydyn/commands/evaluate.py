@@ -58,28 +58,33 @@ def evaluate(
     protocol: Annotated[
         str,
         typer.Option(
-            help="leave-one-out: each sample in turn is asked about, all others train. chronological: the "
-            "first --share of a user's samples train. enrolment: the first --enrol train. open-set: "
-            "leave-one-out with impostors who are not enrolled. published: the paper's. killourhy-maxion: "
-            "theirs, for fixed texts with many repetitions."
+            help="leave-one-out: each sample in turn is a query, and all others are for training. "
+            "chronological: the first --share of a user's samples are for training. enrolment: the first "
+            "--enrol samples are for training. open-set: leave-one-out with impostors who are not enrolled. "
+            "published: as in the paper. killourhy-maxion: as in their paper, for fixed texts with many "
+            "repetitions."
         ),
     ] = "leave-one-out",
     detector: DetectorOption = None,
     population: PopulationOption = None,
     sensors: Annotated[str, typer.Option(help="Further columns to use, comma-separated.")] = "",
-    enrol: Annotated[int, typer.Option(min=1, help="Samples that enrol (protocol enrolment).")] = 5,
-    share: Annotated[float, typer.Option(help="Share of samples that train (protocol chronological).")] = 0.5,
+    enrol: Annotated[
+        int, typer.Option(min=1, help="Number of samples to train on (protocol enrolment).")
+    ] = 5,
+    share: Annotated[
+        float, typer.Option(help="Share of samples to train on (protocol chronological).")
+    ] = 0.5,
     groups: Annotated[
-        int, typer.Option(min=2, help="Groups of users, each in turn unknown (open set).")
+        int, typer.Option(min=2, help="Number of groups of users; each in turn is unknown in an open set.")
     ] = 10,
     jobs: JobsOption = -1,
     seed: SeedOption = 0,
 ) -> Plan[Any]:
     """Evaluate detectors on your own recordings: tables, figures and a report.
 
-    Users with too few samples and samples that cannot be used are left out and named. Unless the protocol is
-    an open set already, an open set stands beside it. With --population the detector population enrols people
-    with what was learnt there; otherwise it learns from the samples that train.
+    Users with too few samples and samples that cannot be used are left out and listed. Unless the protocol is
+    already an open set, an open set is evaluated too. With --population, the detector population enrols
+    people with that population; otherwise it learns one from the training samples.
 
     Examples:
     `keydyn evaluate typing.csv --out results/`

@@ -15,7 +15,7 @@ from keydyn.terminal import being_quiet
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 QuietOption = Annotated[
-    bool, typer.Option("--quiet", help="Print only warnings and errors, and JSON if asked for.")
+    bool, typer.Option("--quiet", help="Print only warnings and errors, and JSON if requested.")
 ]
 
 

@@ -57,12 +57,12 @@ def simulation(
         list[str] | None,
         typer.Option(help="keystrokes (the default), persistent, overlapping or random-SEED; repeatable."),
     ] = None,
-    samples: Annotated[int, typer.Option(min=2, help="Samples of each length.")] = 400,
-    longest: Annotated[int, typer.Option(min=100, help="Events of the longest samples.")] = 100_000,
+    samples: Annotated[int, typer.Option(min=2, help="Number of samples of each length.")] = 400,
+    longest: Annotated[int, typer.Option(min=100, help="Number of events in the longest samples.")] = 100_000,
     jobs: JobsOption = -1,
     seed: SeedOption = 0,
 ) -> Plan[Any]:
-    """Are parameters and hidden states of known models found again (Section 4)?
+    """Are the parameters and hidden states of known models recovered (Section 4)?
 
     Examples:
     `keydyn study simulation`
@@ -153,12 +153,14 @@ def calibration(
     dataset: TextOption = None,
     surrogates: SurrogatesOption = 59,
     second: SecondOption = 4,
-    repeats: Annotated[int, typer.Option(min=1, help="Tests of each user where the model is right.")] = 1,
+    repeats: Annotated[
+        int, typer.Option(min=1, help="Number of tests per user for which the model is right.")
+    ] = 1,
     data: DataOption = None,
     jobs: JobsOption = -1,
     seed: SeedOption = 0,
 ) -> Plan[Any]:
-    """How far can the goodness-of-fit test be trusted? Its size and power where the truth is known.
+    """How far can the goodness-of-fit test be trusted? Its size and power when the truth is known.
 
     Example: `keydyn study calibration --dataset fable --data recordings/`
     """

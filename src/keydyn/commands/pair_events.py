@@ -29,11 +29,12 @@ def pair(
     out: Annotated[Path, typer.Option("--out", help="File for the keystrokes: .csv, .csv.gz or .parquet.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Pair raw press and release events: keystrokes that all other commands read.
+    """Pair raw press and release events into keystrokes, which all other commands can read.
 
     Columns of browsers (`timeStamp`, `type`, `code`, `repeat`) and of common loggers are recognised by their
-    names; --columns names others, time=when,type=what,key=which. Times may be numbers or dates with a time
-    of day. Without a column of sessions all events are one sample. What is left out is counted.
+    names; for other names, use --columns time=when,type=what,key=which. Times are numbers, or dates with a
+    time of day. Without a column of sessions, all events form one sample. Events that are left out are
+    counted.
 
     Examples:
     `keydyn pair events.csv --out typing.csv --user anna`

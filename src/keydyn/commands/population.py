@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="population",
-    help="Learn from many people how people differ.",
+    help="Learn from many people what they share and how they differ.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="markdown",
@@ -40,29 +40,33 @@ def fit(
         typer.Option(
             "--also",
             metavar="FILE",
-            help="A further file, with other people; repeatable. Only one file at a time is in memory.",
+            help="Another file, with different people; repeatable. Only one file at a time is in memory.",
         ),
     ] = None,
     sensors: Annotated[str, typer.Option(help="Further columns to use, comma-separated.")] = "",
     states: Annotated[
-        bool, typer.Option("--states/--no-states", help="Tell pauses from active typing by hidden states.")
+        bool,
+        typer.Option(
+            "--states/--no-states", help="Use hidden states to distinguish pauses from active typing."
+        ),
     ] = True,
     calibrate: Annotated[
-        bool, typer.Option("--calibrate/--no-calibrate", help="Learn what scores mean, for decisions.")
+        bool, typer.Option("--calibrate/--no-calibrate", help="Learn what scores mean, which decisions need.")
     ] = True,
     jobs: JobsOption = -1,
     engine: EngineOption = "",
     scratch: Annotated[
         Path | None,
-        typer.Option(help="Folder for intermediate results; on a cluster, one that all workers see."),
+        typer.Option(help="Folder for intermediate results; on a cluster, one that all workers can access."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Learn what people share and how they differ; the more people the better.
+    """Learn what people share and how they differ; the more people, the better.
 
-    The file that is written contains no samples. What its scores mean is learnt from the people of FILE, in
-    four folds of people, and written to a second file beside it, PEOPLE.calibration.keydyn, for
-    `keydyn fit --population`; with fewer than 10 people who have two samples or more this is left out.
+    The file contains no samples. A calibration, which says what scores mean, is learnt from the people in
+    FILE, in four folds, and written to a second file beside it, PEOPLE.calibration.keydyn, for
+    `keydyn fit --population`. It needs 10 people or more with at least two samples each; with fewer people,
+    it is left out.
 
     Examples:
     `keydyn population fit typing.csv --out people.keydyn`
@@ -106,7 +110,7 @@ def info(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say what a population was learnt from, and how strongly people differ in it.
+    """Show what a population was learnt from, and how strongly people differ in it.
 
     Examples:
     `keydyn population info`

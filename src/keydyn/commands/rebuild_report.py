@@ -24,7 +24,7 @@ def report(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder that study or evaluate wrote.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Build tables, figures and report of a finished study again, from its scores, without fitting.
+    """Rebuild the tables, figures and report of a finished study from its scores, without fitting.
 
     Example: `keydyn report out/recognition`
     """

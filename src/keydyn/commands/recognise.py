@@ -44,7 +44,7 @@ def score(
     out: OutOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Score: the log-likelihood of every sample under every user's model.
+    """Compute the log-likelihood of every sample under every user's model.
 
     Example: `keydyn score typing.csv --models models/ --out scores.csv`
     """
@@ -86,11 +86,12 @@ def identify(
     out: OutOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Identify: which of the enrolled users typed each sample, if any of them did?
+    """Identify people: which of the enrolled users typed each sample, if any of them did?
 
-    The file need not say who typed. Without a column `session` it is a single sample. Probabilities are those
-    of the enrolled users and of nobody among them, which is as probable as all of them together before the
-    sample is looked at. The answer is nobody unless the first candidate would also pass `verify`.
+    The file need not say who typed. Without a column `session`, it is a single sample. Each enrolled user
+    gets a probability, and so does the possibility that none of them typed it; before the sample is seen,
+    that is as probable as all of them together. The answer is nobody unless the first candidate would also
+    pass `verify`.
 
     Exit code: 3 if a sample has too little evidence, otherwise 0.
 
@@ -156,14 +157,14 @@ def identify(
 def verify(
     reading: Reading,
     models: ModelsOption,
-    user: Annotated[str, typer.Option("--user", help="Who it is claimed to be.")],
+    user: Annotated[str, typer.Option("--user", help="The claimed user.")],
     false_match_rate: FalseMatchOption = None,
     update: Annotated[
         bool,
         typer.Option(
             "--update",
             help="Let the user's template follow samples that are accepted with confidence, within bounds, "
-            "and recognise copies of them; `keydyn users --undo` takes the last one back.",
+            "and recognise copies of them later; `keydyn users --undo` undoes the last update.",
         ),
     ] = False,
     min_keystrokes: MinKeystrokesOption = LEAST_KEYSTROKES,
@@ -172,13 +173,13 @@ def verify(
     out: OutOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Verify: is each sample typed by the user it is claimed to be?
+    """Verify a claim: did the claimed user type each sample?
 
-    The file need not say who typed. Without a column `session` it is a single sample. A claim is accepted
-    where at most one stranger in a hundred would score as high, and rejected where at most one genuine sample
-    in a hundred would score as low; in between, with too few keystrokes, or with another text, the answer is
-    `unsure`, which counts as not accepted. Copies of earlier samples and keys that no hand has typed are
-    rejected.
+    The file need not say who typed. Without a column `session`, it is a single sample. A claim is accepted
+    if at most one stranger in a hundred would score as high, and rejected if at most one genuine sample in a
+    hundred would score as low. In between, with too few keystrokes, or with a different text, the answer is
+    `unsure`, which counts as not accepted. Copies of earlier samples, and samples that nobody can have typed,
+    are rejected.
 
     Exit code: 1 if a sample is rejected, otherwise 3 if one is `unsure`, otherwise 0.
 

@@ -134,7 +134,7 @@ def recommended(
     data: DataOption = None,
     jobs: JobsOption = -1,
 ) -> Plan[Any]:
-    """Choose the recommended settings: for each dataset by the others alone. Takes some minutes.
+    """Choose the recommended settings, for each dataset from the others alone. Takes a few minutes.
 
     Example: `keydyn study recommended --data recordings/`
     """
@@ -222,7 +222,7 @@ def relatives(
     jobs: JobsOption = -1,
     seed: SeedOption = 0,
 ) -> Plan[Any]:
-    """The POHMM beside context-, partly- and partially-HMM, and what lost contexts cost (Section 6).
+    """Compare the POHMM with context-, partly- and partially-HMM, and with contexts missing (Section 6).
 
     Examples:
     `keydyn study relatives --data recordings/`
@@ -280,7 +280,7 @@ def population(
     jobs: JobsOption = -1,
     seed: SeedOption = 0,
 ) -> Plan[Any]:
-    """The population model beside the POHMM: few samples, few keys, few people, and what each part gives.
+    """Compare the population model with the POHMM: few samples, keys or people, and without each part.
 
     Examples:
     `keydyn study population --data recordings/`

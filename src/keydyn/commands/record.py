@@ -27,23 +27,24 @@ def record(
     ],
     out: Annotated[Path, typer.Option("--out", help="File for the samples: .csv or .parquet.")],
     user: Annotated[
-        list[str] | None, typer.Option("--user", help="Participant; repeatable. Best an id, not a name.")
+        list[str] | None,
+        typer.Option("--user", help="Participant; repeatable. Use an id rather than a name."),
     ] = None,
     ask_user: Annotated[
         bool, typer.Option("--ask-user", help="Participants type their ids on the page.")
     ] = False,
     exact: Annotated[
-        bool, typer.Option("--exact", help="A text is taken only when it is typed without mistakes left.")
+        bool, typer.Option("--exact", help="Accept a text only when no mistakes are left in it.")
     ] = False,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 for any that is free.")] = 0,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 for any free port.")] = 0,
     no_open: Annotated[bool, typer.Option("--no-open", help="Do not open a browser.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Record how people type: a page on this machine asks for texts and stores which keys, and when.
+    """Record how people type: a page on this machine asks for texts and stores keys and times.
 
-    Every sample is durable before the page says so. The same command resumes a recording. With
-    --user it ends when everybody is done, with --ask-user when it is interrupted; the exit code is 130 if
-    somebody who began is not done then.
+    Every sample is durably stored before the page says so. To resume a recording, run the same command again.
+    With --user, the command ends when everybody is done; with --ask-user, when you interrupt it. The exit
+    code is 130 if somebody who has begun is not done.
 
     Examples:
     `keydyn record --user ann --text prompts.txt --out typing.csv`

@@ -45,7 +45,9 @@ UnitOption = Annotated[
 ColumnsOption = Annotated[
     str,
     typer.Option(
-        "--columns", help="The file's own names: keyname=key,timepress=down,…", rich_help_panel=PANEL
+        "--columns",
+        help="Names of the columns in the file: keyname=key,timepress=down,…",
+        rich_help_panel=PANEL,
     ),
 ]
 UserOption = Annotated[
@@ -69,20 +71,20 @@ HeaderOption = Annotated[
     str,
     typer.Option(
         "--header",
-        help="Names of all columns, for a file without a first line of names.",
+        help="Names of all columns, for a file without a header line.",
         rich_help_panel=PANEL,
     ),
 ]
 SortOption = Annotated[
     bool,
-    typer.Option("--sort", help="Put the rows in order of user, session and press.", rich_help_panel=PANEL),
+    typer.Option("--sort", help="Sort the rows by user, session and press.", rich_help_panel=PANEL),
 ]
 CleanOption = Annotated[
     bool,
     typer.Option(
         "--clean",
-        help="Leave out presses at the same time as the one before, releases before their press, holds of "
-        "0 ms and copied sessions; what is left out is counted.",
+        help="Leave out presses at the same time as the previous one, releases before their press, holds of "
+        "0 ms and copied sessions, and report how many.",
         rich_help_panel=PANEL,
     ),
 ]

@@ -151,7 +151,7 @@ def _option(name: str, annotation: Any, default: Any) -> Parameter:
 def run_all(
     data: DataOption = None,
     out: Annotated[
-        Path, typer.Option("--out", help="Folder for results, one below it for each study.")
+        Path, typer.Option("--out", help="Folder for results, with a subfolder for each study.")
     ] = Path("out"),
     jobs: JobsOption = -1,
     engine: EngineOption = "",

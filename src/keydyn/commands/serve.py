@@ -19,11 +19,11 @@ def serve(
     database: DatabaseOption = None,
     key_file: ServiceKeyOption = None,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 for any that is free.")] = 8421,
-    workers: Annotated[int, typer.Option(min=1, max=64, help="Processes.")] = 1,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 for any free port.")] = 8421,
+    workers: Annotated[int, typer.Option(min=1, max=64, help="Number of processes.")] = 1,
     behind_proxy: Annotated[
         bool,
-        typer.Option("--behind-proxy", help="A proxy on this machine speaks TLS and passes requests on."),
+        typer.Option("--behind-proxy", help="A proxy on this machine handles TLS and forwards requests."),
     ] = False,
     name: Annotated[
         list[str] | None,
@@ -31,17 +31,16 @@ def serve(
     ] = None,
     private_webhooks: Annotated[
         bool,
-        typer.Option("--private-webhooks", help="Webhooks may go to addresses of your own network."),
+        typer.Option("--private-webhooks", help="Allow webhooks to addresses in your own network."),
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Start the verification service: enrol, verify, identify and watch over HTTP.
+    """Start the verification service: enrol, verify, identify and watch people over HTTP.
 
-    It needs nothing but this command: the database is SQLite in your own data folder, and the service
-    listens on this machine only. On a terminal it shows a link that opens its page, on which you can try
-    it on yourself. Every request of a program needs an API key (see keydyn service keys); one is shown
-    when the service is first started on a terminal. Metrics for Prometheus can be protected by
-    KEYDYN_METRICS_TOKEN.
+    There is nothing to set up: the database is SQLite in your own data folder, and the service listens on
+    this machine only. On a terminal, it shows a link to its page, where you can try it on yourself. Programs
+    need an API key for every request (see keydyn service keys); one is shown when the service is first
+    started on a terminal. To protect the metrics for Prometheus, set KEYDYN_METRICS_TOKEN.
 
     Examples:
     `keydyn serve`

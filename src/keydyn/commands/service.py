@@ -35,19 +35,19 @@ def _group(name: str, help: str) -> typer.Typer:
 
 
 app = _group("service", "Administer the verification service: keys, people, populations, database.")
-keys_app = _group("keys", "API keys, by which programs are known.")
-users_app = _group("users", "People who are enrolled.")
+keys_app = _group("keys", "API keys of programs.")
+users_app = _group("users", "Enrolled people.")
 population_app = _group("population", "A tenant's own populations.")
 for group in (keys_app, users_app, population_app, database_app):
     app.add_typer(group)
 app.command()(examples)
 
-URL_HELP = "Where browsers reach the service."
-SCOPE_HELP = "What the key allows: enrol, verify, watch, admin; repeatable. All unless given."
+URL_HELP = "Address at which browsers reach the service."
+SCOPE_HELP = "What the key allows: enrol, verify, watch, admin; repeatable. By default all of them."
 EVERYTHING = ("enrol", "verify", "watch", "admin")
 DeviceOption = Annotated[str, typer.Option("--device", help="keyboard or phone.")]
 TextOption = Annotated[
-    str, typer.Option("--text", help="keys, or positions:NAME for a text of which positions are sent.")
+    str, typer.Option("--text", help="keys, or positions:NAME for a text of which only positions are sent.")
 ]
 
 
@@ -61,7 +61,7 @@ def create_key(
     key_file: ServiceKeyOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make an API key, and the tenant if there is none of that name. The key is shown once.
+    """Create an API key, and the tenant if it does not exist. The key is shown only once.
 
     Example: `keydyn service keys create --tenant shop --scope verify`
     """
@@ -92,7 +92,7 @@ def create_key(
 def list_keys(
     database: DatabaseOption = None, key_file: ServiceKeyOption = None, as_json: JsonOption = False
 ) -> None:
-    """List API keys; the keys themselves are not known.
+    """List API keys; the keys themselves are not stored.
 
     Example: `keydyn service keys list`
     """
@@ -118,12 +118,12 @@ def list_keys(
 @keys_app.command("revoke")
 @every_command
 def revoke_key(
-    key: Annotated[str, typer.Argument(help="The key's id, as in the list.")],
+    key: Annotated[str, typer.Argument(help="The id of the key, as shown by list.")],
     database: DatabaseOption = None,
     key_file: ServiceKeyOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Revoke an API key: requests with it, and tokens made with it, are refused from now on.
+    """Revoke an API key: requests with it, and tokens created with it, are refused from now on.
 
     Example: `keydyn service keys revoke 1f0c9a7be2d34a56`
     """
@@ -146,7 +146,7 @@ def make_link(
     key_file: ServiceKeyOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a link that opens the service's page in a browser: once, within an hour.
+    """Create a link that opens the service's page in a browser, once and within an hour.
 
     Example: `keydyn service link`
     """
@@ -202,13 +202,13 @@ def list_users(
 @every_command
 def export_user(
     user: Annotated[str, typer.Argument(help="The person's id.")],
-    out: Annotated[Path, typer.Option("--out", help="JSON file to write, readable by you alone.")],
+    out: Annotated[Path, typer.Option("--out", help="JSON file to write, readable only by you.")],
     tenant: TenantOption = "default",
     database: DatabaseOption = None,
     key_file: ServiceKeyOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Write everything that is stored about somebody to a file.
+    """Write everything that is stored about a person to a file.
 
     Example: `keydyn service users export ada --out ada.json`
     """
@@ -231,12 +231,12 @@ def export_user(
 def erase_user(
     user: Annotated[str, typer.Argument(help="The person's id.")],
     tenant: TenantOption = "default",
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     database: DatabaseOption = None,
     key_file: ServiceKeyOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Erase somebody: the key of everything that is stored about them, and the rows.
+    """Erase a person: the key that encrypts everything stored about them, and the rows.
 
     Example: `keydyn service users erase ada`
     """
@@ -261,7 +261,9 @@ def erase_user(
 @population_app.command("install")
 @every_command
 def install_population(
-    file: Annotated[Path, typer.Argument(help="A population from keydyn population fit --calibrate.")],
+    file: Annotated[
+        Path, typer.Argument(help="A population that `keydyn population fit --calibrate` wrote.")
+    ],
     tenant: TenantOption = "default",
     device: DeviceOption = "keyboard",
     text: TextOption = "keys",
@@ -269,10 +271,10 @@ def install_population(
     key_file: ServiceKeyOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Have a tenant's people compared with a population of your own, for phones for instance.
+    """Compare a tenant's people with your own population, for example one for phones.
 
-    Templates are learnt again from samples that are kept, by a running service; whoever's samples have
-    expired is asked to enrol again.
+    A running service learns templates again from the stored samples. People whose samples have expired must
+    enrol again.
 
     Example: `keydyn service population install phones.keydyn --tenant shop --device phone`
     """

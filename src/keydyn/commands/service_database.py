@@ -25,13 +25,13 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode="markdown",
 )
-BackupArgument = Annotated[Path, typer.Argument(metavar="FILE", help="File of the backup.")]
+BackupArgument = Annotated[Path, typer.Argument(metavar="FILE", help="The backup file.")]
 
 
 @app.command()
 @every_command
 def upgrade(database: DatabaseOption = None, as_json: JsonOption = False) -> None:
-    """Bring the tables to this version of keydyn; `keydyn serve` does so too when it starts.
+    """Upgrade the tables to this version of keydyn, as `keydyn serve` does when it starts.
 
     Example: `keydyn service database upgrade`
     """
@@ -45,10 +45,10 @@ def upgrade(database: DatabaseOption = None, as_json: JsonOption = False) -> Non
 @app.command()
 @every_command
 def check(database: DatabaseOption = None, as_json: JsonOption = False) -> None:
-    """Check that the tables are sound and that the audit log is whole.
+    """Check that the tables are sound and the audit log is intact.
 
-    The end of each tenant's log is printed: a number and a hash. Noted elsewhere, they show later that
-    nobody has written the log anew. The exit code is 1 if something is wrong.
+    The command prints the end of each tenant's log, a number and a hash. If you note them elsewhere, you can
+    later show that nobody has rewritten the log. The exit code is 1 if something is wrong.
 
     Example: `keydyn service database check`
     """
@@ -89,9 +89,9 @@ def check(database: DatabaseOption = None, as_json: JsonOption = False) -> None:
 def rotate_key(
     database: DatabaseOption = None, key_file: ServiceKeyOption = None, as_json: JsonOption = False
 ) -> None:
-    """Replace the master key, while the service runs; if it is interrupted, run it again.
+    """Replace the master key. The service can keep running. If the command is interrupted, run it again.
 
-    Backups that were made before need the old key, which is then gone from the key file.
+    Earlier backups need the old key, which is then no longer in the key file.
 
     Example: `keydyn service database rotate-key`
     """
@@ -112,10 +112,10 @@ def rotate_key(
 @app.command()
 @every_command
 def backup(file: BackupArgument, database: DatabaseOption = None, as_json: JsonOption = False) -> None:
-    """Write everything to a file, as it is at one moment; the service may run meanwhile.
+    """Write everything to a file, as of one moment. The service can keep running.
 
-    What is encrypted stays so: without the master key, which is not in the backup, nobody can read it. Keep
-    the key somewhere else.
+    Encrypted data stay encrypted: nobody can read them without the master key, which is not in the backup.
+    Keep the key somewhere else.
 
     Example: `keydyn service database backup keydyn.backup`
     """
@@ -133,7 +133,7 @@ def backup(file: BackupArgument, database: DatabaseOption = None, as_json: JsonO
 @app.command()
 @every_command
 def restore(file: BackupArgument, database: DatabaseOption = None, as_json: JsonOption = False) -> None:
-    """Put a backup into a database that is not there yet (SQLite) or empty (PostgreSQL).
+    """Restore a backup into a new database (SQLite) or an empty one (PostgreSQL).
 
     Example: `keydyn service database restore keydyn.backup`
     """

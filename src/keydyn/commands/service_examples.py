@@ -23,7 +23,7 @@ def examples(
     seed: Annotated[int, typer.Option(min=0, help="Seed: the same seed gives the same typing.")] = 1,
     as_json: JsonOption = False,
 ) -> None:
-    """Write what simulated people typed, as files that can be sent to the service.
+    """Write samples of simulated people to files that you can send to the service.
 
     Each file, such as ada-1.json, is the body of a request: one sample of ada, bela or cleo.
 

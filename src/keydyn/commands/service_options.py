@@ -29,12 +29,12 @@ ServiceKeyOption = Annotated[
     typer.Option(
         "--key-file",
         envvar="KEYDYN_KEY_FILE",
-        help="File of the master key, mode 0600. KEYDYN_MASTER_KEY may hold the key itself. SQLite has one "
-        "beside it by default.",
+        help="File with the master key, mode 0600; or set KEYDYN_MASTER_KEY to the key itself. By default, "
+        "with SQLite, a file beside the database.",
         show_default=False,
     ),
 ]
-TenantOption = Annotated[str, typer.Option("--tenant", help="Whose: the tenant's name.")]
+TenantOption = Annotated[str, typer.Option("--tenant", help="Name of the tenant.")]
 MISSING = "the service needs more packages: pip install 'keydyn[service]'"
 
 

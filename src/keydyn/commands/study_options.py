@@ -25,23 +25,23 @@ DetectorOption = Annotated[
     typer.Option("--detector", help=f"Repeatable: {', '.join(DETECTORS)}, or a plug-in's name."),
 ]
 DataOption = Annotated[
-    Path | None, typer.Option("--data", help="Folder that has the recordings; or set KEYDYN_DATA.")
+    Path | None, typer.Option("--data", help="Folder with the recordings; or set KEYDYN_DATA.")
 ]
 OutOption = Annotated[Path | None, typer.Option("--out", help="Folder for results; by default out/STUDY.")]
 JobsOption = Annotated[int, typer.Option("--jobs", min=-1, help="Threads; -1 or 0 for all cores.")]
 EngineOption = Annotated[
     str, typer.Option("--engine", help="dask://HOST:PORT: fit on a Dask cluster (extra: distributed).")
 ]
-SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of everything random.")]
+SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of all random numbers.")]
 FreshOption = Annotated[
     bool, typer.Option("--fresh", help="Recompute everything; by default finished parts are kept.")
 ]
-SurrogatesOption = Annotated[int, typer.Option("--surrogates", min=19, help="Surrogates of each test.")]
+SurrogatesOption = Annotated[int, typer.Option("--surrogates", min=19, help="Number of surrogates per test.")]
 SecondOption = Annotated[
     int,
     typer.Option(
         "--second",
         min=0,
-        help="Surrogates of each surrogate for a double bootstrap: 0 for none, or 2 or more.",
+        help="Number of surrogates per surrogate, for a double bootstrap: 0 for none, or 2 or more.",
     ),
 ]

@@ -30,9 +30,9 @@ from keydyn.terminal import JsonOption, warn
 def watch(
     reading: Reading,
     models: ModelsOption,
-    user: Annotated[str, typer.Option("--user", help="Whose session it is said to be.")],
+    user: Annotated[str, typer.Option("--user", help="The claimed user.")],
     threshold: Annotated[
-        float | None, typer.Option(min=0, help="Suspicion to lock at, instead of the calibrated one.")
+        float | None, typer.Option(min=0, help="Suspicion at which to lock, instead of the calibrated one.")
     ] = None,
     lockouts_per_hour: Annotated[
         float | None,
@@ -48,15 +48,15 @@ def watch(
     out: OutOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Watch: is it still them, keystroke by keystroke?
+    """Watch a session: is it still the same person, keystroke by keystroke?
 
-    Each key adds to the suspicion that somebody else types, or takes from it; it never falls below 0, so that
-    a change of person in mid-session is noticed. The session is rejected when it rises above the level that
-    genuine sessions reach once per hour of typing. A session with too few keystrokes, or of another text, is
-    neither accepted nor rejected: the verdict is `unsure`.
+    Each key raises or lowers the suspicion that somebody else is typing. The suspicion never falls below 0,
+    so that a change of person in mid-session is noticed. The session is rejected when the suspicion rises
+    above the level that genuine sessions reach once per hour of typing. A session with too few keystrokes, or
+    of a different text, is neither accepted nor rejected: the verdict is `unsure`.
 
-    With `-` for a file, lines of CSV are answered as they come, one line for each; the first line is the
-    header. With --json each answer is an object on a line of its own.
+    With `-` as the file, each line of CSV is answered with a line as soon as it arrives; the first line is
+    the header. With --json, each answer is an object on a line of its own.
 
     Exit code: 1 if a session is rejected, otherwise 3 if one is `unsure`, otherwise 0.
 
