@@ -1,96 +1,182 @@
-"""Writes docs/results.md from the folders that `keydyn study …` left: nothing in it is typed by hand.
+"""Writes docs/results.md and docs/results/ from the folders that `keydyn study …` left.
 
-python docs/results_page.py out          the page alone
+python docs/results_page.py out          the pages alone
 python docs/results_page.py out --run    the studies first
+
+Nothing on these pages is typed by hand: questions, and sentences on how to read a table, are in
+`keydyn.studies.pages`, where the answers are computed from the tables.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import shutil
 import sys
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from keydyn.cli import app
 from keydyn.commands.run_study import STUDIES
-from keydyn.commands.study import ResultsSection
+from keydyn.commands.study import Study
+from keydyn.evaluation.markdown_rows import rows_of
+from keydyn.studies.pages.page import ResultsPage, Run, Tables
 
-HERE = Path(__file__).parent
-FIGURES = HERE / "figures" / "results"
+DOCS = Path(__file__).parent
+# Tables with more rows than this stand at the end of a page.
+LONG = 24
 
-INTRODUCTION = """# Results
+OVERVIEW = """# Results
 
-Measured by `keydyn study …` on the paper's five datasets; `make results` runs the studies and writes this
-page anew from the tables that they leave. Figures of the paper are labelled as published, everything else was
-measured here. Each study's own folder has more: error rates in ISO's vocabulary with confidence intervals,
-every score, and a report. Times are by the clock on two cores, without the compiling that each machine does
-once; other work may have run beside. For a study that was interrupted and resumed, the time is that since it
-resumed, as for calibration and model choice here.
+What was measured with keydyn: one row and one page per study. The answers are computed from the tables of
+the studies. Unless a page says otherwise, the data are the five public datasets of the paper; Mobile is
+shown without and with the phone's sensors (Mobile+). Figures from the paper are labelled as published, and
+everything else was measured here.
 
-The example of continuous verification is the first sample of the first essay user: impostors are found after
-81 keys on average, as in the paper's own example.
+"""
+
+CLOSING = """
+Words such as *equal error rate* and *open set* are explained in the {doc}`glossary`.
+
+## Measure it yourself
+
+`make results` runs all studies and writes these pages anew. To run a single study, use the command at the
+end of its page, where FOLDER has the recordings; {doc}`guide/datasets` says where to get them. Each study
+leaves a folder with a report, all tables as CSV, Markdown and LaTeX, figures as PDF, and every score
+({doc}`guide/studies`). The times on these pages are by the clock, on a machine with two cores on which
+other work may have run, without the compiling that each installation does once.
+
+```{toctree}
+:hidden:
+
 """
 
 
-def existing(paths: Iterable[Path]) -> Iterator[Path]:
-    """Those that a study left: with some options, not every table is made."""
-    for path in paths:
-        if path.exists():
-            yield path
+def finished(out: Path, study: Study, run: Run) -> Path | None:
+    """The folder of a run, if it is there and complete."""
+    folder = out / (run.folder or study.name)
+    if (folder / "run.json").exists():
+        return folder
+    print(f"left out: no finished study in {folder}", file=sys.stderr)
+    return None
+
+
+def read_tables(folder: Path) -> Tables:
+    """All tables of a run, as rows of texts."""
+    return {path.stem: rows_of(path.read_text(encoding="utf-8")) for path in (folder / "tables").glob("*.md")}
+
+
+def page_of(out: Path, study: Study, page: ResultsPage) -> str:
+    """A study's page; empty if the study is not finished."""
+    found = [(run, folder) for run in page.runs if (folder := finished(out, study, run)) is not None]
+    if not found or found[0][0] is not page.runs[0]:
+        return ""
+    parts = [f"# {page.title}", f"**{page.question}**", page.answer(read_tables(found[0][1]))]
+    short: list[str] = []
+    long: list[str] = []
+    for run, folder in found:
+        first = run is page.runs[0]
+        top, *figures = figures_of(folder, run) or [""]
+        few, many = tables_of(folder, run)
+        words = folder / "words.md"
+        if first:
+            parts.append(top)
+            said = words.read_text(encoding="utf-8").strip() if words.exists() else ""
+            parts += ["## In more detail", said] if said else []
+            short += few
         else:
+            short += [f"## {run.title}", page.answer(read_tables(folder)), top]
+            short += [text.replace("## ", "### ", 1) for text in few]
+        if figures:
+            short += [f"## {'More figures' if first else run.title + ': figures'}", *figures]
+        long += many
+    if long:
+        long = ["## Long tables", *(text.replace("## ", "### ", 1) for text in long)]
+    how = ["## How this was measured", *(made_by(study, run, folder) for run, folder in found)]
+    return "\n\n".join(part for part in [*parts, *short, *long, *how] if part) + "\n"
+
+
+def tables_of(folder: Path, run: Run) -> tuple[list[str], list[str]]:
+    """Each table under a heading, after a sentence on how to read it; short ones, then long ones."""
+    short, long = [], []
+    for name, reading in run.tables.items():
+        path = folder / "tables" / f"{name}.md"
+        if not path.exists():
+            # With some options, not every table is made.
             print(f"left out: no {path}", file=sys.stderr)
+            continue
+        text = path.read_text(encoding="utf-8").strip()
+        title, _, rest = text.partition("\n\n")
+        body = f"## {title.strip('*')}\n\n{reading}\n\n<!-- table: {name} -->\n{rest}"
+        (long if len(rows_of(text)) > LONG else short).append(body)
+    return short, long
 
 
-def run(out: Path) -> None:
-    """Run every study that the page shows; each resumes where it was stopped."""
+def figures_of(folder: Path, run: Run) -> list[str]:
+    """Each figure with its caption; the files are copied."""
+    shown = []
+    for name, caption in run.figures.items():
+        path = folder / "figures" / f"{name}.png"
+        if not path.exists():
+            print(f"left out: no {path}", file=sys.stderr)
+            continue
+        target = DOCS / "figures" / "results" / path.name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, target)
+        alt = caption.partition(":")[0].partition(";")[0].rstrip(".")
+        shown.append(f"![{alt}](../figures/results/{path.name})\n\n*{caption}*")
+    return shown
+
+
+def made_by(study: Study, run: Run, folder: Path) -> str:
+    """The command, the version, the day and how long it took."""
+    facts = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    data = ["--data", "FOLDER"] if "data" in study.options else []
+    command = shlex.join(["keydyn", "study", study.name, *run.arguments, *data])
+    day = f" on {facts['time'][:10]}" if "time" in facts else ""
+    rest = " after it was resumed; an earlier part is not counted" if facts.get("resumed") else ""
+    return (
+        f"```sh\n{command}\n```\n\nVersion {facts['version']}{day}; it took {facts['seconds']:.0f} s{rest}."
+    )
+
+
+def overview(out: Path, pages: dict[str, ResultsPage]) -> str:
+    """The page of all studies: one row each."""
+    rows = ["| Question | Answer |", "| --- | --- |"]
+    for name, page in pages.items():
+        study = STUDIES[name]
+        answer = page.answer(read_tables(out / (page.runs[0].folder or study.name)))
+        rows.append(f"| [{page.question}](results/{name}.md) | {answer} |")
+    names = "\n".join(f"results/{name}" for name in pages)
+    return OVERVIEW + "\n".join(rows) + "\n" + CLOSING + names + "\n```\n"
+
+
+def run_studies(out: Path) -> None:
+    """Run every study that has a page; each resumes where it was stopped."""
     for study in STUDIES.values():
-        for section in study.results:
-            folder = out / (section.folder or study.name)
-            command = ["study", study.name, *section.arguments, "--out", str(folder)]
+        for run in study.results.runs if study.results else ():
+            folder = out / (run.folder or study.name)
+            command = ["study", study.name, *run.arguments, "--out", str(folder)]
             # Without standalone mode a command that failed returns its exit code.
             if exit_code := app(command, standalone_mode=False):
                 sys.exit(exit_code)
 
 
-def page(out: Path) -> str:
-    """The whole page."""
-    parts = [INTRODUCTION]
-    for study in STUDIES.values():
-        for section in study.results:
-            parts += section_parts(out / (section.folder or study.name), section)
-    return "\n".join(parts)
-
-
-def section_parts(folder: Path, section: ResultsSection) -> list[str]:
-    """The paragraphs, tables and figures of a section; nothing where the study is not finished."""
-    if not (folder / "run.json").exists():
-        print(f"left out: no finished study in {folder}", file=sys.stderr)
-        return []
-    facts = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-    how = f"`keydyn study {facts['study']}`, version {facts['version']}: {facts['seconds']:.0f} s."
-    parts = [f"## {section.title}\n\n{how}\n"]
-    if (folder / "words.md").exists():
-        parts.append((folder / "words.md").read_text(encoding="utf-8"))
-    tables = existing(folder / "tables" / f"{name}.md" for name in section.tables)
-    parts += [path.read_text(encoding="utf-8") for path in tables]
-    for path in existing(folder / "figures" / f"{name}.png" for name in section.figures):
-        FIGURES.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, FIGURES / path.name)
-        parts.append(f"![{section.figures[path.stem]}](figures/results/{path.name})\n")
-    return parts
-
-
 def main() -> None:
-    """Read the arguments, run the studies if asked to, and write the page."""
-    parser = argparse.ArgumentParser(description="Write docs/results.md.")
+    """Read the arguments, run the studies if asked to, and write the pages."""
+    parser = argparse.ArgumentParser(description="Write docs/results.md and docs/results/.")
     parser.add_argument("out", type=Path, help="folder that holds a folder for each study")
     parser.add_argument("--run", action="store_true", help="run the studies first")
     arguments = parser.parse_args()
     if arguments.run:
-        run(arguments.out)
-    (HERE / "results.md").write_text(page(arguments.out), encoding="utf-8")
+        run_studies(arguments.out)
+    (DOCS / "results").mkdir(exist_ok=True)
+    written = {}
+    for study in STUDIES.values():
+        if study.results and (text := page_of(arguments.out, study, study.results)):
+            (DOCS / "results" / f"{study.name}.md").write_text(text, encoding="utf-8")
+            written[study.name] = study.results
+    (DOCS / "results.md").write_text(overview(arguments.out, written), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 
 import pytest
 from typer.testing import CliRunner
@@ -10,9 +11,10 @@ from typer.testing import CliRunner
 from keydyn.cli import app
 from keydyn.commands import run_study
 from keydyn.commands.run_study import STUDIES, command_of
-from keydyn.commands.study import Plan, ResultsSection, Study, study
+from keydyn.commands.study import Plan, Study, study
 from keydyn.commands.study_options import JobsOption, SeedOption
 from keydyn.evaluation.tables import plain_table
+from keydyn.studies.pages.page import ResultsPage, Run
 
 pytestmark = pytest.mark.usefixtures("sketched")
 
@@ -32,7 +34,9 @@ def made_up(name="made-up", leaves=("numbers",), **attributes) -> Study:
 
         def write(outputs, result, facts):
             frame = pd.DataFrame({"number": [result]})
-            return [outputs.table(plain_table("numbers", "Numbers", "", frame))]
+            table = outputs.table(plain_table("numbers", "Numbers", "", frame))
+            outputs.report("Numbers", ["How numbers came about."], [], facts)
+            return [table]
 
         return Plan(lambda parts, _: number, lambda _: {"study": name}, write, ["only an example"])
 
@@ -83,9 +87,34 @@ def test_a_file_that_is_not_declared_is_refused(tmp_path):
     assert not (tmp_path / "run.json").exists()
 
 
+def page_with(*tables) -> ResultsPage:
+    """A page whose answer is the number in the first row of its first table."""
+    return ResultsPage(
+        "Numbers",
+        "Which number is it?",
+        lambda found: f"It is {found['numbers'][0]['number']}.",
+        (Run(dict.fromkeys(tables, "Read it.")),),
+    )
+
+
 def test_the_results_page_shows_only_what_the_study_leaves():
     with pytest.raises(ValueError, match="made-up leaves no figures_of_speech"):
-        made_up(results=(ResultsSection("Numbers", ("numbers", "figures_of_speech")),))
+        made_up(results=page_with("numbers", "figures_of_speech"))
+
+
+def test_a_report_begins_with_the_question_and_the_answer(tmp_path):
+    one = made_up(results=page_with("numbers"))
+    run_study.run_study(one, {"number": 7}, tmp_path, "", False)
+    report = (tmp_path / "report.html").read_text()
+    assert report.index("Which number is it?") < report.index("It is 7.") < report.index("How numbers came")
+
+
+def test_run_json_says_whether_the_study_was_resumed(tmp_path):
+    for resumed in (False, True):
+        run_study.run_study(made_up(), {}, tmp_path, "", False)
+        assert json.loads((tmp_path / "run.json").read_text()).get("resumed", False) == resumed
+        (tmp_path / "parts").mkdir(exist_ok=True)
+        (tmp_path / "parts" / "one.parquet").touch()
 
 
 def test_study_all_runs_the_studies_of_the_paper(monkeypatch, tmp_path):

@@ -45,10 +45,11 @@ def test_words_on_size():
     middle = np.concatenate([even[:5], np.full(95, 0.5)])
     table = calibration_table(found_by(small, middle))
     (line,) = size_words(table)
-    two, one, double = line.split("; ")[0::2]
-    assert "Fable, POHMM: two-sided calibrated as far as can be seen (size 0.05" in two
-    assert "one-sided not calibrated (size 0.36" in one
-    assert "double bootstrap of the right size, but not uniform (size 0.05" in double
+    assert line.split("; ") == [
+        "Fable, POHMM: the two-sided test is calibrated as far as can be seen",
+        "the one-sided test is not calibrated",
+        "the double bootstrap test has the right size, but its p-values are not uniform.",
+    ]
 
 
 def test_words_on_size_over_all_models():
@@ -60,9 +61,9 @@ def test_words_on_size_over_all_models():
         calibration_table(found_by(even, np.ones(100), model="hmm")),
     ]
     said = pooled_words(pd.concat(tables))
-    assert "two-sided 10 of 200 (0.05, 0.02 to 0.09; as often as it should)" in said
-    assert "one-sided 41 of 200 (0.20, 0.15 to 0.27; too often)" in said
-    assert "double bootstrap 5 of 200 (0.03, 0.01 to 0.06; as often as it should)" in said
+    assert "two-sided test rejects 10 of 200, as often as it should (a share of 0.05, 0.02 to 0.09)" in said
+    assert "one-sided test rejects 41 of 200, too often (a share of 0.20, 0.15 to 0.27)" in said
+    assert "bootstrap test rejects 5 of 200, as often as it should (a share of 0.03, 0.01 to 0.06)" in said
 
 
 def test_words_on_power():
@@ -78,8 +79,8 @@ def test_words_on_power():
     assert (found["low"] < found["one_sided"]).all()
     assert (found["one_sided"] < found["high"]).all()
     said = power_words(found)
-    assert "finds 1 for four users of five" in said
-    assert "most often: one state (POHMM, Fable), missed for 10%; least often: exponential" in said
+    assert "rejects 1 for four users in five" in said
+    assert "most often one state (POHMM, Fable), which it misses for 10% of users, and least often" in said
 
 
 def test_the_report_on_calibration_is_whole(tmp_path):

@@ -92,4 +92,4 @@ def test_the_worst_are_named_with_whom_they_were_taken_for(keystrokes):
     shown = worst_table(table, "own", ["pohmm", "population"]).shown
     assert shown["Mostly taken for"].tolist() == ["1 (75%)"]
     assert "the worst tenth of all users are 2." in worst_words(table, "own")
-    assert "0 of the worst 1 have a lower equal error rate than with the POHMM." in worst_words(table, "own")
+    assert "a lower equal error rate than the POHMM for 0 of the worst 1." in worst_words(table, "own")

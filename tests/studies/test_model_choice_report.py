@@ -38,16 +38,16 @@ def choices():
 def test_words_on_the_choice_of_models(tmp_path):
     (said,) = choice_words(choice_table(choices()))
     assert said.startswith(
-        "Essay: the median user's BIC is lowest for 3 states, log-t, smoothed, 3.00 per event below the "
-        "paper's choice, 2 states, log-normal, smoothed; held-out log-likelihood is highest for 2 states, "
-        "log-t, smoothed, 1.00 per event above it."
+        "Essay: the median user's BIC is lowest with 3 states, log-t, smoothed, 3.00 per event below the "
+        "paper's choice, 2 states, log-normal, smoothed. Held-out log-likelihood is highest with 2 states, "
+        "log-t, smoothed, 1.00 per event above the paper's choice."
     )
     # Before it by BIC: log-t of 3, 2, 4 and 1 states, then the four other families of 3; by held-out
     # likelihood the log-t of 2 states alone, for 1 and 3 states of it are as good.
-    assert "Of 40 models the paper's is number 9 by BIC and number 2 by held-out likelihood" in said
-    assert "the best of all for 0% and 0% of users" in said
-    assert "log-normal models 3 states is best by BIC and 2 states by held-out likelihood" in said
-    assert "of two states the log-t by BIC and the log-t by held-out likelihood" in said
+    assert "Of 40 models, the paper's is number 9 by BIC and number 2 by held-out likelihood" in said
+    assert "the best of all for 0% of users by BIC and for 0% by held-out likelihood" in said
+    assert "log-normal models, the best number of states is 3 by BIC and 2 by held-out likelihood" in said
+    assert "of two states, the best family is the log-t by BIC and the log-t by held-out likelihood" in said
     assert "would call samples of the median user impossible" in said
     (short,) = write_choice(Outputs(tmp_path), choices(), {})
     assert said in (tmp_path / "words.md").read_text()

@@ -45,7 +45,7 @@ def test_gains_are_tested_over_users_with_their_sign(users):
     assert of.loc["amrt", "p"] == 1
     assert table.shown["Difference"].tolist()[0] == "+0.300 (+0.300 to +0.300)"
     assert gains_words(table.frame) == (
-        "The population model against the POHMM. Accuracy: better (Fable). EER: better (Fable). "
+        "The population model compared with the POHMM. Accuracy: better (Fable). EER: better (Fable). "
         "Rejection time: no significant difference (Fable)."
     )
 

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from keydyn.commands.chosen_recordings import chosen_rows
 from keydyn.commands.recognition_studies import recognition_facts
-from keydyn.commands.study import Facts, Plan, ResultsSection, study
+from keydyn.commands.study import Facts, Plan, study
 from keydyn.commands.study_options import DataOption, DatasetOption, JobsOption, SeedOption
+from keydyn.studies.pages import verification as verification_page
 
 if TYPE_CHECKING:
     from keydyn.evaluation.tables import Table
@@ -36,23 +37,7 @@ def _rebuild_verification(outputs: Outputs, facts: Facts, seed: int) -> list[Tab
         *("ageing", "poisoning", "privacy"),
     ),
     rebuild=_rebuild_verification,
-    results=(
-        ResultsSection(
-            "Decisions",
-            (
-                *("decisions", "targets", "keys", "few_samples", "identify", "watching", "attacks"),
-                *("copies", "ageing", "poisoning", "fairness", "privacy"),
-            ),
-            {
-                "reliability": "Likelihood ratios as stated and as observed, open set",
-                "decisions_det": "Detection error trade-off, open set",
-                "decisions_by_keys": "Decisions by the number of keys, open set",
-                "watching_delay": "Keys until an impostor is noticed, open set",
-                "watching_unnoticed": "Impostors never noticed, open set",
-                "ageing": "Templates that age, open set",
-            },
-        ),
-    ),
+    results=verification_page.PAGE,
 )
 def verification(
     dataset: DatasetOption = None,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from keydyn.commands.chosen_recordings import chosen_texts
-from keydyn.commands.study import Facts, Plan, ResultsSection, study
+from keydyn.commands.study import Facts, Plan, study
 from keydyn.commands.study_options import (
     DataOption,
     JobsOption,
@@ -17,6 +17,10 @@ from keydyn.commands.study_options import (
     TextOption,
 )
 from keydyn.exit_codes import UsageError, checking_options
+from keydyn.studies.pages import calibration as calibration_page
+from keydyn.studies.pages import goodness_of_fit as goodness_of_fit_page
+from keydyn.studies.pages import model_choice as model_choice_page
+from keydyn.studies.pages import simulation as simulation_page
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,28 +33,7 @@ if TYPE_CHECKING:
     tables=("simulation", "errors", "slopes", "accuracy"),
     figures=("simulation", "errors", "states", "truths"),
     in_the_paper=True,
-    results=(
-        ResultsSection(
-            "Simulation study",
-            ("simulation", "accuracy"),
-            {
-                "simulation": "Residuals of every parameter over the number of events",
-                "errors": "Root mean square errors",
-                "states": "Hidden states found",
-            },
-        ),
-        # That what is found does not depend on one true model: three more, with fewer and shorter samples.
-        ResultsSection(
-            "Simulation study with other true models",
-            ("simulation",),
-            {"truths": "Root mean square errors for each true model"},
-            folder="simulation-truths",
-            arguments=(
-                *("--truth", "persistent", "--truth", "overlapping", "--truth", "random-7"),
-                *("--samples", "100", "--longest", "10000"),
-            ),
-        ),
-    ),
+    results=simulation_page.PAGE,
 )
 def simulation(
     truth: Annotated[
@@ -95,13 +78,7 @@ def simulation(
     figures=("p_values", "residuals"),
     frames=("tests",),
     in_the_paper=True,
-    results=(
-        ResultsSection(
-            "Goodness of fit",
-            ("goodness_of_fit", "p_values", "marginals", "residuals"),
-            {"p_values": "p-values of all users", "residuals": "Residuals of one user of each dataset"},
-        ),
-    ),
+    results=goodness_of_fit_page.PAGE,
 )
 def goodness_of_fit(
     dataset: TextOption = None,
@@ -141,13 +118,7 @@ def goodness_of_fit(
     tables=("calibration", "power"),
     figures=("calibration", "power"),
     frames=("tests",),
-    results=(
-        ResultsSection(
-            "How far the test can be trusted",
-            ("calibration", "power"),
-            {"calibration": "p-values where the hypothesis is true", "power": "Wrong hypotheses rejected"},
-        ),
-    ),
+    results=calibration_page.PAGE,
 )
 def calibration(
     dataset: TextOption = None,
@@ -184,13 +155,7 @@ def calibration(
     tables=("model_choice",),
     figures=("model_choice",),
     frames=("models",),
-    results=(
-        ResultsSection(
-            "Model choice",
-            ("model_choice",),
-            {"model_choice": "BIC and held-out likelihood by states, family and smoothing"},
-        ),
-    ),
+    results=model_choice_page.PAGE,
 )
 def model_choice(
     dataset: TextOption = None,

@@ -5,9 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from keydyn.commands.chosen_recordings import chosen_rows
-from keydyn.commands.study import Facts, Plan, ResultsSection, study
+from keydyn.commands.study import Facts, Plan, study
 from keydyn.commands.study_options import DataOption, DatasetOption, DetectorOption, JobsOption, SeedOption
 from keydyn.exit_codes import checking_options
+from keydyn.studies.pages import continuous as continuous_page
+from keydyn.studies.pages import population as population_page
+from keydyn.studies.pages import recognition as recognition_page
+from keydyn.studies.pages import recommended as recommended_page
+from keydyn.studies.pages import relatives as relatives_page
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -80,17 +85,7 @@ def _rebuild_recognition(outputs: Outputs, facts: Facts, seed: int) -> list[Tabl
     figures=RECOGNITION_FIGURES,
     in_the_paper=True,
     rebuild=_rebuild_recognition,
-    results=(
-        ResultsSection(
-            "Identification and verification",
-            ("identification", "verification", "recommended", "open_set"),
-            {
-                "roc": "ROC curves, mean over users with 95 % bands",
-                "open_set": "Equal error rates, closed and open set",
-                "marginal_density": "Densities of the hidden states",
-            },
-        ),
-    ),
+    results=recognition_page.PAGE,
 )
 def recognition(
     dataset: DatasetOption = None,
@@ -127,7 +122,7 @@ def recognition(
 @study(
     "recommended",
     tables=("choices", "candidates"),
-    results=(ResultsSection("What is recommended, and how it was chosen", ("choices", "candidates")),),
+    results=recommended_page.PAGE,
 )
 def recommended(
     dataset: DatasetOption = None,
@@ -163,13 +158,7 @@ def _rebuild_continuous(outputs: Outputs, facts: Facts, seed: int) -> list[Table
     figures=CONTINUOUS_FIGURES,
     in_the_paper=True,
     rebuild=_rebuild_continuous,
-    results=(
-        ResultsSection(
-            "Continuous verification",
-            ("continuous", "watching"),
-            {"penalty": "The rank penalty, key by key", "rejection": "Rejection times"},
-        ),
-    ),
+    results=continuous_page.PAGE,
 )
 def continuous(
     dataset: DatasetOption = None,
@@ -210,11 +199,7 @@ def _rebuild_relatives(outputs: Outputs, facts: Facts, seed: int) -> list[Table]
     figures=("lost_context",),
     frames=("lost_context",),
     rebuild=_rebuild_relatives,
-    results=(
-        ResultsSection(
-            "The relatives", ("relatives",), {"lost_context": "What lost contexts cost each model"}
-        ),
-    ),
+    results=relatives_page.PAGE,
 )
 def relatives(
     dataset: DatasetOption = None,
@@ -259,20 +244,7 @@ def _rebuild_population(outputs: Outputs, facts: Facts, seed: int) -> list[Table
     ),
     frames=("user_figures", "typing_changes"),
     rebuild=_rebuild_population,
-    results=(
-        ResultsSection(
-            "The population model",
-            ("population", "significance", "error_rates", "parts", "across", "worst_users"),
-            {
-                "population": "Equal error rates, closed and open set",
-                "population_enrolment": "Recognition by the number of samples that enrol",
-                "population_keystrokes": "Recognition by the number of keys asked",
-                "population_people": "Recognition by the number of people learnt from",
-                "population_parts": "What is lost without each part of the model",
-                "population_changes": "Who fails: changed typing and close neighbours",
-            },
-        ),
-    ),
+    results=population_page.PAGE,
 )
 def population(
     dataset: DatasetOption = None,

@@ -38,7 +38,7 @@ from keydyn.terminal import (
 if TYPE_CHECKING:
     from keydyn.evaluation.tables import Table
 
-# All studies by name, in the order of the help and of the results page: that of their definitions.
+# All studies by name, in the order of the help and of the pages of results: that of their definitions.
 STUDIES: dict[str, Study] = {
     study.name: study
     for module in (recognition_studies, decision_studies, fit_studies, evaluate)
@@ -63,15 +63,17 @@ def run_study(
     for line in plan.warnings:
         warn(line)
     # A folder that cannot be made is reported before any work.
-    outputs = Outputs(folder, study.files())
+    outputs = Outputs(folder, study.files(), study.results)
+    parts = Parts(folder / "parts", fresh)
+    resumed = {"resumed": True} if parts.any() else {}
     with using(engine), share_bar(hidden=as_json) as show_progress, _resumable():
-        result = plan.work(Parts(folder / "parts", fresh), show_progress)
+        result = plan.work(parts, show_progress)
         show_progress("tables and figures", 1.0)
         # The folder may have been used by another study before.
         outputs.clear(name for each in STUDIES.values() for name in each.files())
         facts = plan.facts(result)
         tables = plan.write(outputs, result, facts)
-        outputs.finish(facts, began)
+        outputs.finish({**facts, **resumed}, began)
     if not as_json:
         show_results(tables, folder, began)
     return results_of(study.name, tables, folder, began) | {"warnings": plan.warnings}

@@ -1,21 +1,22 @@
-"""What a study is: one object, from which its command, its place on the results page and the rest follow.
+"""What a study is: one object, from which its command, its page of results and the rest follow.
 
 A study is a function under `@study(…)`. Its parameters are the command's options, its docstring is the
 command's help, and it returns a `Plan`. The decorator names the files that the study may leave. A new study
 is such a function in `recognition_studies.py`, `decision_studies.py` or `fit_studies.py`, and is named
-nowhere else.
+nowhere else. Its question, its answer and its page of results are in `keydyn.studies.pages`.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
     from keydyn.evaluation.tables import Table
     from keydyn.studies.outputs import Outputs
+    from keydyn.studies.pages.page import ResultsPage
     from keydyn.studies.saved_parts import Parts
     from keydyn.studies.score_datasets import ShowProgress
 
@@ -42,24 +43,6 @@ class Plan(Generic[Result]):
 
 
 @dataclass(frozen=True)
-class ResultsSection:
-    """A section of docs/results.md: what it shows of one run of a study.
-
-    Attributes
-    ----------
-    tables, figures : their names; figures with their captions
-    folder : the folder of the run below out/, if it is not called like the study
-    arguments : those that the run gives to the command
-    """
-
-    title: str
-    tables: tuple[str, ...]
-    figures: Mapping[str, str] = field(default_factory=dict)
-    folder: str = ""
-    arguments: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
 class Study:
     """A study.
 
@@ -71,7 +54,7 @@ class Study:
     subcommand : whether it is a command of `keydyn study`
     rebuild : writes everything again from the scores in the folder, given the facts and the seed of the
         run; None if there are no scores
-    results : its sections of docs/results.md
+    results : its page of results; None if it has none
     """
 
     name: str
@@ -82,11 +65,11 @@ class Study:
     in_the_paper: bool
     subcommand: bool
     rebuild: Callable[[Outputs, Facts, int], list[Table]] | None
-    results: tuple[ResultsSection, ...]
+    results: ResultsPage | None
 
     def __post_init__(self) -> None:
-        for section in self.results:
-            unknown = {*section.tables} - {*self.tables} | {*section.figures} - {*self.figures}
+        for run in self.results.runs if self.results else ():
+            unknown = {*run.tables} - {*self.tables} | {*run.figures} - {*self.figures}
             if unknown:
                 raise ValueError(f"the study {self.name} leaves no {', '.join(sorted(unknown))}")
 
@@ -118,7 +101,7 @@ def study(
     in_the_paper: bool = False,
     subcommand: bool = True,
     rebuild: Callable[[Outputs, Facts, int], list[Table]] | None = None,
-    results: tuple[ResultsSection, ...] = (),
+    results: ResultsPage | None = None,
 ) -> Callable[[Callable[..., Plan[Any]]], Study]:
     """Make the decorated function a study; the arguments are the attributes of `Study`."""
 

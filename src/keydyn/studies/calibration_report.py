@@ -32,10 +32,10 @@ from keydyn.studies.score_datasets import ShowProgress
 from keydyn.studies.user_intervals import intervals_by_user
 
 LEAD = (
-    "How far can the test of fit be trusted? Data are drawn from models that were fitted to each user with "
-    "the recommended settings, along the user's own keys, so that the truth is known and is like typing. "
-    "Fable gives short samples, essay long ones. Then the test is applied: to the model that is true, whose "
-    "p-values should be uniform, and to wrong ones, which should be rejected."
+    "Data are drawn from models that were fitted to each user with the recommended settings, along the "
+    "user's own keys, so that the truth is known and resembles typing. Fable gives short samples, Essay long "
+    "ones. Then the test is applied to the true model, whose p-values should be uniform, and to wrong ones, "
+    "which should be rejected."
 )
 
 
@@ -74,17 +74,17 @@ def write_calibration(outputs: Outputs, tests: pd.DataFrame, facts: Mapping[str,
             "calibration",
             "Where the model is right: is p uniform?",
             "Size: share of p-values of at most 0.05, with its 95 % interval (Clopper and Pearson). "
-            "Distance: Kolmogorov and Smirnov's from uniform; by chance it is above the value beside it in "
-            "one case of twenty.",
+            "Distance: Kolmogorov and Smirnov's from the uniform distribution; by chance alone it exceeds "
+            "the value in the next column in one case of twenty.",
             size.assign(p=size["p"].map(P_NAMES)),
             labels=3,
         ),
         plain_table(
             "power",
             "Where it is wrong: how often is it rejected?",
-            f"Share rejected at 0.05 with {FOR_POWER} surrogates, and 95 % interval of the one-sided share; "
-            "missed: the share of wrong models that passes the one-sided test. Data of two states with heavy "
-            "tails (log-t). Areas over ln x, except the normal's, over x.",
+            f"Shares rejected at 0.05 with {FOR_POWER} surrogates, and the 95 % interval of the one-sided "
+            "share. Missed: the share of wrong models that pass the one-sided test. The data have two states "
+            "with heavy tails (log-t). Areas are over ln x, for the normal distribution over x.",
             power,
             labels=3,
         ),
@@ -113,7 +113,7 @@ def write_calibration(outputs: Outputs, tests: pd.DataFrame, facts: Mapping[str,
 
 
 def size_words(table: pd.DataFrame) -> list[str]:
-    """A sentence per model: what its p-values reject where they should not, and whether they are uniform."""
+    """A sentence per model: whether its p-values reject as often as they should, and are uniform."""
     lines = []
     for (dataset, model), model_rows in table.groupby(["dataset", "model"], sort=False):
         judgements = []
@@ -121,16 +121,12 @@ def size_words(table: pd.DataFrame) -> list[str]:
             holds = row["size_low"] <= LEVEL <= row["size_high"]
             even = row["ks_distance"] <= row["ks_by_chance"]
             verdict = {
-                (True, True): "calibrated as far as can be seen",
-                (True, False): "of the right size, but not uniform",
-                (False, True): "not of the right size",
-                (False, False): "not calibrated",
+                (True, True): "is calibrated as far as can be seen",
+                (True, False): "has the right size, but its p-values are not uniform",
+                (False, True): "does not have the right size",
+                (False, False): "is not calibrated",
             }[holds, even]
-            judgements.append(
-                f"{P_NAMES[row['p']]} {verdict} (size {row['size']:.2f}, {row['size_low']:.2f} to "
-                f"{row['size_high']:.2f}; distance {row['ks_distance']:.2f}, {row['ks_by_chance']:.2f} by "
-                "chance)"
-            )
+            judgements.append(f"the {P_NAMES[row['p']]} test {verdict}")
         lines.append(f"{dataset_name(dataset)}, {detector_name(model)}: {'; '.join(judgements)}.")
     return lines
 
@@ -144,10 +140,10 @@ def pooled_words(table: pd.DataFrame) -> str:
         low, high = share_interval(rejected, tests)
         side = "too often" if low > LEVEL else "too seldom" if high < LEVEL else "as often as it should"
         shares.append(
-            f"{P_NAMES[str(kind)]} {rejected} of {tests} ({rejected / tests:.2f}, {low:.2f} to {high:.2f}; "
-            f"{side})"
+            f"the {P_NAMES[str(kind)]} test rejects {rejected} of {tests}, {side} (a share of "
+            f"{rejected / tests:.2f}, {low:.2f} to {high:.2f})"
         )
-    return f"Right models rejected at {LEVEL}, all together: {'; '.join(shares)}."
+    return f"Right models of all users together, at a level of {LEVEL}: {'; '.join(shares)}."
 
 
 def power_words(table: pd.DataFrame) -> str:
@@ -159,7 +155,7 @@ def power_words(table: pd.DataFrame) -> str:
 
     n_found = int((table["one_sided"] >= 0.8).sum())
     return (
-        f"Of {len(table)} kinds of wrong model the one-sided test finds {n_found} for four users of five or "
-        f"more. Found most often: {named(least)}, missed for {least['missed']:.0%}; least often: "
-        f"{named(most)}, missed for {most['missed']:.0%}."
+        f"Of {len(table)} kinds of wrong model, the one-sided test rejects {n_found} for four users in five "
+        f"or more. It rejects most often {named(least)}, which it misses for {least['missed']:.0%} of users, "
+        f"and least often {named(most)}, which it misses for {most['missed']:.0%}."
     )

@@ -29,6 +29,7 @@ from keydyn.studies.rank_files import Ranked, ranked_of
 from keydyn.studies.report import Picture, Section
 
 DETECTORS = ("hmm", "pohmm", "pohmm-recommended")
+PENALTY = "penalty"
 Key = tuple[str, str]
 WAYS: tuple[tuple[Watching, str], ...] = (
     (RankPenalty(), PUBLISHED),
@@ -47,10 +48,10 @@ def write_continuous(
     outputs.ranks(table)
     section, tables = continuous_section(outputs, ranked, facts, seed)
     lead = [
-        "Is it still the same person? After each key all templates are ranked by how well they predicted "
-        f"it. The claimed one's ranks of the last {WINDOW} keys add up to a penalty; above a threshold the "
-        "session ends."
+        "After each key, all templates are ranked by how well they predicted it. The ranks of the claimed "
+        f"one over the last {WINDOW} keys add up to a penalty; above a threshold, the session ends."
     ]
+    outputs.words([*lead, *(picture.caption for picture in section.figures if picture.path.stem == PENALTY)])
     outputs.report("Continuous verification", lead, [section], facts)
     return tables[:1]
 
@@ -98,8 +99,9 @@ def rejection_table(results: Mapping[Key, Continuous]) -> Table:
         "continuous",
         "Continuous verification: average maximum rejection time",
         "Keys that an impostor types before being rejected, at the lowest threshold that never rejects the "
-        "genuine user on that sample (no real system can know it). Mean (standard deviation) over samples. "
-        "Closed set. Ties share their ranks here; in the published figures rounding noise broke them.",
+        "genuine user on that sample; no real system can know this threshold. Mean (standard deviation) over "
+        "samples. Closed set. Templates that tie share a rank here; in the published figures, rounding "
+        "errors broke the ties.",
         pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(columns[2:], np.float64)),
         "amrt",
         digits=2,
@@ -178,10 +180,11 @@ def _penalty(outputs: Outputs, ranked: Ranked) -> list[Picture]:
     return [
         outputs.figure(
             penalty_figure(genuine, others, threshold, title),
-            "penalty",
-            f"Rank penalty key by key: one genuine user, and {others.shape[1]} impostors' templates on the "
-            "same sample with a band that holds 95 % of them. At the threshold they are rejected after "
-            f"{np.mean(times):.0f} keys on average.",
+            PENALTY,
+            "The example of the rank penalty is the first sample of the first user of "
+            f"{dataset_name(dataset)}, with the templates of {others.shape[1]} others as impostors and a "
+            f"band that holds 95 % of them. At the threshold, they are rejected after {np.mean(times):.0f} "
+            "keys on average.",
             "A line for the genuine user below a horizontal threshold; the impostors' mean rises above it.",
         )
     ]

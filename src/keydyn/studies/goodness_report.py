@@ -30,20 +30,22 @@ from keydyn.studies.score_datasets import ShowProgress
 from keydyn.studies.user_intervals import intervals_by_user
 
 LEAD = (
-    "Does a model fit what people type? Press-press intervals, user by user (Section 5.1 of the paper): "
-    "the area between the distribution function of the data and that of the fitted model, against areas of "
-    "surrogates that were drawn from the fitted model and fitted again. Measured by this run unless "
-    "labelled as published."
+    "Press-press intervals are tested user by user (Section 5.1 of the paper): the area between the "
+    "distribution function of the data and that of the fitted model is compared with the areas of "
+    "surrogates, which are drawn from the fitted model and fitted again. Figures were measured by this run "
+    "unless they are labelled as published."
 )
 WHY_NOT_PUBLISHED = (
-    "Published and measured shares differ, and no setting that we tried gives the published ones. Three "
-    "things are different here. Surrogates have independent random streams; with one stream for all, areas "
-    "of surrogates are too much alike. The area is integrated exactly, not on a grid. And the POHMM's "
-    "marginal distribution weighs each state by its share among events of a type, as it must; the printed "
-    "formula takes its share among all events. Moreover the test takes its parameters from the data that it "
-    "judges: where a model has many of them per event, its size is not 0.05 (`keydyn study calibration`), "
-    "and a few surrogates with an enormous area move the mean that the two-sided p-value is taken from. The "
-    "one-sided shares are the ones to judge a model by, with the size that calibration found in mind."
+    "Published and measured shares differ, and no setting that was tried gives the published ones. Three "
+    "things are different here. First, surrogates have independent random streams; with one stream for all, "
+    "their areas are too similar. Second, the area is integrated exactly and not on a grid. Third, the "
+    "POHMM's marginal distribution weighs each state by its share among events of the same type, as it must; "
+    "the printed formula takes the share among all events.",
+    "The test takes its parameters from the data that it judges. Where a model has many parameters per "
+    "event, the test therefore rejects right models more or less often than the level says "
+    "(`keydyn study calibration`), and a few surrogates with an enormous area move the mean on which the "
+    "two-sided p-value depends. Judge a model by the one-sided shares, and keep the results of that study in "
+    "mind.",
 )
 
 
@@ -113,14 +115,14 @@ def write_goodness(outputs: Outputs, results: GoodnessResults, facts: Mapping[st
         plain_table(
             "goodness_of_fit",
             "Share of users for whom the model is rejected",
-            "At 0.05, two-sided as published. Published: the paper's share.",
+            "Two-sided test at a level of 0.05, as in the paper, whose shares are in the last column.",
             rejections(tests),
             labels=3,
         ),
         plain_table(
             "p_values",
-            "The same by both p-values",
-            "One-sided: only a large area speaks against a model.",
+            "Shares rejected by either p-value",
+            "One-sided: only a large area counts against a model.",
             rejections_by_p_value(tests),
             labels=3,
         ),
@@ -136,9 +138,9 @@ def write_goodness(outputs: Outputs, results: GoodnessResults, facts: Mapping[st
         tables.append(
             plain_table(
                 "marginals",
-                "The POHMM's share by how its marginal distribution is made",
-                "Published settings, two-sided. Exact: states weighed by their share among events of a type; "
-                "printed: by their share among all events, as the paper's formula has it; states: one "
+                "Shares rejected by the form of the POHMM's marginal distribution",
+                "Published settings, two-sided. Exact: states weighed by their share among events of a type. "
+                "Printed: by their share among all events, as in the paper's formula. States: one "
                 "distribution per state, whatever the type.",
                 rejections_by_marginal(tests),
             )
@@ -146,8 +148,7 @@ def write_goodness(outputs: Outputs, results: GoodnessResults, facts: Mapping[st
     for table in tables:
         outputs.table(table)
     anything_published = tables[0].frame["published_rejected"].notna().any()
-    why = [WHY_NOT_PUBLISHED] if anything_published else []
-    words = outputs.words([*share_words(tables[0].frame), *why])
+    words = outputs.words(WHY_NOT_PUBLISHED if anything_published else [])
     sections = [Section("The test on real users", words, tables, [picture]), _residuals(outputs, results)]
     outputs.report("Goodness of fit", [LEAD], sections, facts)
     return tables[:1]
@@ -161,8 +162,8 @@ def _residuals(outputs: Outputs, results: GoodnessResults) -> Section:
             "Medians over users: standard deviation (1 if the model is right), Kolmogorov and Smirnov's "
             "distance from the standard normal, autocorrelation at lag one; and the shares of users for whom "
             "they are not normal (Kolmogorov and Smirnov) or not independent (Ljung and Box, ten lags), at "
-            "0.05. The parameters were fitted to the same intervals: a model with many of them follows these "
-            "too closely, which makes a deviation below one.",
+            "0.05. The parameters were fitted to the same intervals: a model with many parameters follows "
+            "these too closely, which brings the deviation below one.",
             residual_table(results.residuals),
             labels=2,
         )
@@ -182,18 +183,3 @@ def _residuals(outputs: Outputs, results: GoodnessResults) -> Section:
         "Quantiles of residuals against those of the standard normal, and bars of autocorrelation.",
     )
     return Section("Where the models fail", (), [table], [picture])
-
-
-def share_words(table: pd.DataFrame) -> list[str]:
-    """A sentence per dataset: the measured share, with the published one."""
-    lines = []
-    for dataset, dataset_rows in table[table["settings"] == "published"].groupby("dataset", sort=False):
-        shares = [
-            f"{row['model'].upper()} {row['rejected']:.0%}"
-            + ("" if pd.isna(row["published_rejected"]) else f" (published {row['published_rejected']:.0%})")
-            for row in dataset_rows.to_dict("records")
-        ]
-        lines.append(
-            f"{dataset_name(dataset)}, published settings: rejected for {', '.join(shares)} of users."
-        )
-    return lines

@@ -35,9 +35,8 @@ from keydyn.studies.user_intervals import intervals_by_user
 Row = dict[Any, Any]
 
 LEAD = (
-    "How many states, which family of distributions, smoothed or not? POHMMs of press-press intervals, user "
-    "by user, judged by BIC on all of a user's samples and by the likelihood of samples that were left out "
-    "of the fit. Measured by this run."
+    "POHMMs are fitted to the press-press intervals of each user, and judged by BIC on all of the user's "
+    "samples and by the likelihood of samples that were left out of the fit. Measured by this run."
 )
 
 
@@ -72,9 +71,8 @@ def write_choice(outputs: Outputs, fits: pd.DataFrame, facts: Mapping[str, Any])
         plain_table(
             "model_choice",
             "Which model fits real users best",
-            "BIC and held-out log-likelihood per event: median over users of the difference from the "
-            "paper's two smoothed log-normal states (BIC lower is better, log-likelihood higher); and the "
-            "share of users for whom a model is the best of all. A smoothed model's BIC is approximate.",
+            "BIC and held-out log-likelihood per event are medians over users of the difference from the "
+            "paper's choice, two smoothed log-normal states. A smoothed model's BIC is approximate.",
             choice_table(fits),
             labels=4,
         )
@@ -115,20 +113,20 @@ def _of_dataset(name: str, table: pd.DataFrame) -> str:
     lognormal = _only(rows, family=family, smoothing=smoothing)
     two = _only(rows, states=states, smoothing=smoothing)
     by_bic, by_held = _lowest_bic(rows), _most_held_out(rows)
-    shares = f"{paper['best_by_bic']:.0%} and {paper['best_held_out']:.0%}"
     favourite = max(rows, key=lambda row: float(row["best_held_out"]))
     return (
-        f"{dataset_name(name)}: the median user's BIC is lowest for {_named(by_bic)}, {-by_bic['bic']:.2f} "
-        f"per event below the paper's choice, {_named(paper)}; held-out log-likelihood is highest for "
-        f"{_named(by_held)}, {by_held['held_out']:.2f} per event above it. Of {len(rows)} models the paper's "
-        f"is number {_rank(rows, 'bic', paper)} by BIC and number {_rank(rows, 'held_out', paper)} by "
-        f"held-out likelihood, and the best of all for {shares} of users; the best "
-        f"of all by held-out likelihood for most users ({favourite['best_held_out']:.0%}) is "
-        f"{_named(favourite)}. Among smoothed log-normal models "
-        f"{_states(_lowest_bic(lognormal))} is best by BIC and {_states(_most_held_out(lognormal))} by "
-        f"held-out likelihood; among smoothed models of two states the {_family(_lowest_bic(two))} by BIC "
-        f"and the {_family(_most_held_out(two))} by held-out likelihood. Without smoothing the paper's model "
-        f"would {_unsmoothed(bare)}."
+        f"{dataset_name(name)}: the median user's BIC is lowest with {_named(by_bic)}, {-by_bic['bic']:.2f} "
+        f"per event below the paper's choice, {_named(paper)}. Held-out log-likelihood is highest with "
+        f"{_named(by_held)}, {by_held['held_out']:.2f} per event above the paper's choice. Of {len(rows)} "
+        f"models, the paper's is number {_rank(rows, 'bic', paper)} by BIC and number "
+        f"{_rank(rows, 'held_out', paper)} by held-out likelihood; it is the best of all for "
+        f"{paper['best_by_bic']:.0%} of users by BIC and for {paper['best_held_out']:.0%} by held-out "
+        "likelihood. The model that is best for most users by held-out likelihood "
+        f"({favourite['best_held_out']:.0%}) has {_named(favourite)}. Among smoothed log-normal models, the "
+        f"best number of states is {_lowest_bic(lognormal)['states']} by BIC and "
+        f"{_most_held_out(lognormal)['states']} by held-out likelihood; among smoothed models of two states, "
+        f"the best family is the {_family(_lowest_bic(two))} by BIC and the {_family(_most_held_out(two))} "
+        f"by held-out likelihood. Without smoothing, the paper's model would {_unsmoothed(bare)}."
     )
 
 

@@ -17,9 +17,12 @@ from matplotlib.figure import Figure
 
 from keydyn import __version__
 from keydyn.atomic import replacing, write_text
+from keydyn.evaluation.markdown_rows import Row, rows_of
+from keydyn.evaluation.table_text import markdown
 from keydyn.evaluation.tables import Table, write_table
 from keydyn.figures.style import save_figure
 from keydyn.studies.json_and_parquet import write_json, write_parquet
+from keydyn.studies.pages.page import ResultsPage
 from keydyn.studies.rank_files import COLUMNS as RANK_COLUMNS
 from keydyn.studies.report import Picture, Section, write_report
 from keydyn.studies.score_files import COLUMNS as SCORE_COLUMNS
@@ -32,10 +35,17 @@ LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn", "pandas")
 class Outputs:
     """Writes what a study found into its folder, each file whole or not at all."""
 
-    def __init__(self, folder: str | Path, files: Iterable[str] | None = None) -> None:
-        """`files` are the tables, figures and frames that may be written; anything if it is None."""
+    def __init__(
+        self, folder: str | Path, files: Iterable[str] | None = None, page: ResultsPage | None = None
+    ) -> None:
+        """`files` are the tables, figures and frames that may be written; anything if it is None.
+
+        `page` has the question and the answer that the report begins with.
+        """
         self.folder = Path(folder)
         self.files = None if files is None else frozenset(files)
+        self.page = page
+        self.tables: dict[str, list[Row]] = {}
         # A folder that cannot be made is reported now, not after an hour of work.
         self.folder.mkdir(parents=True, exist_ok=True)
 
@@ -52,6 +62,7 @@ class Outputs:
         """Write it as CSV, Markdown and LaTeX."""
         self._check(f"tables/{table.name}.csv")
         write_table(table, self.folder / "tables")
+        self.tables[table.name] = rows_of(markdown(table))
         return table
 
     def figure(self, figure: Figure, name: str, caption: str, alt: str) -> Picture:
@@ -96,8 +107,9 @@ class Outputs:
     def report(
         self, title: str, lead: Sequence[str], sections: Sequence[Section], facts: Mapping[str, Any]
     ) -> None:
-        """Write report.html."""
-        write_report(self.folder / REPORT, title, lead, sections, facts)
+        """Write report.html: the study's question and answer, then `lead` and the sections."""
+        opening = [] if self.page is None else self.page.opening(self.tables)
+        write_report(self.folder / REPORT, title, [*opening, *lead], sections, facts)
 
     def finish(self, facts: Mapping[str, Any], began: float) -> None:
         """Write run.json last: a folder that has it is complete. `began` is by `time.perf_counter`."""

@@ -48,25 +48,27 @@ from keydyn.studies.worst_users import worst_of, worst_table, worst_users, worst
 USERS, CHANGES = "user_figures", "typing_changes"
 RATES = ("eer", "fnmr_at_fmr_10", "fnmr_at_fmr_1", "fnmr_at_fmr_0.1")
 LEARNT = (
-    "Under every protocol the population and all its strengths are learnt from training samples alone. In "
-    f"the open set, users are in {GROUPS} groups, each in turn unknown to the system: not enrolled, in no "
-    "cohort, and not learnt from."
+    "With every protocol, the population and all its settings are learnt from training samples alone. In "
+    f"the open set, users are divided into {GROUPS} groups, each of which in turn is unknown to the system: "
+    "not enrolled, in no cohort, and not learnt from."
 )
 RANKS = (
-    "Rejection times come from ranks, key by key, and on some texts they are shorter without the tempo. A "
-    "likely reason: a stranger's template that has followed the sample's tempo ranks better at later keys, "
-    "while what the first keys cost it counts in the sum of its scores alone."
+    "Rejection times depend on the ranks of templates at each key, and on some texts they are shorter "
+    "without the part called tempo. A likely reason is that a stranger's template adapts to the tempo of the "
+    "sample and so ranks better at later keys; what it lost on the first keys counts only in the sum of its "
+    "scores."
 )
 SCALED = (
-    "As in the paper, scores are scaled to 0 … 1 over the templates, so that a sample's best template has "
-    "1, also if a stranger typed it. In an open set no threshold is therefore left below a false match "
-    "rate of about one in the number of templates, and nearly everybody is rejected there: a limit of this "
-    "normalisation, whatever the detector."
+    "As in the paper, the scores of a sample are scaled over the templates to between 0 and 1, so that the "
+    "best template has 1 even if a stranger typed the sample. In an open set there is therefore no threshold "
+    "with a false match rate below about one divided by the number of templates, and nearly everybody is "
+    "rejected there. This limit comes from the normalisation, whatever the detector."
 )
 HALVES = (
-    "Every other user is learnt from, the rest enrol and are asked, then the other way round: nobody who is "
-    "asked was learnt from. Candidates and impostors are those who are asked, half as many as in the closed "
-    f"set; at most {QUERIES} samples of each user are asked. So the figures are not those of other tables."
+    "The population is learnt from every other user; the rest enrol and are tested, and then the two halves "
+    "change places, so that nobody who is tested was learnt from. Candidates and impostors are those who are "
+    f"tested, half as many as in the closed set, with at most {QUERIES} samples each. The figures therefore "
+    "differ from those of other tables."
 )
 CURVES = {
     ENROLMENT: (

@@ -129,11 +129,11 @@ def population_table(
     return Table(
         "population",
         "The population model beside the POHMM",
-        "Mean (standard deviation) over users; each user at a threshold of their own, unless one threshold "
-        "is named. Rejection time: keys until an impostor is rejected, average maximum rejection time, "
-        "mean (standard deviation) over samples. Bold: not significantly worse than the best of the three "
-        "(Wilcoxon signed-rank over users, p above 0.05 / 2). Closed set: every impostor is enrolled. Open "
-        "set: the impostor is unknown, and nothing was learnt from that person.",
+        "Mean (standard deviation) over users; each user has a threshold of their own, unless the column "
+        "says one threshold. Rejection time: keys until an impostor is rejected (average maximum rejection "
+        "time), mean (standard deviation) over samples. Bold: not significantly worse than the best of the "
+        "three (Wilcoxon signed-rank over users, p above 0.05 / 2). Closed set: every impostor is enrolled. "
+        "Open set: the impostor is unknown, and nothing was learnt from that person.",
         pd.DataFrame(rows),
         pd.DataFrame(shown, columns=headings),
         pd.DataFrame(bold, columns=headings),
@@ -164,8 +164,8 @@ def significance_table(users: Users, seed: int = 0) -> Table:
     return Table(
         "significance",
         "What the population model gains",
-        "Difference of the means over users with 95 % intervals (bootstrap over users). Wilcoxon signed-rank "
-        "test over users, two-sided, at 0.05 / 2 (Bonferroni: two detectors).",
+        "Differences of the means over users, with 95 % intervals (bootstrap over users). Two-sided Wilcoxon "
+        "signed-rank test over users, at 0.05 / 2 (Bonferroni: two detectors).",
         pd.DataFrame(rows),
         pd.DataFrame(shown, columns=headings),
         labels=3,
@@ -183,7 +183,7 @@ def gains_words(gains: pd.DataFrame) -> str:
             )
             texts = "; ".join(f"{verdict} ({names})" for verdict, names in found.items())
             parts.append(f"{METRICS[str(metric)][0]}: {texts}.")
-        sentences.append(f"The population model against the {detector_name(other)}. {' '.join(parts)}")
+        sentences.append(f"The population model compared with the {detector_name(other)}. {' '.join(parts)}")
     return " ".join(sentences)
 
 
@@ -242,8 +242,8 @@ def parts_table(users: Users, measured: pd.DataFrame, seed: int = 0) -> Table:
     return Table(
         "parts",
         "What each part of the population model gives",
-        "Closed set, the paper's protocol. Difference from the whole model with 95 % intervals (bootstrap "
-        "over users). Bold: significant by the Wilcoxon signed-rank test over users, two-sided, at "
+        "Closed set, with the paper's protocol. Differences are from the whole model, with 95 % intervals "
+        "(bootstrap over users). Bold: significant by the two-sided Wilcoxon signed-rank test over users, at "
         f"0.05 / {len(WITHOUT)} (Bonferroni).",
         pd.DataFrame(rows),
         pd.DataFrame(shown, columns=headings),
@@ -275,10 +275,10 @@ def across_table(users: Users, measured: pd.DataFrame, seed: int = 0) -> Table |
     return Table(
         "across",
         "The population of another dataset",
-        "Nothing was learnt from the people asked or from their dataset. Closed set, the paper's protocol. "
-        "Some people may have typed for both datasets: their names do not tell. Differences with 95 % "
-        "intervals (bootstrap over users); Wilcoxon signed-rank test over users, two-sided, at 0.05 / 3 "
-        "(Bonferroni).",
+        "Nothing was learnt from the people who are tested, or from their dataset. Closed set, with the "
+        "paper's protocol. Some people may have typed for both datasets; their identifiers do not show it. "
+        "Differences have 95 % intervals (bootstrap over users); two-sided Wilcoxon signed-rank test over "
+        "users, at 0.05 / 3 (Bonferroni).",
         pd.DataFrame(rows),
         pd.DataFrame(shown, columns=headings),
         labels=3,

@@ -191,10 +191,7 @@ def notes_of(facts: Mapping[str, Any]) -> str:
 
 def lead_of(facts: Mapping[str, Any]) -> list[str]:
     """The opening paragraphs: what this is, and by which protocol."""
-    lead = [
-        "Who is typing, and is it who they say? Every figure here was measured by this run unless it is "
-        "labelled as published."
-    ]
+    lead = ["Every figure here was measured by this run unless it is labelled as published."]
     by_text: dict[str, list[str]] = {}
     for dataset, protocol in facts.get("protocols", {}).items():
         text = f"{protocol['title']}: {protocol['split']}. {_sentence(protocol['impostors'])}"

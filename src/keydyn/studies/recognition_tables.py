@@ -195,8 +195,8 @@ def recommended_table(measured: Mapping[Key, RecognitionFigures]) -> Table | Non
     return Table(
         "recommended",
         "The recommended settings against the published ones",
-        "Wilcoxon signed-rank test over users, two-sided, each line a test of its own without correction. "
-        "On each of the paper's datasets the recommended one has the settings that the other datasets choose "
+        "Two-sided Wilcoxon signed-rank test over users; each line is a test of its own, without correction. "
+        "On each of the paper's datasets the recommended settings are those that the other datasets choose "
         "(`keydyn study recommended`).",
         pd.DataFrame(rows, columns=columns),
         pd.DataFrame(displayed, columns=headings),

@@ -94,7 +94,7 @@ def write_recommended(outputs: Outputs, tried: pd.DataFrame, facts: Mapping[str,
     measured = plain_table(
         "candidates",
         "Equal error rate of every candidate",
-        "Mean over users, by the published protocol, each user at a threshold of their own.",
+        "Mean over users, with the published protocol; each user has a threshold of their own.",
         wide,
     )
     chosen = choices(tried)
@@ -104,13 +104,15 @@ def write_recommended(outputs: Outputs, tried: pd.DataFrame, facts: Mapping[str,
     picked = plain_table(
         "choices",
         "What the other datasets choose",
-        "For each dataset the candidate with the least mean equal error rate on the other recordings, and "
-        "its figures on this dataset, which had no say. The last row, all, is the choice by all recordings.",
+        "For each dataset, the candidate with the lowest mean equal error rate on the other recordings, and "
+        "its figures on this dataset, which had no part in the choice. The last row, all, is the choice of "
+        "all recordings together.",
         with_figures,
     )
     tables = [outputs.table(picked), outputs.table(measured)]
     lead = [
-        "Which density for times is robust, and how should a fit start? Chosen on other data than reported."
+        "A candidate is a density for times and a way to start the fit. The settings for a dataset are "
+        "chosen on the other datasets alone."
     ]
     outputs.report("What is recommended", lead, [Section("Choices", (), tables)], facts)
     return tables

@@ -143,8 +143,8 @@ def relatives_table(users: Users) -> Table:
         "The POHMM and its relatives",
         f"{MEAN_NOTE} Rejection time in keys: mean (standard deviation) over samples of the average maximum "
         "rejection time. Bold: not significantly worse than the best of the five (Wilcoxon signed-rank over "
-        "users, p above 0.05 / 4; the CSV file has every p). HMM and POHMM with the published settings, the "
-        "others with their closest equivalent. Closed set.",
+        "users, p above 0.05 / 4; the CSV file has every p). HMM and POHMM have the published settings, the "
+        "others their closest equivalent. Closed set.",
         pd.DataFrame(rows),
         pd.DataFrame(displayed, columns=columns),
         pd.DataFrame(bold, columns=columns),

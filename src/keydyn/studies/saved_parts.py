@@ -30,6 +30,10 @@ class Parts:
     def __init__(self, folder: str | Path, fresh: bool = False) -> None:
         self.folder, self.fresh = Path(folder), fresh
 
+    def any(self) -> bool:
+        """Whether an earlier run has left any that may be used."""
+        return not self.fresh and any(self.folder.glob("*.parquet"))
+
     def has(self, name: str, inputs: Mapping[str, Any]) -> bool:
         """Whether the part is there, made from these inputs."""
         return not self.fresh and self._read_inputs(name) == _recorded(inputs)

@@ -44,7 +44,7 @@ def attacks_table(attacks: pd.DataFrame, seed: int) -> Table:
     note = (
         f"{OPEN_SET} Shares of attempts, mean over victims: accepted by the score at the default operating "
         "point; noticed as a copy or as too regular; and accepted without being noticed. The attacker knows "
-        "the text. Of a thousand tries it counts whether any gets through. Genuine samples are shown first."
+        "the text. For a thousand tries, it counts whether any of them gets through."
     )
     return Table("attacks", "What attackers get", note, pd.DataFrame(rows), pd.DataFrame(shown), labels=2)
 
@@ -72,13 +72,12 @@ def copies_table(copies: pd.DataFrame, seed: int) -> Table:
             }
         )
     note = (
-        "Fresh samples that are called copies or too regular are false alarms. Copies are of known samples, "
-        "half of each person's or the first 20; robots type at one pace. The limits were fixed while looking "
-        "at these people: false alarms on others may be more frequent."
+        "Copies are of known samples: half of each person's, or the first 20. Robots type at a constant "
+        "pace. The limits were set while looking at these people, so that others may see more false alarms."
     )
     return Table(
         "copies",
-        "Copies and robots, noticed and imagined",
+        "Copies and robots, and false alarms",
         note,
         pd.DataFrame(rows),
         pd.DataFrame(shown),
@@ -105,10 +104,10 @@ def ageing_table(ageing: pd.DataFrame, seed: int) -> Table:
             }
         )
     note = (
-        f"{OPEN_SET} Password: enrolled in the first sitting, asked in the later ones, days apart. Static "
-        "templates stay as they are; retrained ones know all genuine samples of earlier sittings; updated "
-        f"ones follow samples that at most {percent(CONFIDENT)} of strangers would match, no mean farther "
-        f"than {BOUND:g} scales from its enrolment, or without that bound."
+        f"{OPEN_SET} Password: people enrol in the first sitting and are tested in later ones, days apart. "
+        "Static templates stay as they are; retrained ones know all genuine samples of earlier sittings; "
+        f"updated ones learn from samples that at most {percent(CONFIDENT)} of strangers would match, either "
+        f"with no mean farther than {BOUND:g} scales from its enrolment, or without that bound."
     )
     return Table("ageing", "Templates that age", note, pd.DataFrame(rows), pd.DataFrame(shown), labels=2)
 
@@ -127,9 +126,9 @@ def poisoning_table(poisoned: pd.DataFrame, seed: int) -> Table:
             | {name.replace("_", " ").capitalize(): rate.text() for name, rate in rates.items()}
         )
     note = (
-        f"Password: the worst impostor of each victim tries {ROUNDS} times; victims against whom nobody is "
-        "ever confidently accepted are left out. Taken over: the impostor is accepted more often than the "
-        "owner."
+        f"Password: the most successful impostor of each victim tries {ROUNDS} times; victims in whose name "
+        "nobody is ever confidently accepted are left out. Taken over: the impostor is accepted more often "
+        "than the owner."
     )
     return Table("poisoning", "Poisoned templates", note, pd.DataFrame(rows), pd.DataFrame(shown))
 
@@ -165,8 +164,8 @@ def privacy_table(privacy: pd.DataFrame, seed: int) -> Table:
         shown.append(cells)
     note = (
         "Keys that `predict_events` recovers from timings alone, and bits per key that timings add to a "
-        "chain of keys. A stolen template tells which pairs of keys its owner typed: as many pairs as were "
-        "typed are guessed, those that the population explains least."
+        "Markov chain of keys. A stolen template reveals which pairs of keys its owner typed: as many pairs "
+        "are guessed as were typed, namely those that the population explains worst."
     )
     return Table(
         "privacy",

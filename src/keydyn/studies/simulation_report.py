@@ -81,8 +81,8 @@ def write_simulation(
         plain_table(
             "simulation",
             "Are the parameters found again?",
-            "Slope: of ln root mean square error over ln N, −½ for a consistent estimate. Bias share: how "
-            "much of the mean squared error at the largest N is bias and not scatter; one half or more "
+            "Slope: that of ln root mean square error over ln N, −½ for a consistent estimate. Bias share: "
+            "how much of the mean squared error at the largest N is bias and not scatter; one half or more "
             "counts as biased, and the verdict names the parameter with the largest bias.",
             columns_to_read,
             digits=2,

@@ -33,7 +33,6 @@ from keydyn.studies.verification_frames import CLAIMS, IDENTIFIED, SPEED, WATCHI
 from keydyn.studies.verification_tables import (
     OPEN_SET,
     decisions_table,
-    decisions_words,
     few_samples_table,
     identification_table,
     keys_table,
@@ -50,15 +49,16 @@ TABLES = {
     PRIVACY: privacy_table,
 }
 NOT_ENOUGH = (
-    "Keystrokes are a signal of risk and a reason to ask for more, not a sole factor: a false-match rate of "
-    "one in 10,000, as NIST SP 800-63B-4 asks of biometrics, is out of reach of these samples and is not "
-    "claimed."
+    "Typing rhythm is a risk signal and a reason to ask for another factor, never the only factor: a "
+    "false-match rate of one in 10,000, which NIST SP 800-63B-4 asks of biometrics, is out of reach of these "
+    "samples and is not claimed."
 )
 NESTED = (
-    "People are in five folds. For every two folds, population, cohort and calibration are learnt from the "
-    "other three; people of one of the two are enrolled and those of the other are strangers, and the other "
-    "way round. The operating point was fixed in advance. The form of score and calibration was found with "
-    "some of these people in view (decision 0034 says what was tried); their numbers are learnt from others."
+    "People are divided into five folds. For every two folds, the population, the cohort and the calibration "
+    "are learnt from the other three; people of one of the two are enrolled and those of the other are "
+    "strangers, and then the other way round. The operating point was fixed in advance. The form of the "
+    "score and of the calibration was found with some of these people in view (decision 0034 says what was "
+    "tried); their parameters are learnt from other people."
 )
 
 
@@ -70,7 +70,7 @@ def write_verification(
         outputs.frame(frame, name)
     claims = measured[CLAIMS]
     main = outputs.table(decisions_table(claims, seed))
-    words = [decisions_words(main.frame), NOT_ENOUGH, NESTED]
+    words = [NOT_ENOUGH, NESTED]
     keys = outputs.table(keys_table(claims, seed))
     sections = [
         Section(
@@ -85,9 +85,9 @@ def write_verification(
     ]
     if WATCHING in measured:
         said = watching_words(measured[WATCHING])
-        words.append(said)
+        words += said
         table = outputs.table(watching_table(measured[WATCHING]))
-        sections.append(Section("Is it still them?", [said], [table], _watching(outputs, measured[WATCHING])))
+        sections.append(Section("Is it still them?", said, [table], _watching(outputs, measured[WATCHING])))
     titles = {
         "What attackers get": (ATTACKS, COPIES),
         "People change": (AGEING, POISONING),
@@ -100,7 +100,7 @@ def write_verification(
             sections.append(Section(title, (), tables, pictures))
     sections.append(Section("Whose errors they are", (), [outputs.table(_fairness(measured, seed))]))
     outputs.words(words)
-    outputs.report("Decisions", [words[0], NOT_ENOUGH, *lead_of(facts)], sections, facts)
+    outputs.report("Decisions", [NOT_ENOUGH, *lead_of(facts)], sections, facts)
     return [main]
 
 
@@ -123,9 +123,9 @@ def _fairness(measured: Measured, seed: int) -> Table:
         cells.insert(0, "Dataset", dataset_name(str(dataset)))
         shown.append(cells)
     note = (
-        f"{OPEN_SET} Means over the users claimed, at the default operating point; genuine refused counts "
-        "unsure as refused. Thirds are of users by their median interval, the lowest third the fastest. The "
-        "worst tenth is chosen on every other decision and reported on those in between."
+        f"{OPEN_SET} Means over the users claimed, at the default operating point; unsure counts as refused. "
+        "Thirds are of users by their median interval, so that the lowest third types fastest. The worst "
+        "tenth is chosen on every other decision and reported on the rest."
     )
     return Table(
         "fairness",

@@ -18,8 +18,8 @@ from keydyn.evaluation.tables import Table, fixed
 from keydyn.studies.verification_measurements import ALL, ENROLLED, ONE, TARGETS, WHOLE
 
 OPEN_SET = (
-    "Open set: impostors are strangers, from whom nothing was learnt, and who are neither enrolled nor in "
-    f"the cohort; {ENROLLED} people at most are enrolled at a time. Intervals are over people, in both roles."
+    "Open set: impostors are strangers, from whom nothing was learnt and who are neither enrolled nor in the "
+    f"cohort; at most {ENROLLED} people are enrolled at a time. Intervals are over people, in both roles."
 )
 # False claims and genuine ones: their figures, as columns of the CSV file.
 FALSE, GENUINE = "fmr", "genuine_accepted"
@@ -68,7 +68,7 @@ def decisions_table(claims: pd.DataFrame, seed: int) -> Table:
     note = (
         f"{OPEN_SET} The operating point is the default: accept where at most {TARGET} of strangers score as "
         f"high, reject where at most {percent(Targets().false_non_match)} of genuine samples score as low. "
-        "EER and the minimum of Cllr are of all claims together."
+        "EER and the minimum of Cllr are those of all claims together."
     )
     return Table("decisions", "Decisions about strangers", note, pd.DataFrame(rows), pd.DataFrame(shown))
 
@@ -109,7 +109,7 @@ def keys_table(claims: pd.DataFrame, seed: int) -> Table:
     return Table(
         "keys",
         "Decisions by the number of keys",
-        f"{OPEN_SET} Target {TARGET}.",
+        f"{OPEN_SET} The target is {TARGET}.",
         pd.DataFrame(rows),
         pd.DataFrame(shown),
         labels=2,
@@ -130,8 +130,8 @@ def few_samples_table(claims: pd.DataFrame, seed: int) -> Table:
             | {"Cllr": fixed(_ratios(of)["cllr"])}
         )
     note = (
-        f"{OPEN_SET} Target {TARGET}. The calibration knows nothing of how many samples "
-        "enrolled somebody: the false-match rate is kept, and fewer genuine samples are accepted."
+        f"{OPEN_SET} The target is {TARGET}. The calibration does not know how many samples somebody "
+        "enrolled with."
     )
     return Table(
         "few_samples",
@@ -163,25 +163,11 @@ def identification_table(identified: pd.DataFrame, seed: int) -> Table:
             }
         )
     note = (
-        f"{OPEN_SET} The answer may be nobody. Samples of enrolled people: named rightly, and right if "
-        "somebody had to be named. Samples of strangers: those for which somebody was named."
+        f"{OPEN_SET} The answer may be nobody. Named rightly: samples of enrolled people for which their "
+        "name is the answer. First candidate is right: the same if somebody had to be named. Strangers "
+        "named: samples of strangers for which somebody is named."
     )
     return Table("identify", "Identification among ten", note, pd.DataFrame(rows), pd.DataFrame(shown))
-
-
-def decisions_words(table: pd.DataFrame) -> str:
-    """The main table in two sentences."""
-    kept = int(table["target_within"].sum())
-    names = ", ".join(dataset_name(str(one)) for one in table.loc[~table["target_within"], "dataset"])
-    low, high = table["genuine_accepted"].min(), table["genuine_accepted"].max()
-    return (
-        f"At a stated false-match rate of {TARGET}, the measured share of strangers' "
-        f"claims that are accepted agrees with it, within its 95 % interval, on {kept} of {len(table)} "
-        f"datasets{f' (not on {names})' if names else ''}. Between {percent(low)} and {percent(high)} of "
-        "genuine samples are accepted, depending on how much is typed; most of the others are answered with "
-        "unsure, "
-        "not rejected."
-    )
 
 
 def _at(of: pd.DataFrame, target: float) -> Any:

@@ -55,9 +55,9 @@ def watching_table(frame: pd.DataFrame) -> Table:
         f"{OPEN_SET} Aimed at: false lock-outs per hour of typing. The limit and the settings of each way "
         "are chosen on people of other folds; all figures are of people on whom nothing was chosen. "
         "Impostors type from the start, or take over in the middle of a session that was not locked before. "
-        "Keys until one is noticed, those still unnoticed at the end counted as so many; never noticed means "
-        f"not until then. Keys that are left after a change: {after}. 95 % intervals over people. Bold: "
-        "fewest mean keys after a change.",
+        "Keys are counted until the impostor is noticed, or to the end of the session for those who are "
+        f"never noticed. Keys left after a change: {after}. 95 % intervals over people. Bold: fewest mean "
+        "keys after a change.",
         frame,
         pd.DataFrame(shown),
         pd.DataFrame(bold, columns=list(shown[0])),
@@ -78,21 +78,21 @@ def watching_panels(frame: pd.DataFrame, name: str) -> Estimates:
     return panels
 
 
-def watching_words(frame: pd.DataFrame) -> str:
-    """Which way notices a change of person soonest, and what must be kept in mind."""
+def watching_words(frame: pd.DataFrame) -> list[str]:
+    """Which way notices a change of person soonest, and what must be kept in mind: a paragraph each."""
     sentences = [_soonest(of) for _, of in frame.groupby(["dataset", "target_per_hour"], sort=False)]
     above = int((frame["lockouts_per_hour"] > frame["target_per_hour"]).sum())
     share = frame["lockouts_per_hour"] / frame["target_per_hour"]
     typed = frame.drop_duplicates("dataset").set_index("dataset")["genuine_hours"]
     hours = _listed([f"{each:.1f} ({dataset_name(name)})" for name, each in typed.items()])
     sentences.append(
-        f"The rates are aimed at, not kept exactly: measured false lock-outs are {share.min():.1f} to "
-        f"{share.max():.1f} times the target, above it in {above} of {len(share)} cases. Limits rest on the "
-        f"few lock-outs in so many hours of genuine typing: {hours}. "
-        "The range of settings of each way was found by trying it out on these recordings; only the choice "
-        "within the range is made on other people."
+        "These rates are targets, which are not met exactly: measured false lock-outs are "
+        f"{share.min():.1f} to {share.max():.1f} times the target, and above it in {above} of {len(share)} "
+        f"cases. The limits rest on few lock-outs, in {hours} hours of genuine typing. The range of settings "
+        "of each way was found by trial on these recordings; only the choice within the range is made on "
+        "other people."
     )
-    return " ".join(sentences)
+    return sentences
 
 
 def _soonest(of: pd.DataFrame) -> str:
@@ -101,13 +101,13 @@ def _soonest(of: pd.DataFrame) -> str:
     mean, median = _estimate(first, "change_mean"), _estimate(first, "change_median")
     unnoticed = _estimate(first, "change_unnoticed")
     found = ", ".join(f"{row['way']} {_estimate(row, 'change_mean').text()}" for row in others)
-    rest = f" The others, on average: {found}." if others else ""
+    rest = f" The other ways need on average: {found}." if others else ""
     close = [row["way"] for row in others if row["change_mean_low"] <= mean.high]
-    verdict = f" The interval of its mean overlaps that of {_listed(close)}." if close else ""
+    verdict = f" The interval of its mean overlaps those of {_listed(close)}." if close else ""
     return (
-        f"{_panel(first)} aimed at: {first['way']} notices a change of person soonest, after {mean.text()} "
-        f"keys on average, median {median.text()}; not within {first['keys_after_change']} keys in "
-        f"{unnoticed.text(1, 100.0)} % of sessions.{rest}{verdict}"
+        f"{_panel(first)}: {first['way']} notices a change of person soonest, after {mean.text()} keys on "
+        f"average and a median of {median.text()}; in {unnoticed.text(1, 100.0)} % of sessions it does not "
+        f"within {first['keys_after_change']} keys.{rest}{verdict}"
     )
 
 

@@ -66,10 +66,10 @@ def worst_table(table: pd.DataFrame, dataset: str, detectors: Sequence[str]) -> 
     return Table(
         "worst_users",
         "The users whom the population model recognises worst",
-        f"The worst tenth by equal error rate. Later samples are in {PARTS} parts, in order of time; the "
-        "one with the largest change since enrolment is shown. Change: root mean square over keys and both "
-        "times, in units of the usual spread. Nearest: the distance to the nearest other user at enrolment, "
-        "in the same unit.",
+        f"The worst tenth by equal error rate. Later samples are divided into {PARTS} parts, in order of "
+        "time; the one with the largest change since enrolment is shown. Change: root mean square over keys, "
+        "of intervals and holds, in units of the usual spread. Nearest: the distance to the nearest other "
+        "user at enrolment, in the same unit.",
         frame[["dataset", *(name for name in frame if name != "dataset")]],
         pd.DataFrame(shown),
         labels=2,
@@ -87,16 +87,16 @@ def worst_words(table: pd.DataFrame, dataset: str) -> str:
     better = [int((worst["eer"] < worst[name]).sum()) for name in others]
     names = ", ".join(map(str, worst.index))
     return (
-        f"{dataset_name(dataset)}, later samples: the worst tenth of all users are {names}. Of these "
-        f"{int(worst['moved'].sum())} of {len(worst)} moved farther between enrolment and some part of the "
-        f"later samples than the nearest other user is away, of all others {int(rest['moved'].sum())} of "
-        f"{len(rest)}. "
-        "Rank correlations of a user's equal error rate: with the change "
-        f"{correlations[0]}, with the distance to the nearest other user {correlations[1]}, with how "
-        f"irregular the later samples are {correlations[2]}. "
+        f"In the later samples of {dataset_name(dataset)}, the worst tenth of all users are {names}. Some "
+        f"time after enrolment, {int(worst['moved'].sum())} of these {len(worst)} type so differently that "
+        "the change is larger than the distance to the nearest other user; of the others, "
+        f"{int(rest['moved'].sum())} of {len(rest)} do. "
+        "A user's equal error rate has a rank correlation of "
+        f"{correlations[0]} with the change, of {correlations[1]} with the distance to the nearest other "
+        f"user, and of {correlations[2]} with how irregular the later samples are. "
         + " ".join(
-            f"{count} of the worst {len(worst)} have a lower equal error rate than with the "
-            f"{detector_name(name.removeprefix('eer_'))}."
+            f"The population model has a lower equal error rate than the "
+            f"{detector_name(name.removeprefix('eer_'))} for {count} of the worst {len(worst)}."
             for name, count in zip(others, better, strict=True)
         )
     )
