@@ -1,8 +1,8 @@
 """Put measured figures into the documentation: `make bench-page`, or `python benchmarks/paste.py out/bench`.
 
-The table, start-up and the gains of choices go between the markers of `docs/performance.md`; the models per
-second of the population stream go into the arithmetic of `docs/guide/cluster.md`, whose table is then
-recomputed.
+What a user may expect goes between the markers of `docs/performance.md`; the table, start-up and the gains of
+choices go between those of `docs/performance-details.md`. The models per second of the population stream go
+into the arithmetic of `docs/guide/cluster.md`, whose table is then recomputed.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ import sys
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
+
+from in_short import blocks
 
 DOCS = Path(__file__).parents[1] / "docs"
 RATE = re.compile(r"^models_a_second = [\d_]+", re.MULTILINE)
@@ -32,10 +34,12 @@ def main() -> None:
     results = Path(sys.argv[1] if len(sys.argv) > 1 else "out/bench")
     if not results.is_dir():
         raise SystemExit(f"there is no folder {results}: run make bench first")
-    performance, cluster = DOCS / "performance.md", DOCS / "guide" / "cluster.md"
+    details, cluster = DOCS / "performance-details.md", DOCS / "guide" / "cluster.md"
+    for name, text in blocks(results).items():
+        put(DOCS / "performance.md", name, text)
     for name, file in PASTED.items():
         if (results / file).exists():
-            put(performance, name, (results / file).read_text(encoding="utf-8"))
+            put(details, name, (results / file).read_text(encoding="utf-8"))
         else:
             print(f"{results / file} is not there: {name} left as it is")
     if (results / "stream.csv").exists():

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
-PERFORMANCE = BENCHMARKS.parent / "docs" / "performance.md"
+DETAILS = BENCHMARKS.parent / "docs" / "performance-details.md"
+PASTED = ("performance-details.md", "performance.md", "guide/cluster.md")
 
 
 @pytest.fixture(autouse=True)
@@ -215,9 +216,7 @@ def test_results_are_written_as_the_page_says_and_pasted(tmp_path, monkeypatch, 
     report.show([dict(row) for row in ROWS], parts, STREAM, PEOPLE, tmp_path)
     with (tmp_path / "speed.csv").open(newline="") as file:
         ours, theirs = csv.DictReader(file)
-    described = next(
-        line for line in PERFORMANCE.read_text().splitlines() if line.startswith("| `speed.csv`")
-    )
+    described = next(line for line in DETAILS.read_text().splitlines() if line.startswith("| `speed.csv`"))
     assert [f"`{name}`" in described for name in ours] == [True] * len(ours)
     assert float(ours["target_ratio"]) == 2.0
     assert theirs["ratio"] == ""
@@ -233,20 +232,56 @@ def test_results_are_written_as_the_page_says_and_pasted(tmp_path, monkeypatch, 
 
     docs = tmp_path / "docs"
     (docs / "guide").mkdir(parents=True)
-    for page in ("performance.md", "guide/cluster.md"):
-        (docs / page).write_text((PERFORMANCE.parent / page).read_text())
+    for page in PASTED:
+        (docs / page).write_text((DETAILS.parent / page).read_text())
     monkeypatch.setattr(paste, "DOCS", docs)
     monkeypatch.setattr(sys, "argv", ["paste.py", str(tmp_path)])
     paste.main()
-    once = [(docs / page).read_text() for page in ("performance.md", "guide/cluster.md")]
+    once = [(docs / page).read_text() for page in PASTED]
     assert "| A | keydyn | 30 |" in once[0]
     assert "| together | 9.25 | 10.50 | 15 |" in once[0]
-    assert "models_a_second = 1_800\n" in once[1]
+    # What users read: 10.5 s by the clock, and 1,500 µs to enrol somebody
+    assert (
+        "| import, fit, score and find states for the first time | once per installation | 10 s |" in once[1]
+    )
+    assert "| enrol a person with the population model | 10 samples of 36 keys | 1.5 ms |" in once[1]
+    assert (
+        "| fit a POHMM to each and score, whole process | 1,000 people, 500 at a time | 301 MB |" in once[1]
+    )
+    assert "models_a_second = 1_800\n" in once[2]
     # 100 million users at 1,800 a second on 16 cores, and the last task
-    assert f"| 1 | {(1e8 / 1_800 / 16 + 1_000 / 1_800) / 3600:.2g} h |" in once[1]
+    assert f"| 1 | {(1e8 / 1_800 / 16 + 1_000 / 1_800) / 3600:.2g} h |" in once[2]
     paste.main()
-    assert [(docs / page).read_text() for page in ("performance.md", "guide/cluster.md")] == once
+    assert [(docs / page).read_text() for page in PASTED] == once
     assert "choices.md is not there" in capsys.readouterr().out
+
+
+def test_times_of_whole_tasks_in_short(tmp_path):
+    from in_short import blocks, duration
+    from speed import TITLES
+
+    assert [duration(s) for s in (20.8, 2.28, 0.0906, 0.00218, 3.3e-6, 3.3e-7)] == [
+        *("21 s", "2.3 s", "91 ms", "2.2 ms", "3.3 µs", "0.33 µs")
+    ]
+    libraries = {
+        "keydyn": 100.0,
+        "hmmlearn (log)": 900.0,
+        "hmmlearn (scaling)": 300.0,
+        "dynamax (by hand)": 200.0,
+    }
+    with (tmp_path / "speed.csv").open("w", newline="") as file:
+        lines = [(title, *pair, 61.5) for title in TITLES.values() for pair in libraries.items()]
+        csv.writer(file).writerows([("workload", "library", "ns", "peak_mb"), *lines])
+    found = blocks(tmp_path)
+    assert (
+        "| fit a POHMM to a long recording | 100,000 keys, 20 iterations | 200 ms |"
+        in found["measured in short"]
+    )
+    assert "| follow a live session, from Python | one event | 0.1 µs |" in found["measured in short"]
+    # The faster of two settings
+    assert "| fit one sequence of 100,000 | 100 | 300 | 200 |" in found["measured beside others"]
+    assert found["measured beside others"].count("\n") == 5
+    assert "| fit a POHMM | 1,000,000 events of 50 kinds | 61.5 MB |" in found["measured memory"]
 
 
 def test_a_page_without_markers_is_told(tmp_path):

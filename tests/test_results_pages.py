@@ -97,8 +97,8 @@ def test_one_dataset_is_enough_for_an_answer(name):
 def test_ranges_and_counts_in_words():
     cells = {"fable": "**0.887 (0.175)**", "mobile+": "0.971 (0.039)", "essay": "0.909"}
     assert span(cells) == "0.887 (Fable) to 0.971 (Mobile+)"
-    assert span(cells, percent) == "88.7 % (Fable) to 97.1 % (Mobile+)"
-    assert span({"fable": "< 3.8 %"}) == "less than 3.8 % (Fable)"
+    assert span(cells, percent) == "88.7\u00a0% (Fable) to 97.1\u00a0% (Mobile+)"
+    assert span({"fable": "< 3.8 %"}) == "less than 3.8\u00a0% (Fable)"
     counts = [of_all(part, whole, "dataset") for part, whole in ((0, 3), (2, 3), (3, 3), (2, 2), (1, 1))]
     assert counts == ["no dataset", "2 of 3 datasets", "all 3 datasets", "both datasets", "the only dataset"]
 

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from keydyn.evaluation.markdown_rows import Row
 
+# A percent sign stays with its number.
+PERCENT = "\u00a0%"
 NUMBER = re.compile(r"[-−+]?\d[\d,]*(?:\.\d+)?")
 
 
@@ -40,12 +42,13 @@ def number(cell: str) -> float:
 
 def estimate(cell: str) -> str:
     """What stands before a deviation or an interval in brackets: 20.79 of "20.79 (9.04)"."""
-    return plain(cell).split(" (")[0].replace("< ", "less than ").replace("> ", "more than ")
+    text = plain(cell).split(" (")[0].replace(" %", PERCENT)
+    return text.replace("< ", "less than ").replace("> ", "more than ")
 
 
 def percent(cell: str) -> str:
     """A share between 0 and 1 as a percentage: 88.7 % of "0.887 (0.175)"."""
-    return f"{100 * number(cell):.1f}".removesuffix(".0") + " %"
+    return f"{100 * number(cell):.1f}".removesuffix(".0") + PERCENT
 
 
 def column(rows: Iterable[Row], name: str, label: str = "Dataset") -> dict[str, str]:

@@ -41,7 +41,7 @@ def _attacks(rows: list[Row]) -> str:
 
 
 PAGE = ResultsPage(
-    "Decisions about strangers",
+    "Verification and attacks",
     "How often is a stranger accepted, how often the right person, and what can an attacker do?",
     answer,
     (
