@@ -20,7 +20,7 @@ from keydyn.figures.style import COLOURS, GREY, drawing
 from keydyn.keystrokes import Samples
 
 LEARNT, ENROLLED, STRANGERS, SAMPLES, ENROL = 50, 12, 30, 8, 5
-KEYS, TAKEN_OVER, ASKED = 150, 75, 40
+KEYS, TAKEN_OVER, ASKED = 150, 75, 15
 TARGET, LOCKOUTS = 0.01, 2.0
 
 
@@ -62,7 +62,7 @@ def draw_scores(verifier: Verifier, frame: pd.DataFrame, path: Path) -> None:
     together = np.concatenate([genuine, strangers])
     threshold = together[together[:, 1] <= TARGET, 0].min()
     bins = np.linspace(together[:, 0].min(), together[:, 0].max(), 45)
-    with drawing(7.2, 3.0, path) as figure:
+    with drawing(6.4, 2.9, path) as figure:
         axes = figure.subplots()
         for values, name, colour in ((strangers, "strangers", COLOURS[1]), (genuine, "genuine", COLOURS[0])):
             weights = np.full(len(values), 1 / len(values))
@@ -77,13 +77,13 @@ def draw_scores(verifier: Verifier, frame: pd.DataFrame, path: Path) -> None:
         axes.axvline(threshold, color="black", linewidth=0.9)
         axes.annotate(" accepted from here", (threshold, axes.get_ylim()[1] * 0.9), fontsize=8.5)
         axes.set(xlabel="calibrated log-likelihood ratio", ylabel="share of claims")
-        axes.legend(loc="upper left")
+        axes.legend(loc="upper center")
 
 
 def draw_suspicion(verifier: Verifier, frame: pd.DataFrame, level: float, path: Path) -> None:
     """Sessions in the name of one person: the person's own, and two in which a stranger takes over."""
     own = sample_of(frame, 0, ENROL)
-    with drawing(7.2, 3.0, path) as figure:
+    with drawing(6.4, 2.9, path) as figure:
         axes = figure.subplots()
         for stranger, colour in ((None, COLOURS[0]), (ENROLLED, COLOURS[1]), (ENROLLED + 1, COLOURS[3])):
             session = own if stranger is None else taken_over(own, sample_of(frame, stranger, ENROL))

@@ -68,8 +68,8 @@ def draw_densities(path: Path) -> None:
     data, _ = typed(60, 1)
     truth, found = typist(), POHMM().fit(data)
     x = np.geomspace(50, 2000, 300)
-    with drawing(8.0, 3.0, path) as figure:
-        for axes, key in zip(figure.subplots(1, len(KEYS), sharey=True), KEYS, strict=True):
+    with drawing(6.4, 4.6, path) as figure:
+        for axes, key in zip(figure.subplots(2, 2, sharex=True, sharey=True).flat, KEYS, strict=True):
             own = data.X[data.labels() == key, 0]
             axes.hist(np.log(own), 30, density=True, color="#dddddd")
             for model, line in ((truth, ":"), (found, "-")):
@@ -82,9 +82,11 @@ def draw_densities(path: Path) -> None:
             axes.set_xticks(
                 np.log([50, 100, 200, 500, 1000]), ["50", "100", "200", "500", "1000"], fontsize=7
             )
-            axes.set_xlabel("interval, ms")
             axes.set_yticks([])
-        figure.axes[0].set_ylabel("density of ln interval")
+        for axes in figure.axes[2:]:
+            axes.set_xlabel("interval, ms")
+        for axes in figure.axes[::2]:
+            axes.set_ylabel("density of ln interval")
         lines = [figure.axes[0].lines[k] for k in (2, 3, 0, 1)]
         names = [*STATES, "active, truth", "passive, truth"]
         figure.legend(lines, names, loc="outside lower center", ncols=4)
@@ -95,7 +97,7 @@ def draw_posterior(path: Path) -> None:
     found = POHMM().fit(typed(60, 1)[0])
     sample, states = typed(1, 7)
     place = np.arange(LENGTH)
-    with drawing(8.0, 4.0, path) as figure:
+    with drawing(6.4, 3.8, path) as figure:
         top, bottom = figure.subplots(2, 1, sharex=True)
         top.plot(place, sample.X[:, 0], color=GREY, linewidth=0.5)
         for j, state in enumerate(STATES):
@@ -113,7 +115,7 @@ def draw_posterior(path: Path) -> None:
         bottom.set(ylabel="P(passive)", ylim=(0, 1.3), yticks=[0, 0.5, 1])
         bottom.legend(loc="upper left", ncols=2)
         names = ["␣" if key == "space" else key for key in sample.labels()]
-        bottom.set_xticks(place, names, fontsize=8)
+        bottom.set_xticks(place, names, fontsize=7)
         bottom.margins(x=0.01)
 
 
@@ -122,7 +124,7 @@ def draw_learning(path: Path) -> None:
     data, _ = typed(2, 4)
     plain = POHMM(smoothing=None, n_init=6, random_state=4).fit(data)
     smoothed = np.array(POHMM().fit(data).history_)
-    with drawing(8.0, 3.2, path) as figure:
+    with drawing(6.4, 2.9, path) as figure:
         left, right = figure.subplots(1, 2)
         for number, result in enumerate(plain.init_results_):
             label = {0: "the default start", 1: "random starts"}.get(number)
@@ -134,7 +136,7 @@ def draw_learning(path: Path) -> None:
         left.legend(loc="lower right")
         steps = np.arange(1, len(smoothed) + 1)
         right.plot(steps[1:], smoothed[1:], "o-", color=COLOURS[2], markersize=3)
-        right.set(title="With smoothing: falls a little, and stops", xlabel="iteration")
+        right.set(title="With smoothing: may fall, and stops", xlabel="iteration")
         inset = right.inset_axes((0.48, 0.1, 0.5, 0.42))
         inset.plot(steps[-4:], smoothed[-4:], "o-", color=COLOURS[2], markersize=3)
         inset.set_title("the last four", fontsize=8)
@@ -175,7 +177,7 @@ def draw_smoothing(path: Path) -> None:
         data, _ = typed(n, 1000 + REPEATS * n + seed)
         for name, (model, _) in KINDS.items():
             scores[name][place, seed] = quick(model(), data).score(test) / test.n_events
-    with drawing(8.0, 3.4, path) as figure:
+    with drawing(6.4, 3.1, path) as figure:
         left, right = figure.subplots(1, 2)
         draw_few(left)
         events = np.multiply(NUMBERS, LENGTH)
@@ -183,10 +185,8 @@ def draw_smoothing(path: Path) -> None:
             right.plot(events, np.median(scores[name], axis=1), "o-", color=colour, markersize=3)
         right.set_xscale("log")
         label_log_axis(right.xaxis)
-        right.set(
-            ylim=(-7.2, -5.1), xlabel="events to learn from", title="Log-likelihood of new typing, per event"
-        )
-        figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=4)
+        right.set(ylim=(-7.2, -5.1), xlabel="events to learn from", title="Log-likelihood per new event")
+        figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=2)
 
 
 def main(folder: Path = Path(__file__).parent) -> None:

@@ -74,7 +74,7 @@ def main(folder: Path = Path(__file__).parent) -> None:
     people = PopulationModel.shipped()
     person = people.draw(1, random_state=3)[0]
     samples = typing(people, person, 5)
-    with drawing(8.0, 6.4, folder / "science_shrinkage.png") as figure:
+    with drawing(6.4, 5.8, folder / "science_shrinkage.png") as figure:
         axes = figure.subplots(2, 2).ravel()
         for one, n in zip(axes, SHOWN, strict=False):
             draw_one(one, people, person, samples[:n])
@@ -86,7 +86,7 @@ def main(folder: Path = Path(__file__).parent) -> None:
         axes[3].set_xscale("log")
         label_log_axis(axes[3].xaxis)
         axes[3].set(title=f"Error, {PEOPLE} people", xlabel=f"samples of {KEYS} keys", ylim=(0, None))
-        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
 
 
 if __name__ == "__main__":
