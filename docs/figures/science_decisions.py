@@ -77,7 +77,7 @@ def draw_scores(verifier: Verifier, frame: pd.DataFrame, path: Path) -> None:
         axes.axvline(threshold, color="black", linewidth=0.9)
         axes.annotate(" accepted from here", (threshold, axes.get_ylim()[1] * 0.9), fontsize=8.5)
         axes.set(xlabel="calibrated log-likelihood ratio", ylabel="share of claims")
-        axes.legend(loc="upper center")
+        axes.legend(loc="center right")
 
 
 def draw_suspicion(verifier: Verifier, frame: pd.DataFrame, level: float, path: Path) -> None:
