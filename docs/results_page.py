@@ -90,7 +90,7 @@ def page_of(out: Path, study: Study, page: ResultsPage) -> str:
         if figures:
             short += [f"## {'More figures' if first else run.title + ': figures'}", *figures]
         long += many
-    if long:
+    if long and any(text.startswith("## ") and "<!-- table" in text for text in short):
         long = ["## Long tables", *(text.replace("## ", "### ", 1) for text in long)]
     how = ["## How this was measured", *(made_by(study, run, folder) for run, folder in found)]
     return "\n\n".join(part for part in [*parts, *short, *long, *how] if part) + "\n"

@@ -20,7 +20,7 @@ def answer(tables: Tables) -> str:
     if published:
         same = all(number(row[REJECTED]) == number(row[PUBLISHED]) for row in published)
         verdict = "as here" if same else "which this study does not reproduce"
-        sentences.append(f"The paper reports {_shares(published, PUBLISHED)}, {verdict}.")
+        sentences.append(f"In the paper, it rejects {_shares(published, PUBLISHED)}, {verdict}.")
     return " ".join(sentences)
 
 

@@ -34,7 +34,7 @@ def answer(tables: Tables) -> str:
 
 PAGE = ResultsPage(
     "The population model",
-    "What is gained by learning from many people, beside a model of each person alone?",
+    "What does learning from many people gain over a model of each person alone?",
     answer,
     (
         Run(

@@ -20,7 +20,7 @@ def answer(tables: Tables) -> str:
     identified, rates = (span(column(rows, detector), percent) for rows in (accuracy, errors))
     sentences = [
         f"The {detector} identifies {identified} of samples and verifies claims at an equal error rate of "
-        f"{rates}"
+        f"{rates} if impostors are enrolled too"
     ]
     if len(detectors) > 1:
         best = [
@@ -35,8 +35,7 @@ def answer(tables: Tables) -> str:
     )
     if strangers:
         sentences.append(
-            "With impostors who are unknown to the system, the equal error rate is "
-            f"{span(strangers, percent)}"
+            f"If they are unknown to the system, the equal error rate is {span(strangers, percent)}"
         )
     return ". ".join(sentences + _reproduced(tables)) + "."
 

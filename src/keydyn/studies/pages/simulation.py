@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from keydyn.studies.pages.cells import number, of_all, percent
+from keydyn.studies.pages.cells import has_number, number, of_all, percent
 from keydyn.studies.pages.page import ResultsPage, Run, Tables
 
 CONSISTENT, EVENTS = "consistent", "1000"
@@ -16,12 +16,12 @@ def answer(tables: Tables) -> str:
     )
     found = sum(row["verdict"] == CONSISTENT for row in of_pohmm)
     biased = sum(row["verdict"].startswith("biased") for row in of_hmm)
-    slopes = sorted(number(row["slope"]) for row in of_pohmm)
+    slopes = [row["slope"].replace("-", "−") for row in of_pohmm if has_number(row["slope"])]
+    ends = " to ".join(dict.fromkeys(f(slopes, key=number) for f in (min, max))) if slopes else ""
+    falling = f", with errors that fall as the number of events to the power of {ends} (−0.50 is expected)"
     sentences = [
         f"{'Yes' if found == len(of_pohmm) else 'Not always'}: a POHMM finds the true parameters in "
-        f"{of_all(found, len(of_pohmm), 'comparison')}, with errors that fall as the number of events to the "
-        "power of "
-        f"{slopes[0]:.2f} to {slopes[-1]:.2f}, where −0.50 is expected.".replace(" -", " −")
+        f"{of_all(found, len(of_pohmm), 'comparison')}{falling if ends else ''}."
     ]
     if of_hmm:
         sentences.append(
