@@ -64,7 +64,8 @@ def duration(seconds: float) -> str:
     units = {"s": 1.0, "ms": 1e-3, "µs": US}
     unit, size = next((pair for pair in units.items() if seconds >= pair[1]), ("µs", US))
     value = seconds / size
-    return f"{value:.0f} {unit}" if value >= 10 else f"{value:.2g} {unit}"
+    # The unit stays with its number.
+    return (f"{value:.0f}" if value >= 10 else f"{value:.2g}") + f"\u00a0{unit}"
 
 
 def _start_up(rows: Rows) -> list[list[str]]:

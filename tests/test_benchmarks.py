@@ -242,9 +242,10 @@ def test_results_are_written_as_the_page_says_and_pasted(tmp_path, monkeypatch, 
     assert "| together | 9.25 | 10.50 | 15 |" in once[0]
     # What users read: 10.5 s by the clock, and 1,500 µs to enrol somebody
     assert (
-        "| import, fit, score and find states for the first time | once per installation | 10 s |" in once[1]
+        "| import, fit, score and find states for the first time | once per installation | 10\u00a0s |"
+        in once[1]
     )
-    assert "| enrol a person with the population model | 10 samples of 36 keys | 1.5 ms |" in once[1]
+    assert "| enrol a person with the population model | 10 samples of 36 keys | 1.5\u00a0ms |" in once[1]
     assert (
         "| fit a POHMM to each and score, whole process | 1,000 people, 500 at a time | 301 MB |" in once[1]
     )
@@ -261,7 +262,7 @@ def test_times_of_whole_tasks_in_short(tmp_path):
     from speed import TITLES
 
     assert [duration(s) for s in (20.8, 2.28, 0.0906, 0.00218, 3.3e-6, 3.3e-7)] == [
-        *("21 s", "2.3 s", "91 ms", "2.2 ms", "3.3 µs", "0.33 µs")
+        *("21\u00a0s", "2.3\u00a0s", "91\u00a0ms", "2.2\u00a0ms", "3.3\u00a0µs", "0.33\u00a0µs")
     ]
     libraries = {
         "keydyn": 100.0,
@@ -274,10 +275,10 @@ def test_times_of_whole_tasks_in_short(tmp_path):
         csv.writer(file).writerows([("workload", "library", "ns", "peak_mb"), *lines])
     found = blocks(tmp_path)
     assert (
-        "| fit a POHMM to a long recording | 100,000 keys, 20 iterations | 200 ms |"
+        "| fit a POHMM to a long recording | 100,000 keys, 20 iterations | 200\u00a0ms |"
         in found["measured in short"]
     )
-    assert "| follow a live session, from Python | one event | 0.1 µs |" in found["measured in short"]
+    assert "| follow a live session, from Python | one event | 0.1\u00a0µs |" in found["measured in short"]
     # The faster of two settings
     assert "| fit one sequence of 100,000 | 100 | 300 | 200 |" in found["measured beside others"]
     assert found["measured beside others"].count("\n") == 5

@@ -44,10 +44,10 @@ def test_gains_are_tested_over_users_with_their_sign(users):
     assert of.loc["acc", "p"] == pytest.approx(2 / 2**12)
     assert of.loc["amrt", "p"] == 1
     assert table.shown["Difference"].tolist()[0] == "+0.300 (+0.300 to +0.300)"
-    assert gains_words(table.frame) == (
-        "The population model compared with the POHMM. Accuracy: better (Fable). EER: better (Fable). "
-        "Rejection time: no significant difference (Fable)."
-    )
+    assert gains_words(table.frame) == [
+        "The population model compared with the POHMM: Accuracy is better on Fable. EER is better on Fable. "
+        "Rejection time is not significantly different on Fable."
+    ]
 
 
 def test_a_part_is_worth_what_is_lost_without_it(users):

@@ -122,7 +122,7 @@ def write_population(
     if across is not None:
         sections.append(Section("Across datasets", (), [outputs.table(across)]))
     of_population = {dataset: scores for (dataset, name), scores in scored.items() if name == POPULATION}
-    words = [gains_words(gains.frame), LEARNT, RANKS, SCALED]
+    words = [*gains_words(gains.frame), LEARNT, RANKS, SCALED]
     for dataset in dict.fromkeys(measured.changes["dataset"]):
         table = worst_users(users, of_population, measured.changes, dataset)
         words.append(worst_words(table, dataset))

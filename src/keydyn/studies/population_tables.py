@@ -34,6 +34,7 @@ METRICS = {
     "open_eer": ("EER, open set", False, 3),
     "amrt": ("Rejection time", False, 2),
 }
+WORDS = {"better": "better", "worse": "worse", "no significant difference": "not significantly different"}
 PARTS_METRICS = ("acc", "eer", "amrt")
 PUBLISHED = {"acc": ACCURACY, "eer": EQUAL_ERROR_RATE, "amrt": REJECTION_TIME}
 NUMBERS = {"enrolment": "Samples", "keystrokes": "Keys", "people": "People"}
@@ -172,19 +173,23 @@ def significance_table(users: Users, seed: int = 0) -> Table:
     )
 
 
-def gains_words(gains: pd.DataFrame) -> str:
-    """The verdicts of `significance_table` in sentences, one per detector that was compared."""
-    sentences = []
+def gains_words(gains: pd.DataFrame) -> list[str]:
+    """The verdicts of `significance_table` in sentences, a paragraph per detector that was compared."""
+    paragraphs = []
     for other, of in gains.groupby("against", sort=False):
-        parts = []
+        sentences = [f"The population model compared with the {detector_name(other)}:"]
         for metric, verdicts in of.groupby("figure", sort=False):
-            found = verdicts.groupby("verdict", sort=False)["dataset"].agg(
-                lambda names: ", ".join(map(dataset_name, names))
-            )
-            texts = "; ".join(f"{verdict} ({names})" for verdict, names in found.items())
-            parts.append(f"{METRICS[str(metric)][0]}: {texts}.")
-        sentences.append(f"The population model compared with the {detector_name(other)}. {' '.join(parts)}")
-    return " ".join(sentences)
+            found = [
+                f"{WORDS[str(verdict)]} on {_listed([dataset_name(name) for name in names])}"
+                for verdict, names in verdicts.groupby("verdict", sort=False)["dataset"]
+            ]
+            sentences.append(f"{METRICS[str(metric)][0]} is {'; '.join(found)}.")
+        paragraphs.append(" ".join(sentences))
+    return paragraphs
+
+
+def _listed(texts: list[str]) -> str:
+    return " and ".join(filter(None, (", ".join(texts[:-1]), texts[-1])))
 
 
 def curve_frame(users: pd.DataFrame, what: str, seed: int = 0) -> pd.DataFrame:
