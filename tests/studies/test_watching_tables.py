@@ -61,11 +61,11 @@ def test_the_figures_show_what_the_frame_has(frame):
 def test_the_words_name_the_soonest_and_what_was_measured(frame):
     assert watching_words(frame) == [
         "Essay, 1 lock-out per hour: quick notices a change of person soonest, after 40 (20–80) keys on "
-        "average and a median of 0 (0–0); in 10.0 (5.0–20.0) % of sessions it does not within 250 keys. The "
+        "average and a median of 0 (0–0); in 10.0 (5.0–20.0) % of sessions, 250 keys are not enough. The "
         "other ways need on average: close 60 (30–120), slow 100 (50–200). The interval of its mean overlaps "
-        "those of close and slow.",
+        "that of close and slow.",
         "Fable, 4 lock-outs per hour: quick notices a change of person soonest, after 30 (15–60) keys on "
-        "average and a median of 0 (0–0); in 10.0 (5.0–20.0) % of sessions it does not within 50 keys.",
+        "average and a median of 0 (0–0); in 10.0 (5.0–20.0) % of sessions, 50 keys are not enough.",
         "These rates are targets, which are not met exactly: measured false lock-outs are 0.5 to 1.6 times "
         "the target, and above it in 1 of 4 cases. The limits rest on few lock-outs, in 13.0 (Essay) and 2.0 "
         "(Fable) hours of genuine typing. The range of settings of each way was found by trial on these "

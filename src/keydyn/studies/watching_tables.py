@@ -103,11 +103,11 @@ def _soonest(of: pd.DataFrame) -> str:
     found = ", ".join(f"{row['way']} {_estimate(row, 'change_mean').text()}" for row in others)
     rest = f" The other ways need on average: {found}." if others else ""
     close = [row["way"] for row in others if row["change_mean_low"] <= mean.high]
-    verdict = f" The interval of its mean overlaps those of {_listed(close)}." if close else ""
+    verdict = f" The interval of its mean overlaps that of {_listed(close)}." if close else ""
     return (
         f"{_panel(first)}: {first['way']} notices a change of person soonest, after {mean.text()} keys on "
-        f"average and a median of {median.text()}; in {unnoticed.text(1, 100.0)} % of sessions it does not "
-        f"within {first['keys_after_change']} keys.{rest}{verdict}"
+        f"average and a median of {median.text()}; in {unnoticed.text(1, 100.0)} % of sessions, "
+        f"{first['keys_after_change']} keys are not enough.{rest}{verdict}"
     )
 
 
