@@ -174,6 +174,6 @@ dist: $(VENV)/.dev
 
 .PHONY: clean
 clean:
-	rm -rf $(VENV) $(BENCH) build dist docs/_build demo out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(BENCH) build dist docs/_build docs/gallery demo out .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests docs benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 	rm -rf src/*.egg-info

@@ -17,11 +17,34 @@ author = "The keydyn developers"
 copyright = "2026, The keydyn developers"
 release = keydyn.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "formulas"]
-exclude_patterns = ["_build", "figures"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx_gallery.gen_gallery",
+    "formulas",
+]
+exclude_patterns = ["_build", "figures", "examples"]
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
 html_math_renderer = "drawn"
+
+# The gallery's pages are made by running the scripts in examples; unchanged ones are not run again.
+sphinx_gallery_conf = {
+    "examples_dirs": "examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"\.py$",
+    "nested_sections": False,
+    "within_subsection_order": "gallery_pages.Order",
+    "image_scrapers": ("gallery_pages.save_figures",),
+    "reset_modules": ("gallery_pages.house_style",),
+    "capture_repr": (),
+    "abort_on_example_error": True,
+    "write_computation_times": False,
+    "min_reported_time": 1e9,
+    "show_signature": False,
+    "download_all_examples": False,
+}
 
 html_theme = "furo"
 html_title = f"keydyn {release}"
