@@ -44,13 +44,15 @@ sphinx_gallery_conf = {
     "min_reported_time": 1e9,
     "show_signature": False,
     "download_all_examples": False,
+    "thumbnail_size": (600, 420),
+    "remove_config_comments": True,
 }
 
 html_theme = "furo"
 html_title = f"keydyn {release}"
 html_show_sourcelink = False
 html_static_path = ["_static"]
-html_css_files = ["pages.css"]
+html_css_files = ["pages.css", "gallery.css"]
 
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+import matplotlib.pyplot as plt
 from cycler import cycler
 from matplotlib.figure import Figure
 from sphinx_gallery.scrapers import figure_rst  # type: ignore[import-untyped]
@@ -58,8 +59,9 @@ def save_figures(block: Any, block_vars: dict[str, Any], gallery_conf: dict[str,
 
 def house_style(gallery_conf: dict[str, Any], name: str) -> None:
     """Draw every example in the house style."""
-    mpl.rcParams.update(mpl.rcParamsDefault)
+    plt.close("all")
     mpl.use("Agg")
+    mpl.rcdefaults()
     mpl.rcParams.update(SETTINGS | {"axes.prop_cycle": cycler(color=COLOURS)})
 
 

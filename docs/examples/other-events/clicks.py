@@ -1,12 +1,13 @@
 """Sort visitors into people and scripts by their clicks
 =====================================================
 
-A shop sees what visitors do (view, search, put into the basket, pay) and when. Some visitors are people,
-some are scripts, and some are scripts that wait for random times in order to look like people. A classifier
-made of POHMMs, one for each kind, tells them apart.
+A shop sees what visitors do (view, search, put into the basket, pay) and when. Some
+visitors are people, some are scripts, and some are scripts that wait for random times
+in order to look like people. A classifier made of POHMMs, one for each kind, tells them
+apart.
 
-All visits are simulated. A script that copies the rhythm of a real visit would be harder to find than
-these.
+All visits are simulated. A script that copies the rhythm of a real visit would be
+harder to find than these.
 """
 
 import matplotlib.pyplot as plt
@@ -16,8 +17,14 @@ from sklearn.model_selection import cross_val_predict
 
 from keydyn import POHMM, POHMMClassifier, Sequences
 
-steps = [[0.5, 0.3, 0.18, 0.02], [0.8, 0.2, 0.0, 0.0], [0.6, 0.2, 0.1, 0.1], [0.9, 0.1, 0.0, 0.0]]
-# Typical seconds in two moods, browsing and reading, and their spread. Scripts wait alike before every click.
+steps = [
+    [0.5, 0.3, 0.18, 0.02],
+    [0.8, 0.2, 0.0, 0.0],
+    [0.6, 0.2, 0.1, 0.1],
+    [0.9, 0.1, 0.0, 0.0],
+]
+# Typical seconds when browsing and when reading, and their spread. Scripts wait for
+# the same time whatever they click.
 rhythm = {
     "person": ([[6, 40], [15, 30], [2, 4], [30, 60]], 0.5),
     "script": ([[2, 2]] * 4, 0.2),
@@ -40,20 +47,20 @@ for seed, (kind, (seconds, spread)) in enumerate(rhythm.items()):
 labels = np.array(kinds)
 
 # %%
-# What the classifier sees: the disguised scripts have about the same times as people, taken together.
+# Taken together, the times of disguised scripts are much like those of people.
 
 figure, axes = plt.subplots(figsize=(6.2, 3.0), layout="constrained")
 for kind in rhythm:
-    waits = np.concatenate(
-        [visit[:, 0] for visit, label in zip(visits, labels, strict=True) if label == kind]
-    )
-    axes.hist(waits, np.geomspace(0.5, 300, 50).tolist(), histtype="step", linewidth=1.5, label=kind)
+    waits = np.concatenate([visits[n] for n in np.flatnonzero(labels == kind)])[:, 0]
+    bins = np.geomspace(0.5, 300, 50).tolist()
+    axes.hist(waits, bins, histtype="step", linewidth=1.5, label=kind)
 axes.set(title="Time between clicks", xscale="log", xlabel="seconds", ylabel="clicks")
 axes.legend()
 
 # %%
-# It is a classifier of scikit-learn, so that cross-validation works as usual. Each visit is judged by
-# models that have not seen it. Without the types of clicks the same classifier is one of HMMs.
+# It is a classifier of scikit-learn, so that cross-validation works as usual. Each
+# visit is judged by models that have not seen it. Without the types of clicks the same
+# classifier is one of HMMs.
 
 data = Sequences.from_arrays(visits, pages)
 classifier = POHMMClassifier(POHMM(n_states=2, tol=1e-2))
@@ -67,14 +74,21 @@ for axes, (name, found) in zip(panels, answers.items(), strict=True):
     ConfusionMatrixDisplay.from_predictions(
         labels, found, ax=axes, colorbar=False, cmap="Blues", xticks_rotation=45
     )
-    axes.set(title=f"{name}: {np.mean(found == labels):.0%}", xlabel="taken for", ylabel="kind of visitor")
+    axes.set(
+        title=f"{name}: {np.mean(found == labels):.0%}",
+        xlabel="taken for",
+        ylabel="kind of visitor",
+    )
+
+# sphinx_gallery_thumbnail_number = 2
 
 # %%
 # What to learn from it
 # ---------------------
 #
-# The order of clicks is the same for all three kinds, and their times overlap. What gives the disguised
-# scripts away is that they wait as long before a search as before they fill the basket. A model that knows
-# what was clicked sees that; one of times alone does not. Anything with types and intervals can be
-# classified in this way, and everything that scikit-learn offers for choosing and testing classifiers
-# applies (:doc:`/guide/sklearn`).
+# The order of clicks is the same for all three kinds, and their times overlap. What
+# gives the disguised scripts away is that they wait as long before a search as before
+# they fill the basket. A model that knows what was clicked sees that; a model of times
+# alone cannot. Anything with types and intervals can be classified in this way, and
+# everything that scikit-learn offers for choosing and testing classifiers applies
+# (:doc:`/guide/sklearn`).
