@@ -193,6 +193,7 @@ def test_other_files_are_left_alone(tmp_path):
         pass
 
 
+@pytest.mark.usefixtures("sketched")
 def test_evaluate_takes_the_file_at_once(tmp_path):
     with participants_of(tmp_path, PROMPTS, users=None) as participants:
         for number, user in enumerate(("ann", "bob", "cleo")):
