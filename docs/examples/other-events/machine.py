@@ -103,7 +103,7 @@ for name, (before, after) in models.items():
     for seed in range(200, 230):
         x, types, _ = machine(0.12).sample(300, random_state=seed)
         above = watch(before, after, x, types) > levels[name]
-        found.append(int(np.argmax(above)) if above.any() else 300)
+        found.append(int(np.argmax(above)) if above.any() else 301)
     label = f"{name}: median {np.median(found):.0f}"
     axes.plot(
         np.sort(found), np.arange(1, 31) / 30, drawstyle="steps-post", label=label
