@@ -19,7 +19,18 @@ PATIENCE = 10
 
 
 class EngineError(OSError):
-    """The cluster cannot be used: the message says why."""
+    """The cluster cannot be used: the message says why.
+
+    Examples
+    --------
+    >>> from keydyn.dask_engine import EngineError
+    >>> from keydyn.engine import mapped
+    >>> try:
+    ...     mapped(len, ["a"], engine="dask://127.0.0.1:9")
+    ... except EngineError as error:
+    ...     print("127.0.0.1:9" in str(error))
+    True
+    """
 
 
 @contextmanager

@@ -22,7 +22,15 @@ _ENGINE: ContextVar[str | None] = ContextVar("engine", default=None)
 
 @contextmanager
 def using(engine: str | None) -> Iterator[None]:
-    """All work inside the block runs on this engine, unless a call names another; None is this machine."""
+    """All work inside the block runs on this engine, unless a call names another; None is this machine.
+
+    Examples
+    --------
+    >>> from keydyn.engine import mapped, using
+    >>> with using(None):  # or "dask://HOST:PORT", the address of a cluster's scheduler
+    ...     print(mapped(len, ["a", "bc"]))
+    [1, 2]
+    """
     before = _ENGINE.set(engine or None)
     try:
         yield
@@ -54,6 +62,12 @@ def mapped(
 
     `progress` is called with the number of tasks done. An error names its task by its number or by its entry
     in `names`; where that entry is empty, the error is left as it is.
+
+    Examples
+    --------
+    >>> from keydyn.engine import mapped
+    >>> mapped(len, ["a", "bc", "def"], n_jobs=2)
+    [1, 2, 3]
     """
     results: list[Result] = []
     for result in each(function, tasks, n_jobs=n_jobs, engine=engine, threads=threads, names=names):
@@ -72,7 +86,16 @@ def each(
     threads: bool = True,
     names: Sequence[object] | None = None,
 ) -> Iterator[Result]:
-    """The results of `mapped` one by one, each as soon as it and all before it are done."""
+    """The results of `mapped` one by one, each as soon as it and all before it are done.
+
+    Examples
+    --------
+    >>> from keydyn.engine import each
+    >>> for length in each(len, ["a", "bc"]):
+    ...     print(length)
+    1
+    2
+    """
     tasks = list(tasks)
     labels = [f"task {number}" for number in range(len(tasks))] if names is None else [*map(str, names)]
     if len(labels) != len(tasks):

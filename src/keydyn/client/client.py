@@ -42,6 +42,20 @@ class Client:
     timeout_s : for which the service may be silent before a request is sent again
     patience_s : for which a request is tried altogether
     allow_http : send the key without encryption to other machines than this one
+
+    Examples
+    --------
+    >>> import os
+    >>> from keydyn.client import Client
+    >>> from keydyn.datasets import make_typists
+    >>> typed = make_typists(1, 7, "free", 60)  # a list of (key, press, release) will do as well
+    >>> service = Client("http://127.0.0.1:8421", os.environ["KEY"])
+    >>> user = service.create_user("ada")
+    >>> for n in range(5):
+    ...     sample = service.enrol("ada", typed[typed["session"] == n])
+    >>> decision = service.verify("ada", typed[typed["session"] == 5])
+    >>> decision.answer
+    'accept'
     """
 
     def __init__(
@@ -69,19 +83,45 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Close all connections."""
+        """Close all connections.
+
+        Examples
+        --------
+        >>> with Client("http://127.0.0.1:8421", os.environ["KEY"]) as another:  # closes it at the end
+        ...     ada = another.user("ada")
+        """
         self._calls.close()
 
     def create_user(self, id: str | None = None) -> User:
-        """Create a person; with a random id if none is given."""
+        """Create a person; with a random id if none is given.
+
+        Examples
+        --------
+        >>> user = service.create_user("cleo")
+        >>> user.id, user.profiles
+        ('cleo', ())
+        """
         return read(User, self._calls.call("POST", "/v1/users", {} if id is None else {"id": id}))
 
     def user(self, id: str) -> User:
-        """How far somebody's enrolment has come."""
+        """How far somebody's enrolment has come.
+
+        Examples
+        --------
+        >>> ada = service.user("ada")
+        >>> [(profile.text.kind, profile.samples, profile.complete) for profile in ada.profiles]
+        [('free', 5, True)]
+        """
         return read(User, self._calls.call("GET", _path(id)))
 
     def users(self) -> Iterator[User]:
-        """Everybody, the oldest first, fetched page by page."""
+        """Everybody, the oldest first, fetched page by page.
+
+        Examples
+        --------
+        >>> "ada" in [user.id for user in service.users()]
+        True
+        """
         query: dict[str, Any] = {"limit": PAGE}
         while True:
             page = self._calls.call("GET", "/v1/users", query=query)
@@ -91,19 +131,46 @@ class Client:
             query["cursor"] = page["next"]
 
     def erase(self, id: str) -> Erased:
-        """Erase a person, and everything that is stored about them."""
+        """Erase a person, and everything that is stored about them.
+
+        Examples
+        --------
+        >>> fay = service.create_user("fay")
+        >>> erased = service.erase("fay")
+        >>> erased.erased
+        True
+        """
         return read(Erased, self._calls.call("DELETE", _path(id)))
 
     def export(self, id: str) -> dict[str, Any]:
-        """Everything that is stored about a person."""
+        """Everything that is stored about a person.
+
+        Examples
+        --------
+        >>> sorted(service.export("ada"))
+        ['audit', 'created_at', 'failed_attempts', 'id', 'populations', 'profiles']
+        """
         return read(dict, self._calls.call("GET", _path(id, "export")))
 
     def reset(self, id: str) -> User:
-        """Begin somebody's enrolment anew."""
+        """Begin somebody's enrolment anew.
+
+        Examples
+        --------
+        >>> eva = service.create_user("eva")
+        >>> service.reset("eva").profiles
+        ()
+        """
         return read(User, self._calls.call("POST", _path(id, "reset")))
 
     def unblock(self, id: str) -> User:
-        """Forgive failed attempts to be a person."""
+        """Forgive failed attempts to be a person.
+
+        Examples
+        --------
+        >>> service.unblock("ada").failed_attempts
+        0
+        """
         return read(User, self._calls.call("POST", _path(id, "unblock")))
 
     def enrol(
@@ -114,6 +181,13 @@ class Client:
         Keystrokes are tuples of key, press and release in milliseconds, or mappings with `keyname`,
         `timepress` and `timerelease`, or a data frame with these columns, or raw events. The text is "free",
         "fixed:NAME" or "positions:NAME"; the device is "keyboard" or "phone".
+
+        Examples
+        --------
+        >>> dora = service.create_user("dora")
+        >>> sample = service.enrol("dora", typed[typed["session"] == 6])
+        >>> sample.quality.keystrokes, sample.profile.samples, sample.profile.samples_needed
+        (60, 1, 5)
         """
         return read(Sample, self._calls.call("POST", _path(id, "samples"), _sample(keystrokes, text, device)))
 
@@ -126,7 +200,14 @@ class Client:
         text: str = "free",
         device: str = "keyboard",
     ) -> Decision:
-        """Decide whether this person typed a sample."""
+        """Decide whether this person typed a sample.
+
+        Examples
+        --------
+        >>> decision = service.verify("ada", typed[typed["session"] == 6], level="high")
+        >>> decision.claimed, decision.level, decision.evidence.keystrokes
+        ('ada', 'high', 60)
+        """
         body = {**_sample(keystrokes, text, device), "level": level}
         return read(Decision, self._calls.call("POST", _path(id, "verify"), body))
 
@@ -139,7 +220,14 @@ class Client:
         device: str = "keyboard",
         most: int = 10,
     ) -> Identification:
-        """Say who typed a sample, or that nobody who is enrolled did."""
+        """Say who typed a sample, or that nobody who is enrolled did.
+
+        Examples
+        --------
+        >>> found = service.identify(typed[typed["session"] == 6], most=3)
+        >>> found.candidates[0].user
+        'ada'
+        """
         body = {**_sample(keystrokes, text, device), "level": level, "most": most}
         return read(Identification, self._calls.call("POST", "/v1/identify", body))
 
@@ -153,7 +241,14 @@ class Client:
         text: str = "free",
         device: str = "keyboard",
     ) -> Token:
-        """Make a token with which a browser may "enrol", "verify", "watch" or "unlock" for one person."""
+        """Make a token with which a browser may "enrol", "verify", "watch" or "unlock" for one person.
+
+        Examples
+        --------
+        >>> token = service.token("ada", "verify", seconds=120)
+        >>> token.purpose, token.session
+        ('verify', None)
+        """
         body: dict[str, Any] = {
             "purpose": purpose,
             "seconds": seconds,
@@ -167,32 +262,76 @@ class Client:
     def watch(
         self, id: str, *, text: str = "free", device: str = "keyboard", session: str | None = None
     ) -> Watch:
-        """Watch somebody type, in a `with` block; `session` goes on with an earlier one."""
+        """Watch somebody type, in a `with` block; `session` goes on with an earlier one.
+
+        Examples
+        --------
+        >>> with service.watch("ada") as watch:
+        ...     trusts = watch.send(typed[typed["session"] == 6])
+        >>> trusts[-1].keystroke, trusts[-1].trust > 0.5, watch.locked
+        (60, True, False)
+        """
         address = "ws" + self._url.removeprefix("http") + _path(id, "watch")
         hello = {"text": typed.text(text), "device": device}
         return Watch(address, self._key, hello, session, self._timeout_s, self._patience_s)
 
     def settings(self) -> Settings:
-        """What the tenant has chosen."""
+        """What the tenant has chosen.
+
+        Examples
+        --------
+        >>> settings = service.settings()
+        >>> settings.levels.high < settings.levels.standard < settings.levels.low
+        True
+        """
         return read(Settings, self._calls.call("GET", "/v1/settings"))
 
     def update_settings(self, **changes: Any) -> Settings:
-        """Change some settings and keep the others; `levels` may name some of the levels."""
+        """Change some settings and keep the others; `levels` may name some of the levels.
+
+        Examples
+        --------
+        >>> service.update_settings(samples_needed=6, levels={"high": 0.002}).samples_needed
+        6
+        >>> service.update_settings(samples_needed=5).levels.high
+        0.002
+        """
         now = self._calls.call("GET", "/v1/settings")
         changes = {**changes, "levels": {**now["levels"], **changes.get("levels", {})}}
         return read(Settings, self._calls.call("PUT", "/v1/settings", {**now, **changes}))
 
     def create_webhook(self, url: str, events: Sequence[str]) -> NewWebhook:
-        """Have events reported to an address; the secret that signs the reports is shown this once."""
+        """Have events reported to an address; the secret that signs the reports is shown this once.
+
+        Examples
+        --------
+        >>> hook = service.create_webhook("https://hooks.example.com/keydyn", ["session.locked"])
+        >>> hook.events, len(hook.secret) > 30
+        (('session.locked',), True)
+        """
         body = {"url": url, "events": list(events)}
         return read(NewWebhook, self._calls.call("POST", "/v1/webhooks", body))
 
     def webhooks(self) -> tuple[Webhook, ...]:
-        """All webhooks."""
+        """All webhooks.
+
+        Examples
+        --------
+        >>> hook = service.create_webhook("https://hooks.example.com/keydyn", ["enrolment.complete"])
+        >>> webhooks = service.webhooks()
+        >>> hook.id in [each.id for each in webhooks]
+        True
+        """
         return read(_Webhooks, self._calls.call("GET", "/v1/webhooks")).webhooks
 
     def delete_webhook(self, id: str) -> None:
-        """Have nothing reported there any more."""
+        """Have nothing reported there any more.
+
+        Examples
+        --------
+        >>> hook = service.create_webhook("https://hooks.example.com/keydyn", ["template.drifted"])
+        >>> service.delete_webhook(hook.id)
+        """
         self._calls.call("DELETE", f"/v1/webhooks/{quote(id, safe='')}")
 
 

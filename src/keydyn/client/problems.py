@@ -20,6 +20,17 @@ class ServiceProblem(Exception):  # noqa: N818  (RFC 9457 calls it so)
     retry_after : seconds after which the request may be sent again, if the service said so
     request_id : by which the service's log knows the request
     more : further fields of the answer
+
+    Examples
+    --------
+    >>> import os
+    >>> from keydyn.client import Client, ServiceProblem
+    >>> with Client("http://127.0.0.1:8421", os.environ["KEY"]) as service:
+    ...     try:
+    ...         service.create_user("no spaces")
+    ...     except ServiceProblem as problem:
+    ...         print(problem.status, problem.kind)
+    422 invalid-request
     """
 
     def __init__(
@@ -38,23 +49,89 @@ class ServiceProblem(Exception):  # noqa: N818  (RFC 9457 calls it so)
 
 
 class NotFound(ServiceProblem):
-    """There is no such user, session or webhook."""
+    """There is no such user, session or webhook.
+
+    Examples
+    --------
+    >>> import os
+    >>> from keydyn.client import Client, NotFound
+    >>> with Client("http://127.0.0.1:8421", os.environ["KEY"]) as service:
+    ...     try:
+    ...         service.user("nobody")
+    ...     except NotFound as problem:
+    ...         print(problem.status, problem.kind)
+    404 no-such-user
+    """
 
 
 class NotEnrolled(ServiceProblem):
-    """More samples are needed before this person can be verified or watched."""
+    """More samples are needed before this person can be verified or watched.
+
+    Examples
+    --------
+    >>> import os
+    >>> from keydyn.client import Client, NotEnrolled
+    >>> with Client("http://127.0.0.1:8421", os.environ["KEY"]) as service:
+    ...     user = service.create_user()
+    ...     try:
+    ...         service.verify(user.id, [("t", 0.0, 92.4), ("h", 110.3, None)])
+    ...     except NotEnrolled as problem:
+    ...         print(problem.kind, problem.more["samples_needed"])
+    not-enrolled 5
+    """
 
 
 class NotTyping(ServiceProblem):
-    """A sample was refused: it is no typing, or a copy of an earlier sample."""
+    """A sample was refused: it is no typing, or a copy of an earlier sample.
+
+    Examples
+    --------
+    >>> import os
+    >>> from keydyn.client import Client, NotTyping
+    >>> robot = [("a", 100.0 * n, 100.0 * n + 50.0) for n in range(60)]  # nobody types like a clock
+    >>> with Client("http://127.0.0.1:8421", os.environ["KEY"]) as service:
+    ...     user = service.create_user()
+    ...     try:
+    ...         service.enrol(user.id, robot)
+    ...     except NotTyping as problem:
+    ...         print(problem.status, problem.kind)
+    422 not-typing
+    """
 
 
 class TooManyAttempts(ServiceProblem):
-    """Too many attempts to be this person failed; `retry_after` says when the next one may be made."""
+    """Too many attempts to be this person failed; `retry_after` says when the next one may be made.
+
+    Examples
+    --------
+    Here bela is enrolled already.
+
+    >>> import os
+    >>> from keydyn.client import Client, TooManyAttempts
+    >>> with Client("http://127.0.0.1:8421", os.environ["KEY"]) as service:
+    ...     try:
+    ...         for _ in range(6):
+    ...             decision = service.verify("bela", [("t", 0.0, 92.4), ("h", 110.3, None)])
+    ...     except TooManyAttempts as problem:
+    ...         print(problem.status, problem.retry_after > 0)
+    ...     user = service.unblock("bela")  # forgives the failures
+    429 True
+    """
 
 
 class ServiceUnreachable(ConnectionError):  # noqa: N818
-    """The service did not answer in time, however often it was asked."""
+    """The service did not answer in time, however often it was asked.
+
+    Examples
+    --------
+    >>> from keydyn.client import Client, ServiceUnreachable
+    >>> with Client("http://127.0.0.1:9", "a key", patience_s=0.1) as nowhere:
+    ...     try:
+    ...         nowhere.user("ada")
+    ...     except ServiceUnreachable as error:
+    ...         print(isinstance(error, ConnectionError))
+    True
+    """
 
 
 KINDS = {

@@ -222,7 +222,18 @@ class Trust:
 
 
 class UnexpectedAnswerError(ValueError):
-    """The service answered with something that this client does not understand."""
+    """The service answered with something that this client does not understand.
+
+    Examples
+    --------
+    >>> from keydyn.client import UnexpectedAnswerError, User
+    >>> from keydyn.client.results import read
+    >>> try:
+    ...     read(User, {"id": 7})  # as a client reads an answer
+    ... except UnexpectedAnswerError as error:
+    ...     print(error)
+    the service's answer is no User
+    """
 
 
 def read(kind: type[Result], value: Any) -> Result:

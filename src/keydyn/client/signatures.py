@@ -15,6 +15,17 @@ def verify_signature(
     The timestamp and the signature are those of the headers `Keydyn-Timestamp` and `Keydyn-Signature`. The
     body is what was received, before it is parsed. The tolerance, in seconds, is how old a report may be and
     how far the clocks may differ.
+
+    Examples
+    --------
+    >>> import hashlib, hmac, time
+    >>> from keydyn.client import verify_signature
+    >>> secret, stamp, body = "of the webhook", str(int(time.time())), b'{"type":"session.locked"}'
+    >>> signature = "v1=" + hmac.new(secret.encode(), f"{stamp}.".encode() + body, hashlib.sha256).hexdigest()
+    >>> verify_signature(secret, stamp, body, signature)
+    True
+    >>> verify_signature(secret, stamp, body + b" ", signature)
+    False
     """
     if not str(timestamp).isascii() or not str(timestamp).isdigit():
         return False

@@ -21,7 +21,17 @@ SLOWEST = 10_000.0
 
 
 class FetchError(OSError):
-    """A file could not be downloaded; the message says why and what to do."""
+    """A file could not be downloaded; the message says why and what to do.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import FetchError, fetch_dataset
+    >>> try:
+    ...     fetch_dataset("keypad", mirror="http://127.0.0.1:9/nothing-here")
+    ... except FetchError as error:
+    ...     print("keypad" in str(error))
+    True
+    """
 
 
 class TooSlowError(Exception):
@@ -44,6 +54,12 @@ def fetch_dataset(
     Files go to the folder `data` if it is given, otherwise to the cache. A file that `load_dataset` would
     already find is not fetched again. `mirror` is the address of a folder that has the files under the names
     they have at their source. A `FetchError` says what went wrong.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import fetch_dataset
+    >>> [path.name for path in fetch_dataset("keypad")]
+    ['keypad.csv']
     """
     entry = entry_of(name)
     target = Path(data) if data else cache_folder()

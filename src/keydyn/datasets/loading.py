@@ -20,7 +20,19 @@ from keydyn.keystrokes.schema import SAMPLE, sample_starts
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Keystrokes of many people, with everything that is known about them."""
+    """Keystrokes of many people, with everything that is known about them.
+
+    Examples
+    --------
+    The recordings must be there: `keydyn data fetch` downloads them.
+
+    >>> from keydyn.datasets import load_dataset
+    >>> fable = load_dataset("fable")
+    >>> fable.keystrokes["user"].nunique(), fable.category
+    (60, 'constrained')
+    >>> "Monaco" in fable.citation
+    True
+    """
 
     name: str
     title: str
@@ -41,6 +53,15 @@ def load_dataset(name: str, data: str | PathLike[str] | None = None) -> Dataset:
 
     Files are looked for in the folder `data`, then in the one that KEYDYN_DATA names, then among those that
     `fetch_dataset` has downloaded. A file that is not the published one is read with a warning.
+
+    Examples
+    --------
+    The recordings must be there: `keydyn data fetch` downloads them.
+
+    >>> from keydyn.datasets import load_dataset
+    >>> keypad = load_dataset("keypad")
+    >>> keypad.keystrokes.columns[:5].tolist()
+    ['user', 'session', 'keyname', 'timepress', 'timerelease']
     """
     entry = entry_of(name)
     folders = data_folders(data)

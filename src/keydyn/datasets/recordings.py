@@ -92,7 +92,7 @@ def load_recordings(
     encoding: str = "utf-8",
     header: Sequence[str] | None = None,
 ) -> pd.DataFrame:
-    """Keystrokes in the schema from CSV, JSON lines or Parquet, plain or gzipped; `path` may be an open file.
+    r"""Keystrokes in the schema from CSV, JSON lines or Parquet, plain or gzipped, or from an open file.
 
     `columns` gives the names in the file, {"keyname": "key", ...}; `unit` is the unit of its times: "s",
     "ms", "us" or "ns", by default "ms". `user` and `session` replace columns that are not there, and `header`
@@ -105,6 +105,16 @@ def load_recordings(
     recognised; its times are in seconds unless `unit` says otherwise.
 
     A `ValueError` names the file, the column and the line; line 1 is the header.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from keydyn.datasets import load_recordings
+    >>> _ = Path("mine.csv").write_text("who,key,down,up\nann,t,0.0,0.081\nann,h,0.142,\n")
+    >>> names = {"user": "who", "keyname": "key", "timepress": "down", "timerelease": "up"}
+    >>> keystrokes = load_recordings("mine.csv", names, unit="s", session=0)
+    >>> keystrokes[["user", "session", "keyname", "timepress", "timerelease"]].values.tolist()
+    [['ann', 0, 't', 0.0, 81.0], ['ann', 0, 'h', 142.0, nan]]
     """
     form = FileForm(columns or {}, unit, user, session, others, sort, separator, decimal, encoding, header)
     return read_recording(path, form).keystrokes
@@ -235,6 +245,14 @@ def save_recordings(frame: pd.DataFrame, path: str | PathLike[str]) -> None:
 
     The file is read back before it is moved into place; missing folders are created. CSV has no types: users
     that are text but look like numbers would not come back as they were, and are refused; Parquet takes them.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import load_recordings, make_typists, save_recordings
+    >>> keystrokes = make_typists(2, 3)
+    >>> save_recordings(keystrokes, "typing.parquet")
+    >>> load_recordings("typing.parquet").equals(keystrokes)
+    True
     """
     path = Path(path)
     ending = next((ending for ending in FORMATS if path.name.endswith(ending)), None)

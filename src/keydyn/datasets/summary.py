@@ -16,6 +16,13 @@ def dataset_summary(datasets: Iterable[Dataset] | Mapping[str, pd.DataFrame]) ->
 
     τ is the time from press to press within a sample; a sample's first keystroke has none. A mapping from
     names to keystrokes summarises your own recordings, whose category is not known.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import dataset_summary, make_typists
+    >>> summary = dataset_summary({"simulated": make_typists(5, 4)})
+    >>> summary.shape[0], summary.columns.tolist()
+    (1, ['category', 'users', 'samples', 'keys', 'tau'])
     """
     named: list[tuple[str, str | None, pd.DataFrame]]
     if isinstance(datasets, Mapping):

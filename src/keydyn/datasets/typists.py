@@ -106,6 +106,15 @@ def make_typists(
     release                  11 %, number pad 0.2 %                  5 to 20 %, number pad below 2 %
     backspace, running text  3.1 and 4.5 % of keys                   2 to 5 %
     ======================== ======================================= ===================================
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> typing = make_typists(n_users=3, n_samples=4, text="copied", n_keys=50)
+    >>> typing.columns.tolist()
+    ['user', 'session', 'keyname', 'timepress', 'timerelease']
+    >>> len(typing) == 3 * 4 * 50
+    True
     """
     conditions = (practice, sitting, mood, digraphs, mistakes, tick)
     task = Task.of(n_users, n_samples, text, n_keys, phrase, *conditions, first_user)
@@ -133,6 +142,13 @@ def stream_typists(
     """The rows of `make_typists`, in frames of `chunk_users` people each, so that memory stays bounded.
 
     The other arguments are those of `make_typists`; people and samples do not depend on `chunk_users`.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import stream_typists
+    >>> frames = stream_typists(n_users=1_000_000, n_samples=1, chunk_users=20)
+    >>> next(frames)["user"].nunique()
+    20
     """
     check_whole("chunk_users", chunk_users, 1)
     conditions = (practice, sitting, mood, digraphs, mistakes, tick)

@@ -42,6 +42,15 @@ class Background:
     cohort : templates of people at large; if there are none, the population itself is compared with
     calibration : what scores beside that cohort mean
     members : the name of each person in the cohort
+
+    Examples
+    --------
+    >>> from keydyn.decisions import Verifier
+    >>> from keydyn.decisions.shipped import shipped_background
+    >>> background = shipped_background()
+    >>> background.calibration.population == background.population.sha256
+    True
+    >>> verifier = Verifier.of(background)
     """
 
     pattern: Detector

@@ -48,7 +48,15 @@ Table = tuple[tuple[Floats, Floats], ...]
 
 @dataclass(frozen=True)
 class MatchRate:
-    """A share of strangers, with its 95 % interval over people."""
+    """A share of strangers, with its 95 % interval over people.
+
+    Examples
+    --------
+    >>> from keydyn.decisions.shipped import shipped_background
+    >>> rate = shipped_background().calibration.false_match_rate(score=1.0, keys=100)
+    >>> 0.0 <= rate.low <= rate.value <= rate.high <= 1.0
+    True
+    """
 
     value: float
     low: float
@@ -71,6 +79,16 @@ class Calibration:
     n_people : how many were asked
     hours : of genuine typing that `suspicion` was measured on
     population : SHA-256 of the population whose scores are meant; empty if that is known otherwise
+
+    Examples
+    --------
+    >>> from keydyn.decisions.shipped import shipped_background
+    >>> calibration = shipped_background().calibration
+    >>> threshold = calibration.threshold(false_match=0.01, keys=100)
+    >>> calibration.false_match_rate(threshold, keys=100).value <= 0.01
+    True
+    >>> calibration.ratio(threshold + 1.0, keys=100) > calibration.ratio(threshold, keys=100)
+    True
     """
 
     lengths: Integers

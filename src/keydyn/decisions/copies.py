@@ -51,6 +51,16 @@ class Fingerprints:
     ----------
     hashes : (V,) one per time, those of a sample together, the oldest sample first
     offsets : (n + 1,) where samples begin
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.decisions.copies import Fingerprints
+    >>> from keydyn.decisions.recorded_samples import recorded_samples
+    >>> secret = bytes(range(32))  # yours, random and kept apart
+    >>> kept = Fingerprints.of(recorded_samples(make_typists(1, 2, "free", 80)), secret)
+    >>> len(Fingerprints.none().added(kept).offsets) - 1  # samples
+    2
     """
 
     hashes: Hashes

@@ -36,6 +36,19 @@ class Decision:
     reasons : in words, why the answer is not the score's alone, or why the score deserves doubt
     spoke_for, spoke_against : what spoke loudest, if the detector can say so
     score : what was calibrated
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.decisions import Verifier
+    >>> typing = make_typists(1, 6, "free", 80)
+    >>> verifier = Verifier.shipped()
+    >>> enrolled = verifier.enrol("ada", typing[typing["session"] < 5])
+    >>> decision = verifier.verify("ada", typing[typing["session"] == 5])
+    >>> decision.accepted, decision.llr > 0.0, decision.false_match_rate < 0.01
+    (True, True, True)
+    >>> decision.evidence.keystrokes, decision.reasons
+    (80, ())
     """
 
     claimed: str
@@ -75,6 +88,17 @@ class Identification:
     nobody : whether the answer is that none of them did
     nobody_probability : how probable that is
     evidence, reasons : as of a decision, for the first candidate
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.decisions import Verifier
+    >>> typing = make_typists(2, 6, "free", 80)
+    >>> verifier = Verifier.shipped()
+    >>> enrolled = verifier.enrol("ada", typing[(typing["user"] == 0) & (typing["session"] < 5)])
+    >>> found = verifier.identify(typing[(typing["user"] == 1) & (typing["session"] == 5)])
+    >>> found.nobody, found.user, found.candidates[0].user
+    (True, None, 'ada')
     """
 
     candidates: tuple[Candidate, ...]

@@ -27,6 +27,14 @@ class Enrolled:
     fingerprints : by which copies of those samples, and of later ones that were remembered, are recognised
     enrolment : the template as it was enrolled, if it has been updated since
     previous : the template before the last update, if that can be undone
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.decisions import Verifier
+    >>> enrolled = Verifier.shipped().enrolled(make_typists(1, 5, "free", 80))
+    >>> enrolled.samples, enrolled.keys, enrolled.drift
+    (5, 400, 0.0)
     """
 
     template: Detector

@@ -26,6 +26,16 @@ class EnrolmentQuality:
     tick : of the clock, milliseconds; 0 if it is not coarse
     reasons : in words, why the sample is refused
     remarks : in words, what makes it worth less without refusing it
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.decisions.enrolment_quality import enrolment_quality
+    >>> from keydyn.decisions.shipped import shipped_background
+    >>> from keydyn.keystrokes import Samples
+    >>> quality = enrolment_quality(Samples.of(make_typists(1, 1, "free", 80)), shipped_background())
+    >>> quality.accepted, quality.keystrokes, quality.tick
+    (True, 80, 0.0)
     """
 
     keystrokes: int
@@ -49,6 +59,17 @@ def enrolment_quality(
     """Of one sample; with `earlier` ones, keyed with this secret, copies of those are refused too.
 
     Without a background, as long as none has been learnt, every key is as good as any other.
+
+    Examples
+    --------
+    >>> from keydyn.decisions.enrolment_quality import enrolment_quality
+    >>> from keydyn.decisions.shipped import shipped_background
+    >>> from keydyn.keystrokes import one_sample
+    >>> presses = [100.0 * n for n in range(60)]  # nobody types like a clock
+    >>> sample = one_sample(list("the cats " * 7)[:60], presses, [press + 50.0 for press in presses])
+    >>> quality = enrolment_quality(sample, shipped_background())
+    >>> quality.accepted, len(quality.reasons) > 0
+    (False, True)
     """
     if len(sample) != 1:
         raise ValueError(f"the quality is that of one sample, not of {len(sample)}")

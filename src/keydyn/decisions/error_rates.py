@@ -50,7 +50,17 @@ class CountedRates:
 
 
 def stated_rates(calibration: Calibration, at: Targets) -> list[StatedRates]:
-    """For each number of keys that the calibration was learnt after, if it is enough for a decision."""
+    """For each number of keys that the calibration was learnt after, if it is enough for a decision.
+
+    Examples
+    --------
+    >>> from keydyn.decisions import Targets
+    >>> from keydyn.decisions.error_rates import stated_rates
+    >>> from keydyn.decisions.shipped import shipped_background
+    >>> rates = stated_rates(shipped_background().calibration, Targets(false_match=0.01))
+    >>> rates[-1].keys > rates[0].keys, rates[-1].refused_genuine < rates[0].refused_genuine
+    (True, True)
+    """
     found = []
     for keys in calibration.lengths[calibration.lengths >= LEAST_KEYSTROKES].tolist():
         threshold = calibration.threshold(at.false_match, keys)
@@ -67,6 +77,16 @@ def claims_among(background: Background, samples: Samples) -> Trials:
 
     A `ValueError` unless two people or more have two samples or more each. The population must have been
     learnt from others, or the claims are easier than those of people whom it does not know.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.decisions.error_rates import claims_among
+    >>> from keydyn.decisions.recorded_samples import recorded_samples
+    >>> from keydyn.decisions.shipped import shipped_background
+    >>> trials = claims_among(shipped_background(), recorded_samples(make_typists(3, 3, "free", 80)))
+    >>> int(trials.genuine.sum())
+    9
     """
     people, names = pd.factorize(samples.users)
     if (np.bincount(people, minlength=1) < 2).any() or len(names) < 2:
@@ -80,7 +100,20 @@ def claims_among(background: Background, samples: Samples) -> Trials:
 
 
 def counted_rates(trials: Trials, calibration: Calibration, at: Targets) -> list[CountedRates]:
-    """What became of the claims, by the number of keys; trials are the samples that asked."""
+    """What became of the claims, by the number of keys; trials are the samples that asked.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.decisions import Targets
+    >>> from keydyn.decisions.error_rates import claims_among, counted_rates
+    >>> from keydyn.decisions.recorded_samples import recorded_samples
+    >>> from keydyn.decisions.shipped import shipped_background
+    >>> background, samples = shipped_background(), recorded_samples(make_typists(3, 3, "free", 80))
+    >>> rates = counted_rates(claims_among(background, samples), background.calibration, Targets())
+    >>> rates[0].accepted_strangers.trials
+    9
+    """
     found = []
     for g, keys in enumerate(trials.lengths.tolist()):
         here = np.isfinite(trials.scores[:, g])

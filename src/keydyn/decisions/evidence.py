@@ -26,6 +26,14 @@ class Evidence:
     """What there is of a sample: keystrokes with a time to score, and those of keys that the model knows.
 
     `pairs` are the pairs of a key and the next, and `familiar` those that were typed at enrolment.
+
+    Examples
+    --------
+    >>> from keydyn.decisions import Evidence
+    >>> Evidence(keystrokes=80, known=78).shortage()
+    []
+    >>> len(Evidence(keystrokes=3, known=3).shortage()) > 0
+    True
     """
 
     keystrokes: int

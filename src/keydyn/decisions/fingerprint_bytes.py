@@ -17,7 +17,15 @@ _WORD = np.dtype("<u4")
 
 
 def fingerprints_bytes(fingerprints: Fingerprints) -> bytes:
-    """All of them, which `fingerprints_of` reads."""
+    """All of them, which `fingerprints_of` reads.
+
+    Examples
+    --------
+    >>> from keydyn.decisions.copies import Fingerprints
+    >>> from keydyn.decisions.fingerprint_bytes import fingerprints_bytes
+    >>> fingerprints_bytes(Fingerprints.none())[:4]
+    b'KDF1'
+    """
     lengths = np.diff(fingerprints.offsets).astype(_WORD)
     count = np.array([len(lengths)], dtype=_WORD)
     words = b"".join(part.tobytes() for part in (count, lengths, fingerprints.hashes.astype(_WORD)))
@@ -25,7 +33,15 @@ def fingerprints_bytes(fingerprints: Fingerprints) -> bytes:
 
 
 def fingerprints_of(contents: bytes) -> Fingerprints:
-    """What `fingerprints_bytes` gave; a `ValueError` says what is wrong with anything else."""
+    """What `fingerprints_bytes` gave; a `ValueError` says what is wrong with anything else.
+
+    Examples
+    --------
+    >>> from keydyn.decisions.copies import Fingerprints
+    >>> from keydyn.decisions.fingerprint_bytes import fingerprints_bytes, fingerprints_of
+    >>> len(fingerprints_of(fingerprints_bytes(Fingerprints.none())).hashes)
+    0
+    """
     if contents[:4] != MARK or len(contents) < 12 or len(contents) % 4:
         raise ValueError("these are no fingerprints, or they are cut short")
     if crc32(contents[8:]) != int.from_bytes(contents[4:8], "little"):

@@ -25,6 +25,13 @@ class Targets:
     false_match : the largest share of strangers accepted
     false_non_match : the largest share of genuine samples rejected; in between the answer is unsure
     lockouts_per_hour : how often a watched session may be locked although the right person types
+
+    Examples
+    --------
+    >>> from keydyn.decisions import Targets, Verifier
+    >>> strict = Verifier.shipped(at=Targets(false_match=0.001))
+    >>> strict.at.false_match
+    0.001
     """
 
     false_match: float = 0.01
@@ -55,6 +62,14 @@ class Costs:
     false_match, false_non_match : the cost of each error, in any unit
     prior : probability that a claim is genuine
     lockouts_per_hour : as of `Targets`
+
+    Examples
+    --------
+    >>> from keydyn.decisions import Costs, Verifier
+    >>> costs = Costs(false_match=50.0, false_non_match=1.0, prior=0.99)
+    >>> round(costs.threshold, 3)  # ln 50 − ln 99
+    -0.683
+    >>> verifier = Verifier.shipped(at=costs)
     """
 
     false_match: float

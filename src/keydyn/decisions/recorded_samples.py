@@ -11,7 +11,16 @@ from keydyn.keystrokes.schema import COLUMNS, SAMPLE, sample_starts
 
 
 def recorded_samples(keystrokes: pd.DataFrame | Samples, sensors: tuple[str, ...] = ()) -> Samples:
-    """Samples without vectors, which templates that can be stored do not need; samples stay as they are."""
+    """Samples without vectors, which templates that can be stored do not need; samples stay as they are.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.decisions.recorded_samples import recorded_samples
+    >>> samples = recorded_samples(make_typists(2, 3, "free", 80))
+    >>> len(samples), samples.sequences.n_events
+    (6, 480)
+    """
     if isinstance(keystrokes, Samples):
         samples = keystrokes
     elif _is_plain(keystrokes, sensors):

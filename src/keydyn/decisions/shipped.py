@@ -28,7 +28,14 @@ LARGEST = 1 << 20
 
 @lru_cache(maxsize=1)
 def shipped_background() -> Background:
-    """The population that comes with keydyn, which is its own cohort, and what its scores mean."""
+    """The population that comes with keydyn, which is its own cohort, and what its scores mean.
+
+    Examples
+    --------
+    >>> from keydyn.decisions.shipped import shipped_background
+    >>> shipped_background().calibration.n_people
+    115
+    """
     calibration = parsed_calibration(read_regular(SHIPPED, LARGEST), SHIPPED)
     people = PopulationModel.shipped()
     if calibration.population != people.sha256:

@@ -30,7 +30,17 @@ LARGEST = 1 << 28
 
 
 def template_bytes(one: Enrolled) -> bytes:
-    """Somebody's templates and how much they were learnt from; the fingerprints are not among them."""
+    """Somebody's templates and how much they were learnt from; the fingerprints are not among them.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.decisions import Verifier
+    >>> from keydyn.decisions.stored import template_bytes
+    >>> enrolled = Verifier.shipped().enrolled(make_typists(1, 5, "free", 80))
+    >>> type(template_bytes(enrolled))
+    <class 'bytes'>
+    """
     templates = {name: getattr(one, name) for name in TEMPLATES}
     files = {name: each.packed_template() for name, each in templates.items() if each is not None}
     about = {"detector": one.template.name, "samples": one.samples, "keys": one.keys}
@@ -44,6 +54,17 @@ def enrolled_of(
 
     `pattern` is the background's, by which the person was enrolled. A `ValueError` says what is wrong with
     the contents, or that they belong to another population.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.decisions import Verifier
+    >>> from keydyn.decisions.stored import enrolled_of, template_bytes
+    >>> verifier = Verifier.shipped()
+    >>> enrolled = verifier.enrolled(make_typists(1, 5, "free", 80))
+    >>> again = enrolled_of(template_bytes(enrolled), verifier.background.pattern, enrolled.fingerprints)
+    >>> again.samples == enrolled.samples
+    True
     """
     parts = _parsed(contents, PERSON)
     detector = parts.about.get("detector")
@@ -59,14 +80,31 @@ def enrolled_of(
 
 
 def background_bytes(background: Background) -> bytes:
-    """A population with its calibration; nobody of the cohort is among them."""
+    """A population with its calibration; nobody of the cohort is among them.
+
+    Examples
+    --------
+    >>> from keydyn.decisions.shipped import shipped_background
+    >>> from keydyn.decisions.stored import background_bytes
+    >>> type(background_bytes(shipped_background()))
+    <class 'bytes'>
+    """
     calibration = background.own_calibration
     files = {"population": background.population.packed(), "calibration": packed_calibration(calibration)}
     return _packed(BACKGROUND, {}, files)
 
 
 def background_of(contents: bytes) -> Background:
-    """What `background_bytes` was given, without a cohort; a `ValueError` says what is wrong."""
+    """What `background_bytes` was given, without a cohort; a `ValueError` says what is wrong.
+
+    Examples
+    --------
+    >>> from keydyn.decisions.shipped import shipped_background
+    >>> from keydyn.decisions.stored import background_bytes, background_of
+    >>> background = shipped_background()
+    >>> background_of(background_bytes(background)).population.sha256 == background.population.sha256
+    True
+    """
     files = _parsed(contents, BACKGROUND).files
     people = PopulationModel.parsed(files["population"], "the population")
     calibration = parsed_calibration(files["calibration"], "the calibration")

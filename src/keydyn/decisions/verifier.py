@@ -65,6 +65,19 @@ class Verifier:
         16 to 64 bytes with which fingerprints are keyed; by default new random ones.
 
     A verifier can be used from threads: readers see the people before a change or those after it.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.decisions import Verifier
+    >>> typing = make_typists(2, 6, "free", 80)
+    >>> ada, other = typing[typing["user"] == 0], typing[typing["user"] == 1]
+    >>> verifier = Verifier.shipped()
+    >>> enrolled = verifier.enrol("ada", ada[ada["session"] < 5])
+    >>> verifier.verify("ada", ada[ada["session"] == 5]).answer
+    'accept'
+    >>> verifier.verify("ada", other[other["session"] == 5]).answer
+    'reject'
     """
 
     def __init__(
@@ -262,7 +275,13 @@ class Verifier:
         ]
 
     def identify(self, sample: Typing) -> Identification:
-        """Who typed one sample, if anybody who is enrolled did?"""
+        """Who typed one sample, if anybody who is enrolled did?
+
+        Examples
+        --------
+        >>> verifier.identify(ada[ada["session"] == 5]).user
+        'ada'
+        """
         found = self.identify_many(sample)
         if len(found) != 1:
             raise ValueError(f"identify takes one sample, not {len(found)}; identify_many takes several")
@@ -283,7 +302,15 @@ class Verifier:
         ]
 
     def watch(self, user: str) -> Watch:
-        """Follow a session in somebody's name, key by key; only with a population."""
+        """Follow a session in somebody's name, key by key; only with a population.
+
+        Examples
+        --------
+        >>> watch = verifier.watch("ada")
+        >>> watched = watch.update(other[other["session"] == 5])  # somebody else types
+        >>> bool(watched.trust[-1] < 0.5)
+        True
+        """
         return Watch(self.watch_many([user]))
 
     def watch_many(self, users: Sequence[str]) -> WatchedSessions:
@@ -336,6 +363,12 @@ class Verifier:
         """Write everybody to a folder, in place of those in it; it changes in one step, or not at all.
 
         With a `key` only its holder can alter the list of people unnoticed.
+
+        Examples
+        --------
+        >>> verifier.save("people")
+        >>> Verifier.load("people").users
+        ['ada']
         """
         state, background = self._ready()
         with changing(Path(folder), key, anew=True) as change:

@@ -61,6 +61,14 @@ class Watching:
     accept : the suspicion restarts when it has fallen to −accept: 0 for Page's sum, Wald's bound for his test
     ratio_keeps : how much of the ratio is left after each key
     keep, least : see `sequential.increments`
+
+    Examples
+    --------
+    >>> from keydyn.decisions import Targets, Verifier
+    >>> often = Verifier.shipped(at=Targets(lockouts_per_hour=5.0)).watching
+    >>> rarely = Verifier.shipped(at=Targets(lockouts_per_hour=0.5)).watching
+    >>> often.level < rarely.level
+    True
     """
 
     level: float
@@ -85,6 +93,17 @@ class Watched:
     suspicion : (B,) evidence against the claim
     locked : (B,) whether the session is locked
     pausing : (B,) probability that the typist paused at the key before; NaN if there is none
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.decisions import Verifier
+    >>> typing = make_typists(1, 6, "free", 80)
+    >>> verifier = Verifier.shipped()
+    >>> enrolled = verifier.enrol("ada", typing[typing["session"] < 5])
+    >>> watched = verifier.watch("ada").update(typing[typing["session"] == 5])
+    >>> watched.trust.shape, bool(watched.trust[-1] > 0.5), bool(watched.locked.any())
+    ((80,), True, False)
     """
 
     ratio: Floats
@@ -112,6 +131,18 @@ class WatchedSessions:
 
     Sessions may come and go: make as many as there can be at a time, and `restart` one in the name of whoever
     comes. An update is refused, or interrupted, as a whole: every session is then as it was before.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.decisions import Verifier
+    >>> typing = make_typists(1, 6, "free", 80)
+    >>> verifier = Verifier.shipped()
+    >>> enrolled = verifier.enrol("ada", typing[typing["session"] < 5])
+    >>> sessions = verifier.watch_many(["ada", "ada"])
+    >>> watched = sessions.update_keystrokes(typing[typing["session"] == 5], [0] * 80)
+    >>> sessions.locked_at.tolist()
+    [0, 0]
     """
 
     def __init__(
@@ -364,7 +395,20 @@ class WatchedSessions:
 
 
 class Watch:
-    """One session: `WatchedSessions` of one."""
+    """One session: `WatchedSessions` of one.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.decisions import Verifier
+    >>> typing = make_typists(1, 6, "free", 80)
+    >>> verifier = Verifier.shipped()
+    >>> enrolled = verifier.enrol("ada", typing[typing["session"] < 5])
+    >>> watch = verifier.watch("ada")
+    >>> watched = watch.update(typing[typing["session"] == 5])
+    >>> watch.standing, watch.locked_at
+    ('trusted', None)
+    """
 
     def __init__(self, session: WatchedSessions) -> None:
         if len(session) != 1:

@@ -36,6 +36,17 @@ class Detector(BaseEstimator, ABC):  # type: ignore[misc]
     learns_people : whether `prepare` learns how people type, and not only scales; then it is given training
         samples alone, whatever the protocol takes scales from
     stores_templates : whether templates can be written to files and read again
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.detectors import make_detector
+    >>> from keydyn.keystrokes import Samples
+    >>> samples = Samples.of(make_typists(2, 8))
+    >>> own, other = samples[samples.users == 0], samples[samples.users == 1]
+    >>> detector = make_detector("manhattan").fit(own[:6])
+    >>> bool(detector.score(own[6:]).mean() > detector.score(other).mean())
+    True
     """
 
     name: ClassVar[str]
@@ -135,7 +146,23 @@ _DETECTORS: dict[str, type[Detector]] = {}
 
 
 def register(kind: type[Detector]) -> type[Detector]:
-    """Make a detector known by its name; usable as a decorator."""
+    """Make a detector known by its name; usable as a decorator.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn.detectors import Detector, make_detector, register
+    >>> @register
+    ... class Tempo(Detector):
+    ...     name, title = "tempo", "Tempo"
+    ...     def fit(self, samples):
+    ...         self.mean_ = np.nanmean(samples.sequences.X)
+    ...         return self
+    ...     def score(self, samples):
+    ...         return np.array([-abs(np.nanmean(one.X) - self.mean_) for one in samples.sequences])
+    >>> make_detector("tempo").title
+    'Tempo'
+    """
     if _DETECTORS.get(kind.name, kind) is not kind:
         raise ValueError(f"there is a detector {kind.name!r} already")
     _DETECTORS[kind.name] = kind
@@ -146,6 +173,12 @@ def detector_title(name: str) -> str | None:
     """The title of the detector of this name; None if no detector has it or if it has no title.
 
     A detector that was not registered, but given as an object, has a title as well.
+
+    Examples
+    --------
+    >>> from keydyn.detectors import detector_title
+    >>> detector_title("svm")
+    'SVM (one-class)'
     """
     kind = _DETECTORS.get(name) or _unregistered(name)
     if kind is None:
@@ -158,13 +191,27 @@ def detector_title(name: str) -> str | None:
 
 
 def detector_names() -> tuple[str, ...]:
-    """Names of all detectors, those of installed plug-ins included."""
+    """Names of all detectors, those of installed plug-ins included.
+
+    Examples
+    --------
+    >>> from keydyn.detectors import detector_names
+    >>> {"manhattan", "svm", "hmm", "pohmm", "pohmm-recommended", "population"} <= set(detector_names())
+    True
+    """
     _load_plugins()
     return tuple(_DETECTORS)
 
 
 def make_detector(name: str | Detector, **parameters: Any) -> Detector:
-    """A new detector of this name; a detector is returned as it is."""
+    """A new detector of this name; a detector is returned as it is.
+
+    Examples
+    --------
+    >>> from keydyn.detectors import make_detector
+    >>> make_detector("k-means", n_clusters=2).n_clusters
+    2
+    """
     if isinstance(name, Detector):
         if parameters:
             raise ValueError("parameters are for a detector given by its name")

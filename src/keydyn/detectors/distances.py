@@ -29,7 +29,19 @@ class MeanTemplate(Detector):
 
 @register
 class Manhattan(MeanTemplate):
-    """Negative city-block distance to the mean vector."""
+    """Negative city-block distance to the mean vector.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.detectors import Manhattan
+    >>> from keydyn.keystrokes import Samples
+    >>> samples = Samples.of(make_typists(2, 8))
+    >>> detector = Manhattan().fit(samples[:6])  # of the first person
+    >>> own, other = detector.score(samples[6:8]), detector.score(samples[8:])
+    >>> bool(own.mean() > other.mean())
+    True
+    """
 
     name: ClassVar[str] = "manhattan"
     title: ClassVar[str] = "Manhattan"
@@ -45,6 +57,17 @@ class ScaledManhattan(MeanTemplate):
     The deviation is that of all samples of all users, as in the paper (`scale="everyone"`, learnt by
     `prepare`), or that of the training samples, as in Killourhy and Maxion (`scale="template"`). A feature
     without deviation is not scaled.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.detectors import ScaledManhattan
+    >>> from keydyn.keystrokes import Samples
+    >>> samples = Samples.of(make_typists(4, 8))
+    >>> detector = ScaledManhattan().prepare(samples).fit(samples[:6])  # of the first person
+    >>> own, other = detector.score(samples[6:8]), detector.score(samples[8:])
+    >>> bool(own.mean() > other.mean())
+    True
     """
 
     name: ClassVar[str] = "manhattan-scaled"
@@ -77,7 +100,19 @@ class ScaledManhattan(MeanTemplate):
 
 @register
 class FilteredManhattan(Detector):
-    """City-block distance to the mean of what lies within three standard deviations of the mean."""
+    """City-block distance to the mean of what lies within three standard deviations of the mean.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.detectors import FilteredManhattan
+    >>> from keydyn.keystrokes import Samples
+    >>> samples = Samples.of(make_typists(2, 8))
+    >>> detector = FilteredManhattan().fit(samples[:6])  # of the first person
+    >>> own, other = detector.score(samples[6:8]), detector.score(samples[8:])
+    >>> bool(own.mean() > other.mean())
+    True
+    """
 
     name: ClassVar[str] = "manhattan-filtered"
     title: ClassVar[str] = "Manhattan (filtered)"
@@ -95,7 +130,19 @@ class FilteredManhattan(Detector):
 
 @register
 class Euclidean(MeanTemplate):
-    """Negative squared Euclidean distance to the mean vector."""
+    """Negative squared Euclidean distance to the mean vector.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.detectors import Euclidean
+    >>> from keydyn.keystrokes import Samples
+    >>> samples = Samples.of(make_typists(2, 8))
+    >>> detector = Euclidean().fit(samples[:6])  # of the first person
+    >>> own, other = detector.score(samples[6:8]), detector.score(samples[8:])
+    >>> bool(own.mean() > other.mean())
+    True
+    """
 
     name: ClassVar[str] = "euclidean"
     title: ClassVar[str] = "Euclidean"
@@ -107,7 +154,19 @@ class Euclidean(MeanTemplate):
 
 @register
 class NormedEuclidean(Euclidean):
-    """Negative squared Euclidean distance divided by the lengths of both vectors."""
+    """Negative squared Euclidean distance divided by the lengths of both vectors.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.detectors import NormedEuclidean
+    >>> from keydyn.keystrokes import Samples
+    >>> samples = Samples.of(make_typists(2, 8))
+    >>> detector = NormedEuclidean().fit(samples[:6])  # of the first person
+    >>> own, other = detector.score(samples[6:8]), detector.score(samples[8:])
+    >>> bool(own.mean() > other.mean())
+    True
+    """
 
     name: ClassVar[str] = "euclidean-normed"
     title: ClassVar[str] = "Euclidean (normed)"
@@ -118,7 +177,19 @@ class NormedEuclidean(Euclidean):
 
 @register
 class Mahalanobis(MeanTemplate):
-    """Negative squared Mahalanobis distance, by the covariance of the training vectors (pseudo-inverse)."""
+    """Negative squared Mahalanobis distance, by the covariance of the training vectors (pseudo-inverse).
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.detectors import Mahalanobis
+    >>> from keydyn.keystrokes import Samples
+    >>> samples = Samples.of(make_typists(2, 8))
+    >>> detector = Mahalanobis().fit(samples[:6])  # of the first person
+    >>> own, other = detector.score(samples[6:8]), detector.score(samples[8:])
+    >>> bool(own.mean() > other.mean())
+    True
+    """
 
     name: ClassVar[str] = "mahalanobis"
     title: ClassVar[str] = "Mahalanobis"
@@ -135,7 +206,19 @@ class Mahalanobis(MeanTemplate):
 
 @register
 class NormedMahalanobis(Mahalanobis):
-    """Negative squared Mahalanobis distance divided by the lengths of both vectors."""
+    """Negative squared Mahalanobis distance divided by the lengths of both vectors.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.detectors import NormedMahalanobis
+    >>> from keydyn.keystrokes import Samples
+    >>> samples = Samples.of(make_typists(2, 8))
+    >>> detector = NormedMahalanobis().fit(samples[:6])  # of the first person
+    >>> own, other = detector.score(samples[6:8]), detector.score(samples[8:])
+    >>> bool(own.mean() > other.mean())
+    True
+    """
 
     name: ClassVar[str] = "mahalanobis-normed"
     title: ClassVar[str] = "Mahalanobis (normed)"
@@ -146,7 +229,19 @@ class NormedMahalanobis(Mahalanobis):
 
 @register
 class NearestNeighbour(Detector):
-    """Negative squared Mahalanobis distance to the nearest training vector."""
+    """Negative squared Mahalanobis distance to the nearest training vector.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.detectors import NearestNeighbour
+    >>> from keydyn.keystrokes import Samples
+    >>> samples = Samples.of(make_typists(2, 8))
+    >>> detector = NearestNeighbour().fit(samples[:6])  # of the first person
+    >>> own, other = detector.score(samples[6:8]), detector.score(samples[8:])
+    >>> bool(own.mean() > other.mean())
+    True
+    """
 
     name: ClassVar[str] = "nearest-neighbour"
     title: ClassVar[str] = "Nearest neighbour (Mahalanobis)"
@@ -164,7 +259,19 @@ class NearestNeighbour(Detector):
 
 @register
 class OutlierCount(MeanTemplate):
-    """Minus the number of features more than 1.96 standard deviations from the mean."""
+    """Minus the number of features more than 1.96 standard deviations from the mean.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.detectors import OutlierCount
+    >>> from keydyn.keystrokes import Samples
+    >>> samples = Samples.of(make_typists(2, 8))
+    >>> detector = OutlierCount().fit(samples[:6])  # of the first person
+    >>> own, other = detector.score(samples[6:8]), detector.score(samples[8:])
+    >>> bool(own.mean() > other.mean())
+    True
+    """
 
     name: ClassVar[str] = "outlier-count"
     title: ClassVar[str] = "Outlier count (z-score)"
@@ -184,7 +291,19 @@ class OutlierCount(MeanTemplate):
 
 @register
 class NearestMean(Detector):
-    """Negative Euclidean distance to the nearest of the means that k-means finds."""
+    """Negative Euclidean distance to the nearest of the means that k-means finds.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.detectors import NearestMean
+    >>> from keydyn.keystrokes import Samples
+    >>> samples = Samples.of(make_typists(2, 8))
+    >>> detector = NearestMean(n_clusters=2).fit(samples[:6])  # of the first person
+    >>> own, other = detector.score(samples[6:8]), detector.score(samples[8:])
+    >>> bool(own.mean() > other.mean())
+    True
+    """
 
     name: ClassVar[str] = "k-means"
     title: ClassVar[str] = "k-means"

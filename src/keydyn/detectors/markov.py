@@ -27,6 +27,17 @@ class Markov(Detector):
     """A model fitted to all samples of a user; `model` replaces the detector's own pattern.
 
     Many templates are fitted, and scored, in one call of the model's own functions for many models.
+
+    Examples
+    --------
+    >>> from keydyn import POHMM
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.detectors import Markov
+    >>> from keydyn.keystrokes import Samples
+    >>> samples = Samples.of(make_typists(1, 8))
+    >>> detector = Markov(POHMM(n_states=3)).fit(samples[:6])
+    >>> detector.model_.n_states, detector.score(samples[6:]).shape
+    (3, (2,))
     """
 
     scores_events: ClassVar[bool] = True
@@ -121,7 +132,19 @@ class Markov(Detector):
 
 @register
 class PublishedHMM(Markov):
-    """The two-state HMM with the settings of the published tables."""
+    """The two-state HMM with the settings of the published tables.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.detectors import PublishedHMM
+    >>> from keydyn.keystrokes import Samples
+    >>> samples = Samples.of(make_typists(2, 8))
+    >>> detector = PublishedHMM().fit(samples[:6])  # of the first person
+    >>> own, other = detector.score(samples[6:8]), detector.score(samples[8:])
+    >>> bool(own.mean() > other.mean())
+    True
+    """
 
     name: ClassVar[str] = "hmm"
     title: ClassVar[str] = "HMM"
@@ -132,7 +155,19 @@ class PublishedHMM(Markov):
 
 @register
 class PublishedPOHMM(Markov):
-    """The two-state POHMM with the settings of the published tables."""
+    """The two-state POHMM with the settings of the published tables.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.detectors import PublishedPOHMM
+    >>> from keydyn.keystrokes import Samples
+    >>> samples = Samples.of(make_typists(2, 8))
+    >>> detector = PublishedPOHMM().fit(samples[:6])  # of the first person
+    >>> own, other = detector.score(samples[6:8]), detector.score(samples[8:])
+    >>> bool(own.mean() > other.mean())
+    True
+    """
 
     name: ClassVar[str] = "pohmm"
     title: ClassVar[str] = "POHMM"
@@ -148,6 +183,17 @@ class RecommendedPOHMM(Markov):
     Times have a log-Student-t and sensors a Student-t distribution with `df` degrees of freedom; None takes
     the log-normal and the normal. `spread_features` is the model's. `keydyn study recommended` chose the
     defaults.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.detectors import RecommendedPOHMM
+    >>> from keydyn.keystrokes import Samples
+    >>> samples = Samples.of(make_typists(2, 8))
+    >>> detector = RecommendedPOHMM().fit(samples[:6])  # of the first person
+    >>> own, other = detector.score(samples[6:8]), detector.score(samples[8:])
+    >>> bool(own.mean() > other.mean())
+    True
     """
 
     name: ClassVar[str] = "pohmm-recommended"

@@ -19,6 +19,17 @@ class OneClass(Detector):
     Radial basis functions, ν = 0.5, γ = 1 / number of features. Features are scaled to 0 … 1 over all samples
     of all users through `prepare` (the published protocol) or, with `scale="template"`, to mean 0 and
     standard deviation 1 over the training samples.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.detectors import OneClass
+    >>> from keydyn.keystrokes import Samples
+    >>> samples = Samples.of(make_typists(4, 8))
+    >>> detector = OneClass().prepare(samples).fit(samples[:6])  # of the first person
+    >>> own, other = detector.score(samples[6:8]), detector.score(samples[8:])
+    >>> bool(own.mean() > other.mean())
+    True
     """
 
     name: ClassVar[str] = "svm"

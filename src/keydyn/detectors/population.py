@@ -30,6 +30,18 @@ class Population:
     ----------
     users : (U,) in the order of first appearance
     detectors : the template of each
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.detectors import fit_population
+    >>> from keydyn.keystrokes import Samples
+    >>> samples = Samples.of(make_typists(3, 8))
+    >>> population = fit_population("pohmm", samples[samples.numbers < 6])
+    >>> population.users.tolist(), population.detectors[0].title
+    ([0, 1, 2], 'POHMM')
+    >>> population.score_events(samples[:1]).shape
+    (11, 3)
     """
 
     users: Types
@@ -92,6 +104,17 @@ def fit_population(
 
     A detector that needs `prepare` comes prepared, with the samples that the protocol allows.
     `progress` is called with the number of users done. An error names the user.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.detectors import fit_population
+    >>> from keydyn.keystrokes import Samples
+    >>> samples = Samples.of(make_typists(3, 8))
+    >>> train, queries = samples[samples.numbers < 6], samples[samples.numbers >= 6]
+    >>> population = fit_population("manhattan", train)
+    >>> population.score(queries).shape  # queries, people
+    (6, 3)
     """
     codes, users = pd.factorize(samples.users)
     together = samples[np.argsort(codes, kind="stable")]

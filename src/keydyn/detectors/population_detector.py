@@ -23,6 +23,17 @@ class PopulationDetector(Detector):
     `prepare` learns the population, from training samples under every protocol: it would know queries by
     heart. `hidden_states` and `without` are the model's. With a `population` that has been learnt already,
     nothing further is learnt.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.detectors import PopulationDetector
+    >>> from keydyn.keystrokes import Samples
+    >>> samples = Samples.of(make_typists(6, 4))
+    >>> detector = PopulationDetector().prepare(samples).fit(samples[:4])  # of the first person
+    >>> own, other = detector.score(samples[:4]), detector.score(samples[4:])
+    >>> bool(own.mean() > other.mean())
+    True
     """
 
     name: ClassVar[str] = "population"

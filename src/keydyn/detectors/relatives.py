@@ -25,7 +25,19 @@ Relative = ContextHMM | PartlyHMM | PartiallyHMM
 
 
 class RelativeDetector(Detector):
-    """A relative fitted to all samples of a user; `model` replaces the detector's own pattern."""
+    """A relative fitted to all samples of a user; `model` replaces the detector's own pattern.
+
+    Examples
+    --------
+    >>> from keydyn import ContextHMM
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.detectors import RelativeDetector
+    >>> from keydyn.keystrokes import Samples
+    >>> samples = Samples.of(make_typists(1, 8))
+    >>> detector = RelativeDetector(ContextHMM(emission_context=2)).fit(samples[:6])
+    >>> detector.score(samples[6:]).shape
+    (2,)
+    """
 
     scores_events: ClassVar[bool] = True
 
@@ -59,7 +71,19 @@ class RelativeDetector(Detector):
 
 @register
 class ContextDetector(RelativeDetector):
-    """The context-HMM: thirds of the preceding interval select the emission and transition tables."""
+    """The context-HMM: thirds of the preceding interval select the emission and transition tables.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.detectors import ContextDetector
+    >>> from keydyn.keystrokes import Samples
+    >>> samples = Samples.of(make_typists(2, 8))
+    >>> detector = ContextDetector().fit(samples[:6])  # of the first person
+    >>> own, other = detector.score(samples[6:8]), detector.score(samples[8:])
+    >>> bool(own.mean() > other.mean())
+    True
+    """
 
     name: ClassVar[str] = "context-hmm"
     title: ClassVar[str] = "context-HMM"
@@ -70,7 +94,19 @@ class ContextDetector(RelativeDetector):
 
 @register
 class PartlyDetector(RelativeDetector):
-    """The continuous partly-HMM: locations are linear in the preceding value, transitions are logits."""
+    """The continuous partly-HMM: locations are linear in the preceding value, transitions are logits.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.detectors import PartlyDetector
+    >>> from keydyn.keystrokes import Samples
+    >>> samples = Samples.of(make_typists(2, 8))
+    >>> detector = PartlyDetector().fit(samples[:6])  # of the first person
+    >>> own, other = detector.score(samples[6:8]), detector.score(samples[8:])
+    >>> bool(own.mean() > other.mean())
+    True
+    """
 
     name: ClassVar[str] = "partly-hmm"
     title: ClassVar[str] = "partly-HMM"
@@ -85,6 +121,17 @@ class PartiallyDetector(RelativeDetector):
 
     Which events have a label is taken as given, so that models differ only in what they say about values and
     labels.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.detectors import PartiallyDetector
+    >>> from keydyn.keystrokes import Samples
+    >>> samples = Samples.of(make_typists(2, 8))
+    >>> detector = PartiallyDetector().fit(samples[:6])  # of the first person
+    >>> own, other = detector.score(samples[6:8]), detector.score(samples[8:])
+    >>> bool(own.mean() > other.mean())
+    True
     """
 
     name: ClassVar[str] = "partially-hmm"

@@ -34,6 +34,14 @@ class Rate:
     trials : independent trials that it is based on, or that were too few
     needed : where they were too few, how many the rule of three asks for
     std : standard deviation over users; None for a rate of all users together
+
+    Examples
+    --------
+    >>> from keydyn.evaluation.confidence import Rate
+    >>> Rate(0.042, 0.031, 0.055, trials=2000).text()
+    '4.2 % (3.1–5.5)'
+    >>> Rate(0.0, 0.0, 0.0, trials=1000).text()  # no error was seen
+    '< 0.3 %'
     """
 
     value: float | None
@@ -93,14 +101,30 @@ def percentage(rate: float, digits: int, upwards: bool = False) -> str:
 
 
 def trials_needed(rate: float) -> int:
-    """The rule of three: how many independent trials a rate needs, 3/p; no number is enough for 0."""
+    """The rule of three: how many independent trials a rate needs, 3/p; no number is enough for 0.
+
+    Examples
+    --------
+    >>> from keydyn.evaluation.confidence import trials_needed
+    >>> trials_needed(0.001)
+    3000
+    """
     if not 0.0 < rate <= 1.0:
         raise ValueError(f"a rate lies above 0 and is 1 at most, not {rate}")
     return math.ceil(3.0 / rate - 1e-9)
 
 
 def mean_rate(values: Floats, trials: int, replicates: int = REPLICATES, seed: int = 0) -> Rate:
-    """Mean and standard deviation (divisor U − 1) of the users' own rates (U,), with its interval."""
+    """Mean and standard deviation (divisor U − 1) of the users' own rates (U,), with its interval.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn.evaluation.confidence import mean_rate
+    >>> rate = mean_rate(np.array([0.1, 0.2, 0.3]), trials=300)
+    >>> round(rate.value, 6), round(rate.std, 6), rate.low <= rate.value <= rate.high
+    (0.2, 0.1, True)
+    """
     low, high = bootstrap_mean(values[:, None], replicates, seed)
     mean = float(values.mean())
     if len(values) == 1:

@@ -103,6 +103,19 @@ class Continuous:
     per_user : actions and lock-outs, genuine and impostor, under each user's template
     per_sample : user, session, fold and mean rejection time of each query
     left_out : queries without a rejection time: the owner, or the others, have no template or no threshold
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.evaluation.continuous import continuous
+    >>> from keydyn.evaluation.protocols import Enrolment
+    >>> from keydyn.evaluation.running import enrolments, ranks_of
+    >>> from keydyn.keystrokes import Samples
+    >>> samples = Samples.of(make_typists(4, 6))
+    >>> queries = ranks_of(enrolments(Enrolment(samples=4), "hmm", samples), samples)
+    >>> found = continuous(queries, thresholds="transferable")
+    >>> found.per_user.shape[0], found.per_sample.shape[0], found.left_out
+    (4, 8, 0)
     """
 
     watching: str
@@ -125,7 +138,21 @@ def continuous(
     replicates: int = REPLICATES,
     seed: int = 0,
 ) -> Continuous:
-    """All figures of continuous verification; the rank penalty unless another way to watch is given."""
+    """All figures of continuous verification; the rank penalty unless another way to watch is given.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.evaluation.continuous import continuous
+    >>> from keydyn.evaluation.protocols import Enrolment
+    >>> from keydyn.evaluation.running import enrolments, ranks_of
+    >>> from keydyn.keystrokes import Samples
+    >>> samples = Samples.of(make_typists(4, 6))
+    >>> queries = ranks_of(enrolments(Enrolment(samples=4), "hmm", samples), samples)
+    >>> found = continuous(queries)
+    >>> found.watching, found.thresholds, 0.0 < found.rejection.mean <= 11.0
+    ('rank penalty', 'published', True)
+    """
     if thresholds not in THRESHOLDS:
         raise ValueError(f"thresholds must be one of {', '.join(THRESHOLDS)}, not {thresholds!r}")
     way = watching or RankPenalty()

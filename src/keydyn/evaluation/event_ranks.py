@@ -30,6 +30,17 @@ class EventRanks:
     ranks : (N, U), whole numbers and halves; NaN where the user is not enrolled in that fold
     trials : (S, U) which comparisons are trials, genuine or impostor: ranks are among all templates, but a
         protocol need not try every query against every template
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.evaluation.protocols import Enrolment
+    >>> from keydyn.evaluation.running import enrolments, ranks_of
+    >>> from keydyn.keystrokes import Samples
+    >>> samples = Samples.of(make_typists(4, 6))
+    >>> queries = ranks_of(enrolments(Enrolment(samples=4), "hmm", samples), samples)
+    >>> queries.ranks.shape, queries.lengths.tolist()
+    ((88, 4), [11, 11, 11, 11, 11, 11, 11, 11])
     """
 
     owners: Types

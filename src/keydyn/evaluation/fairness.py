@@ -28,7 +28,16 @@ THIRDS = ("lowest third", "middle third", "highest third")
 
 
 def median_intervals(samples: Samples) -> pd.Series:
-    """The median of each user's intervals between presses, milliseconds: how fast the user types."""
+    """The median of each user's intervals between presses, milliseconds: how fast the user types.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.evaluation.fairness import median_intervals
+    >>> from keydyn.keystrokes import Samples
+    >>> median_intervals(Samples.of(make_typists(4, 5))).shape
+    (4,)
+    """
     sequences = samples.sequences
     tau = np.array(sequences.X[:, (sequences.feature_names or ()).index("tau")])
     # Whatever stands in for a sample's first interval is none.
@@ -44,6 +53,16 @@ def error_rates_by(decisions: pd.DataFrame, columns: Sequence[str] = (), seed: i
     further columns of the decisions. One of numbers with many values is divided into thirds of the users, by
     the median of each user's values. The worst tenth is chosen by every other decision on each user, and its
     rate is that of the decisions in between: of those it was chosen by it would come out too high.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from keydyn.evaluation.fairness import error_rates_by
+    >>> decisions = pd.DataFrame({"user": ["ann", "bob"] * 20, "genuine": [True, True, False, False] * 10})
+    >>> decisions["answer"] = ["accept", "reject", "reject", "reject"] * 10
+    >>> rates = error_rates_by(decisions)
+    >>> rates[rates["group"] == "everybody"][["error", "users", "rate"]].values.tolist()
+    [['fnmr', 2, 0.5], ['fmr', 2, 0.0]]
     """
     absent = [name for name in (*COLUMNS, *columns) if name not in decisions]
     if absent:

@@ -37,7 +37,16 @@ PUBLISHED: dict[str, tuple[float | None, float | None, float | None]] = {
 
 
 def password_samples(keystrokes: pd.DataFrame) -> Samples:
-    """The password data with vectors of all 31 times, in seconds as the authors have them."""
+    """The password data with vectors of all 31 times, in seconds as the authors have them.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.evaluation.killourhy_maxion import password_samples
+    >>> samples = password_samples(make_typists(2, 3))
+    >>> samples.vectors.shape  # 11 hold times, and 10 intervals of either kind
+    (6, 31)
+    """
     samples = Samples.of(keystrokes)
     return replace(samples, table=fixed_text_vectors(keystrokes, TIMINGS) / 1000.0)
 
@@ -48,6 +57,15 @@ def killourhy_maxion(
     """Equal error rate and zero-miss rate of each user.
 
     `manhattan-scaled` and `svm` given by name scale by the training samples, as the authors do.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.evaluation.killourhy_maxion import killourhy_maxion, password_samples
+    >>> samples = password_samples(make_typists(3, 205))
+    >>> table = killourhy_maxion("manhattan", samples)
+    >>> table.shape[0], table.columns.tolist()
+    (3, ['eer', 'zero_miss'])
     """
     if isinstance(detector, str) and detector in ("manhattan-scaled", "svm"):
         detector = make_detector(detector, scale="template")

@@ -17,14 +17,34 @@ from keydyn.arrays import Floats
 
 
 def cllr(genuine: Floats, impostor: Floats) -> float:
-    """Mean cost in bits of natural-log likelihood ratios of genuine (G,) and impostor (I,) trials."""
+    """Mean cost in bits of natural-log likelihood ratios of genuine (G,) and impostor (I,) trials.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn.evaluation.likelihood_ratios import cllr
+    >>> cllr(np.zeros(5), np.zeros(5))  # ratios of 1 say nothing, and cost one bit
+    1.0
+    >>> cllr(np.full(5, 9.0), np.full(5, -9.0)) < 0.001
+    True
+    """
     _check(genuine, impostor)
     cost = np.logaddexp(0.0, -genuine).mean() + np.logaddexp(0.0, impostor).mean()
     return float(cost / 2.0 / np.log(2.0))
 
 
 def min_cllr(genuine: Floats, impostor: Floats) -> float:
-    """The cost after the best monotone map of these scores."""
+    """The cost after the best monotone map of these scores.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn.evaluation.likelihood_ratios import min_cllr
+    >>> min_cllr(np.zeros(5), np.zeros(5))  # ratios of 1 say nothing, and cost one bit
+    1.0
+    >>> min_cllr(np.full(5, 9.0), np.full(5, -9.0)) < 0.001
+    True
+    """
     return cllr(*pooled_ratios(genuine, impostor))
 
 
@@ -46,6 +66,15 @@ def reliability(genuine: Floats, impostor: Floats, bins: int = 10) -> pd.DataFra
     One row per bin: `stated`, the log-odds of the mean probability that its ratios state; `observed`, the log
     ratio of the shares of genuine and of impostor trials that lie in it, half a trial added to each;
     `genuine`, `impostor`, their numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn.evaluation.likelihood_ratios import reliability
+    >>> rng = np.random.default_rng(0)
+    >>> table = reliability(rng.normal(1.0, 1.0, 500), rng.normal(-1.0, 1.0, 500), bins=5)
+    >>> table.shape[0], table.columns.tolist()
+    (5, ['stated', 'observed', 'genuine', 'impostor'])
     """
     _check(genuine, impostor)
     ratios = np.concatenate([genuine, impostor])

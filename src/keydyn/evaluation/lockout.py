@@ -33,7 +33,20 @@ class Watching(Protocol):
 
 @dataclass(frozen=True)
 class RankPenalty:
-    """The sum of the last ranks, as published."""
+    """The sum of the last ranks, as published.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.evaluation.lockout import RankPenalty
+    >>> from keydyn.evaluation.protocols import Enrolment
+    >>> from keydyn.evaluation.running import enrolments, ranks_of
+    >>> from keydyn.keystrokes import Samples
+    >>> samples = Samples.of(make_typists(4, 6))
+    >>> queries = ranks_of(enrolments(Enrolment(samples=4), "hmm", samples), samples)
+    >>> RankPenalty(window=5).levels(queries).shape  # events, people
+    (88, 4)
+    """
 
     name: ClassVar[str] = "rank penalty"
     window: int = WINDOW
@@ -52,7 +65,21 @@ class RankPenalty:
 
 @dataclass(frozen=True)
 class PenaltyAndReward:
-    """Trust that falls and rises; the level is 100 minus the trust."""
+    """Trust that falls and rises; the level is 100 minus the trust.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.evaluation.lockout import PenaltyAndReward
+    >>> from keydyn.evaluation.protocols import Enrolment
+    >>> from keydyn.evaluation.running import enrolments, ranks_of
+    >>> from keydyn.keystrokes import Samples
+    >>> samples = Samples.of(make_typists(4, 6))
+    >>> queries = ranks_of(enrolments(Enrolment(samples=4), "hmm", samples), samples)
+    >>> levels = PenaltyAndReward().levels(queries)
+    >>> 0.0 <= levels.min(), levels.max() <= 100.0
+    (np.True_, np.True_)
+    """
 
     name: ClassVar[str] = "penalty and reward"
     settings: TrustSettings = field(default_factory=TrustSettings)

@@ -64,6 +64,13 @@ class OnlinePenalties:
     ----------
     n_events : (B,) events seen in each session
     penalty : (B, U) sum of each template's ranks over the last `window` events
+
+    Examples
+    --------
+    >>> from keydyn.evaluation.online import OnlinePenalties
+    >>> sessions = OnlinePenalties(n_sessions=2, n_templates=3, window=25)
+    >>> sessions.update([[-1.0, -3.0, -2.0], [-5.0, -1.0, -1.0]]).tolist()
+    [[0.0, 2.0, 1.0], [2.0, 0.5, 0.5]]
     """
 
     def __init__(self, n_sessions: int, n_templates: int, window: int = WINDOW) -> None:
@@ -97,6 +104,14 @@ class OnlineTrusts:
     ----------
     n_events : (B,) events seen in each session
     trust : (B, U) the trust in each template's claim, 0 to 100
+
+    Examples
+    --------
+    >>> from keydyn.evaluation.online import OnlineTrusts
+    >>> sessions = OnlineTrusts(n_sessions=1, n_templates=3)
+    >>> trust = sessions.update([[-1.0, -3.0, -2.0]])[0]
+    >>> bool(trust[0] > trust[2] > trust[1])
+    True
     """
 
     def __init__(self, n_sessions: int, n_templates: int, settings: TrustSettings | None = None) -> None:
@@ -123,6 +138,15 @@ class OnlinePenalty:
     """The rank penalty of one session: `update(scores)` takes the (U,) scores of an event.
 
     `OnlinePenalty.watching(models)` takes the events themselves, `update_event(x, event)`.
+
+    Examples
+    --------
+    >>> from keydyn.evaluation.online import OnlinePenalty
+    >>> watch = OnlinePenalty(n_templates=3, window=2)
+    >>> for _ in range(3):
+    ...     penalty = watch.update([-1.0, -3.0, -2.0])
+    >>> penalty.tolist(), watch.n_events
+    ([0.0, 4.0, 2.0], 3)
     """
 
     def __init__(self, n_templates: int, window: int = WINDOW) -> None:

@@ -18,6 +18,13 @@ def ranks(event_scores: Floats, enrolled: NDArray[np.bool_] | None = None) -> Fl
     """The rank of every template at every event, (N, U): 0 is best, ties share their mean rank.
 
     `enrolled` (U,) says which columns are templates; the ranks of the others are NaN, and they take none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn.evaluation.penalty import ranks
+    >>> ranks(np.array([[-1.0, -3.0, -2.0], [-2.0, -2.0, -9.0]])).tolist()
+    [[0.0, 2.0, 1.0], [0.5, 0.5, 2.0]]
     """
     columns = np.ones(event_scores.shape[1], dtype=bool) if enrolled is None else enrolled
     scores = np.ascontiguousarray(event_scores[:, columns], dtype=np.float64)
@@ -34,7 +41,16 @@ def ranks(event_scores: Floats, enrolled: NDArray[np.bool_] | None = None) -> Fl
 
 
 def rank_penalty(event_scores: Floats, offsets: Integers, window: int = WINDOW) -> Floats:
-    """The sum of each template's ranks over the last `window` events of the same sample, (N, U)."""
+    """The sum of each template's ranks over the last `window` events of the same sample, (N, U).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn.evaluation.penalty import rank_penalty
+    >>> event_scores = np.array([[-1.0, -3.0, -2.0]] * 3)  # the first person fits best at every event
+    >>> rank_penalty(event_scores, np.array([0, 3]), window=2).tolist()
+    [[0.0, 2.0, 1.0], [0.0, 4.0, 2.0], [0.0, 4.0, 2.0]]
+    """
     return window_penalty(ranks(event_scores), offsets, window)
 
 

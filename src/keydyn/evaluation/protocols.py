@@ -29,6 +29,17 @@ class Split:
     ----------
     train : samples that templates learn from; a user without any is not enrolled
     genuine : queries that their owners make; impostor : queries that are tried against others' templates
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.evaluation.protocols import Enrolment
+    >>> from keydyn.keystrokes import Samples
+    >>> split = Enrolment(samples=3).splits(Samples.of(make_typists(2, 5)))[0]
+    >>> split.train.astype(int).tolist()
+    [1, 1, 1, 0, 0, 1, 1, 1, 0, 0]
+    >>> split.query.astype(int).tolist()
+    [0, 0, 0, 1, 1, 0, 0, 0, 1, 1]
     """
 
     train: Mask
@@ -51,6 +62,12 @@ class Protocol(ABC):
     normalisation : "min-max" or "none"
     prepared_on : "all samples" or "training samples": what a detector that scales features learns scales from
     least : the least number of samples that a user must have
+
+    Examples
+    --------
+    >>> from keydyn.evaluation.protocols import Enrolment
+    >>> sorted(Enrolment(samples=3).describe())
+    ['citation', 'impostors', 'normalisation', 'protocol', 'scales', 'split', 'title']
     """
 
     name: ClassVar[str]
@@ -101,7 +118,17 @@ class Protocol(ABC):
 
 @dataclass(frozen=True)
 class LeaveOneOut(Protocol):
-    """Each sample in turn is scored against templates that learnt from all others."""
+    """Each sample in turn is scored against templates that learnt from all others.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.evaluation.protocols import LeaveOneOut
+    >>> from keydyn.keystrokes import Samples
+    >>> splits = LeaveOneOut().splits(Samples.of(make_typists(4, 5)))
+    >>> len(splits), int(splits[0].train.sum()), int(splits[0].query.sum())
+    (5, 16, 4)
+    """
 
     name: ClassVar[str] = "leave-one-out"
     title: ClassVar[str] = "Leave one sample out"
@@ -119,6 +146,15 @@ class MonacoTappert(Protocol):
     """The protocol of the paper's recognition tables.
 
     `train` and `test`, half-open ranges of sample numbers, replace leaving one out, as for password.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.evaluation.protocols import MonacoTappert
+    >>> from keydyn.keystrokes import Samples
+    >>> splits = MonacoTappert().splits(Samples.of(make_typists(4, 5)))
+    >>> len(splits), int(splits[0].train.sum()), int(splits[0].query.sum())
+    (5, 16, 4)
     """
 
     train: tuple[int, int] | None = None
@@ -154,7 +190,14 @@ class MonacoTappert(Protocol):
 
 @dataclass(frozen=True)
 class KillourhyMaxion(Protocol):
-    """The protocol of Killourhy and Maxion for the CMU password data."""
+    """The protocol of Killourhy and Maxion for the CMU password data.
+
+    Examples
+    --------
+    >>> from keydyn.evaluation.protocols import KillourhyMaxion
+    >>> KillourhyMaxion().least, KillourhyMaxion().split
+    (201, "each user's first 200 samples train, the later ones are genuine")
+    """
 
     impostors: str = "the first 5 samples of every other user, all of whom are enrolled"
     normalisation: str = "none"
@@ -181,7 +224,17 @@ class KillourhyMaxion(Protocol):
 
 @dataclass(frozen=True)
 class Chronological(Protocol):
-    """Train on the past, test on the future."""
+    """Train on the past, test on the future.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.evaluation.protocols import Chronological
+    >>> from keydyn.keystrokes import Samples
+    >>> splits = Chronological(share=0.6).splits(Samples.of(make_typists(4, 5)))
+    >>> len(splits), int(splits[0].train.sum()), int(splits[0].query.sum())
+    (1, 12, 8)
+    """
 
     share: float = 0.5
 
@@ -209,7 +262,17 @@ class Chronological(Protocol):
 
 @dataclass(frozen=True)
 class Enrolment(Protocol):
-    """A few samples to enrol with, all later ones to try."""
+    """A few samples to enrol with, all later ones to try.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.evaluation.protocols import Enrolment
+    >>> from keydyn.keystrokes import Samples
+    >>> splits = Enrolment(samples=3).splits(Samples.of(make_typists(4, 5)))
+    >>> len(splits), int(splits[0].train.sum()), int(splits[0].query.sum())
+    (1, 12, 8)
+    """
 
     samples: int = 5
     least: int = field(init=False, default=0)
@@ -238,6 +301,16 @@ class OpenSet(Protocol):
     Users are dealt into groups. Each group in turn is left out of enrolment, cohorts and scales, and its
     queries are the impostors. Genuine queries are those of the next group, which is enrolled. So each sample
     is genuine once and an impostor once, and no trial is counted twice.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.evaluation.protocols import Enrolment, OpenSet
+    >>> from keydyn.keystrokes import Samples
+    >>> samples = Samples.of(make_typists(6, 5))
+    >>> first = OpenSet(Enrolment(samples=3), groups=3).splits(samples)[0]
+    >>> set(samples.users[first.train]) & set(samples.users[first.impostor])  # impostors are strangers
+    set()
     """
 
     inner: Protocol = field(default_factory=LeaveOneOut)

@@ -25,6 +25,14 @@ class ErrorCurve:
     Attributes
     ----------
     thresholds, fmr, fnmr : (P,); FMR rises from 0, FNMR falls from 1
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn.evaluation.rates import ErrorCurve
+    >>> curve = ErrorCurve.of(np.array([0.9, 0.8, 0.4, 0.35]), np.array([0.1, 0.2, 0.5]))
+    >>> round(curve.eer, 3), round(curve.fnmr_at_fmr(0.0), 3)
+    (0.333, 0.5)
     """
 
     thresholds: Floats
@@ -94,12 +102,28 @@ def error_rates(genuine: Floats, impostor: Floats) -> tuple[Floats, Floats]:
 
 
 def equal_error_rate(genuine: Floats, impostor: Floats) -> float:
-    """Where FMR and FNMR cross, on straight lines between neighbouring points."""
+    """Where FMR and FNMR cross, on straight lines between neighbouring points.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn.evaluation.rates import equal_error_rate
+    >>> round(equal_error_rate(np.array([0.9, 0.8, 0.4, 0.35]), np.array([0.1, 0.2, 0.5])), 3)
+    0.333
+    """
     return ErrorCurve.of(genuine, impostor).eer
 
 
 def fnmr_at_fmr(genuine: Floats, impostor: Floats, target: float) -> float:
-    """The smallest FNMR among thresholds whose FMR is not above the target."""
+    """The smallest FNMR among thresholds whose FMR is not above the target.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn.evaluation.rates import fnmr_at_fmr
+    >>> round(fnmr_at_fmr(np.array([0.9, 0.8, 0.4, 0.35]), np.array([0.1, 0.2, 0.5]), target=0.4), 3)
+    0.0
+    """
     return ErrorCurve.of(genuine, impostor).fnmr_at_fmr(target)
 
 
@@ -108,12 +132,27 @@ def zero_miss_rate(genuine: Floats, impostor: Floats) -> float:
 
     Killourhy and Maxion's zero-miss rate: they call an accepted impostor a miss and a rejected genuine
     sample a false alarm, so this is their false-alarm rate when no impostor is missed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn.evaluation.rates import zero_miss_rate
+    >>> round(zero_miss_rate(np.array([0.9, 0.8, 0.4, 0.35]), np.array([0.1, 0.2, 0.5])), 3)
+    0.5
     """
     return fnmr_at_fmr(genuine, impostor, 0.0)
 
 
 def zero_rejection_rate(genuine: Floats, impostor: Floats) -> float:
-    """FMR at the strictest threshold that rejects no genuine sample, FMR at FNMR 0: what comfort costs."""
+    """FMR at the strictest threshold that rejects no genuine sample, FMR at FNMR 0: what comfort costs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn.evaluation.rates import zero_rejection_rate
+    >>> round(zero_rejection_rate(np.array([0.9, 0.8, 0.4, 0.35]), np.array([0.1, 0.2, 0.5])), 3)
+    0.333
+    """
     return ErrorCurve.of(genuine, impostor).fmr_at_fnmr(0.0)
 
 

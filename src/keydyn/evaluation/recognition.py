@@ -16,6 +16,18 @@ def recognition(scores: Scores) -> pd.DataFrame:
     `eer` pools all trials against the user's template as the protocol normalises them. `eer_open` leaves an
     impostor's own template out of the cohort; it is NaN where that leaves a single template, over which no
     score can be scaled. `eer_raw` takes the scores as they are.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.evaluation.protocols import LeaveOneOut
+    >>> from keydyn.evaluation.recognition import recognition
+    >>> from keydyn.evaluation.running import score_protocol
+    >>> from keydyn.keystrokes import Samples
+    >>> scores = score_protocol(LeaveOneOut(), "manhattan", Samples.of(make_typists(4, 6)))
+    >>> table = recognition(scores)
+    >>> table.shape[0], table.columns.tolist()
+    (4, ['acc', 'eer', 'eer_open', 'eer_raw'])
     """
     users = identification(scores, replicates=1).per_user[["acc"]].copy()
     normalisations = {"eer": scores.normalised, "eer_open": scores.open_set, "eer_raw": scores.raw}

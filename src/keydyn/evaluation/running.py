@@ -37,6 +37,17 @@ class Enrolled:
     ----------
     split : its samples; population : the templates of those enrolled
     columns : (u,) their places among all users of the samples
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.evaluation.protocols import Enrolment
+    >>> from keydyn.evaluation.running import enrolments
+    >>> from keydyn.keystrokes import Samples
+    >>> samples, protocol = Samples.of(make_typists(4, 6)), Enrolment(samples=4)
+    >>> enrolled = enrolments(protocol, "manhattan", samples)
+    >>> enrolled[0].columns.tolist(), int(enrolled[0].split.query.sum())
+    ([0, 1, 2, 3], 8)
     """
 
     split: Split
@@ -54,6 +65,16 @@ def score_protocol(
     """Every query of every split against every template of that split.
 
     Users are in the order of first appearance. `progress` is called with the number of templates fitted.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.evaluation.protocols import Enrolment
+    >>> from keydyn.evaluation.running import score_protocol
+    >>> from keydyn.keystrokes import Samples
+    >>> samples = Samples.of(make_typists(4, 6))
+    >>> score_protocol(Enrolment(samples=4), "manhattan", samples).raw.shape  # queries, people
+    (8, 4)
     """
     return scores_of(protocol, enrolments(protocol, detector, samples, n_jobs, progress), samples, n_jobs)
 
@@ -71,7 +92,19 @@ def enrolments(
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> list[Enrolled]:
-    """Every split of the protocol with its templates, each fitted once however many splits share it."""
+    """Every split of the protocol with its templates, each fitted once however many splits share it.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.evaluation.protocols import Enrolment
+    >>> from keydyn.evaluation.running import enrolments
+    >>> from keydyn.keystrokes import Samples
+    >>> samples, protocol = Samples.of(make_typists(4, 6)), Enrolment(samples=4)
+    >>> enrolled = enrolments(protocol, "manhattan", samples)
+    >>> len(enrolled), enrolled[0].population.users.tolist()
+    (1, [0, 1, 2, 3])
+    """
     pattern, splits = make_detector(detector), protocol.splits(samples)
     keys = _keys(protocol, pattern, splits, samples)
     templates: dict[Key, Detector] = {}
@@ -105,13 +138,37 @@ def n_limited(enrolled: list[Enrolled]) -> int:
 def scores_of(
     protocol: Protocol, enrolled: list[Enrolled], samples: Samples, n_jobs: int | None = None
 ) -> Scores:
-    """Every query against every template of its split."""
+    """Every query against every template of its split.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.evaluation.protocols import Enrolment
+    >>> from keydyn.evaluation.running import enrolments, scores_of
+    >>> from keydyn.keystrokes import Samples
+    >>> samples, protocol = Samples.of(make_typists(4, 6)), Enrolment(samples=4)
+    >>> enrolled = enrolments(protocol, "manhattan", samples)
+    >>> scores_of(protocol, enrolled, samples).raw.shape
+    (8, 4)
+    """
     raw = [one.population.score(samples[one.split.query], n_jobs) for one in enrolled]
     return _scores(protocol, enrolled, samples, raw)
 
 
 def ranks_of(enrolled: list[Enrolled], samples: Samples, n_jobs: int | None = None) -> EventRanks:
-    """The rank of every template at every event of every query of its split."""
+    """The rank of every template at every event of every query of its split.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.evaluation.protocols import Enrolment
+    >>> from keydyn.evaluation.running import enrolments, ranks_of
+    >>> from keydyn.keystrokes import Samples
+    >>> samples, protocol = Samples.of(make_typists(4, 6)), Enrolment(samples=4)
+    >>> enrolled = enrolments(protocol, "hmm", samples)
+    >>> ranks_of(enrolled, samples).ranks.shape  # events, people
+    (88, 4)
+    """
     return EventRanks.joined(
         [_event_ranks(fold, one, samples, n_jobs)[0] for fold, one in enumerate(enrolled)]
     )
@@ -120,7 +177,20 @@ def ranks_of(enrolled: list[Enrolled], samples: Samples, n_jobs: int | None = No
 def scores_and_ranks(
     protocol: Protocol, enrolled: list[Enrolled], samples: Samples, n_jobs: int | None = None
 ) -> tuple[Scores, EventRanks]:
-    """Both in one pass, for detectors whose score is the sum of their events' scores."""
+    """Both in one pass, for detectors whose score is the sum of their events' scores.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.evaluation.protocols import Enrolment
+    >>> from keydyn.evaluation.running import enrolments, scores_and_ranks
+    >>> from keydyn.keystrokes import Samples
+    >>> samples, protocol = Samples.of(make_typists(4, 6)), Enrolment(samples=4)
+    >>> enrolled = enrolments(protocol, "hmm", samples)
+    >>> scores, ranks = scores_and_ranks(protocol, enrolled, samples)
+    >>> scores.raw.shape, ranks.ranks.shape
+    ((8, 4), (88, 4))
+    """
     ranks, raw = [], []
     for fold, one in enumerate(enrolled):
         ranked, events = _event_ranks(fold, one, samples, n_jobs)
@@ -139,6 +209,17 @@ def scores_after(
     """The scores of every query's first events, for each number of them; shorter queries count whole.
 
     For detectors whose score is the sum of their events' scores, as in `scores_and_ranks`.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.evaluation.protocols import Enrolment
+    >>> from keydyn.evaluation.running import enrolments, scores_after
+    >>> from keydyn.keystrokes import Samples
+    >>> samples, protocol = Samples.of(make_typists(4, 6)), Enrolment(samples=4)
+    >>> enrolled = enrolments(protocol, "hmm", samples)
+    >>> [scores.raw.shape for scores in scores_after(protocol, enrolled, samples, n_keys=[5, 10])]
+    [(8, 4), (8, 4)]
     """
     raw: list[list[Floats]] = [[] for _ in n_keys]
     for one in enrolled:

@@ -27,6 +27,19 @@ class Scores:
     raw : (Q, U) the detector's scores; NaN where the user is not enrolled in that fold
     trials : (Q, U) which comparisons are verification trials, genuine or impostor
     normalisation : "min-max" scales each query's scores to 0 … 1 over the templates, "none" leaves them
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.evaluation.protocols import LeaveOneOut
+    >>> from keydyn.evaluation.running import score_protocol
+    >>> from keydyn.keystrokes import Samples
+    >>> scores = score_protocol(LeaveOneOut(), "manhattan", Samples.of(make_typists(4, 5)))
+    >>> scores.raw.shape, scores.users.tolist()
+    ((20, 4), [0, 1, 2, 3])
+    >>> genuine, impostor = scores.trials_of(0)
+    >>> len(genuine), len(impostor)
+    (5, 15)
     """
 
     owners: Types

@@ -22,6 +22,14 @@ def signed_rank_p(one: Floats, other: Floats) -> float:
     """p-value of the signed-rank test of paired figures (U,); 1 where no pair differs.
 
     Fewer than 6 differing pairs can never reach 0.05 two-sided; the p-value says so by itself.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn.evaluation.significance import signed_rank_p
+    >>> figures = np.linspace(0.1, 0.5, 20)
+    >>> signed_rank_p(figures, figures), signed_rank_p(figures, figures + 0.1) < 0.001
+    (1.0, True)
     """
     difference = np.asarray(one, dtype=np.float64) - np.asarray(other, dtype=np.float64)
     if len(difference) == 0:
@@ -41,6 +49,16 @@ def compare_with_best(figures: pd.DataFrame, higher_is_better: bool, level: floa
     `figures` has a row for each user and a column for each detector. The result has a row for each detector:
     mean, best (whether it is the one that others are tested against), p (1 for the best), level (corrected)
     and bold, true where p is above the level. Of detectors with the same mean the first is the best.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from keydyn.evaluation.significance import compare_with_best
+    >>> good = np.linspace(0.8, 0.9, 20)
+    >>> table = compare_with_best(pd.DataFrame({"good": good, "poor": good - 0.2}), higher_is_better=True)
+    >>> table["bold"].tolist()
+    [True, False]
     """
     if figures.shape[0] == 0 or figures.shape[1] == 0:
         raise ValueError("there is nothing to compare: figures need users and detectors")

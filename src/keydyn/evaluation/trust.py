@@ -34,6 +34,15 @@ class TrustSettings:
     width : B, how slowly penalty turns into reward around A
     reward : C, the most that an event can add
     penalty : D, the most that an event can take
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn.evaluation.trust import TrustSettings
+    >>> settings = TrustSettings(turning=0.6)
+    >>> change = settings.change(np.array([0.0, 0.6, 1.0]))  # of the worst, a neutral and the best score
+    >>> np.sign(change.round(6)).astype(int).tolist()
+    [-1, 0, 1]
     """
 
     turning: float = 0.6

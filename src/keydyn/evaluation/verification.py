@@ -57,6 +57,20 @@ class Verification:
     curves : the error curve of each user in `per_user`; pooled : the curve of all trials together
     open_set : whether the impostor was left out of the cohort that normalises the score
     left_out : users without a genuine or without an impostor trial
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.evaluation.protocols import LeaveOneOut
+    >>> from keydyn.evaluation.running import score_protocol
+    >>> from keydyn.evaluation.verification import verification
+    >>> from keydyn.keystrokes import Samples
+    >>> scores = score_protocol(LeaveOneOut(), "manhattan", Samples.of(make_typists(4, 6)))
+    >>> found = verification(scores)
+    >>> found.per_user.shape[0], len(found.curves), found.left_out
+    (4, 4, ())
+    >>> found.to_frame().columns.tolist()
+    ['thresholds', 'figure', 'value', 'std', 'low', 'high', 'trials', 'needed', 'text']
     """
 
     per_user: pd.DataFrame
@@ -86,6 +100,18 @@ def verification(
     """All verification figures of these scores, with 95 % intervals by bootstrap over users.
 
     `open_set` normalises the scores as if the impostor were unknown to the system.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.evaluation.protocols import LeaveOneOut
+    >>> from keydyn.evaluation.running import score_protocol
+    >>> from keydyn.evaluation.verification import verification
+    >>> from keydyn.keystrokes import Samples
+    >>> scores = score_protocol(LeaveOneOut(), "manhattan", Samples.of(make_typists(4, 6)))
+    >>> found = verification(scores, open_set=True)
+    >>> found.open_set, found.own["eer"].trials
+    (True, 24)
     """
     if open_set and not scores.has_open_set:
         raise ValueError(
@@ -133,7 +159,20 @@ class MeanCurve:
 def mean_curve(
     curves: list[ErrorCurve], grid: Floats | None = None, replicates: int = REPLICATES, seed: int = 0
 ) -> MeanCurve:
-    """The mean ROC of users, each with thresholds of their own; with one user the band has no width."""
+    """The mean ROC of users, each with thresholds of their own; with one user the band has no width.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.evaluation.protocols import LeaveOneOut
+    >>> from keydyn.evaluation.running import score_protocol
+    >>> from keydyn.evaluation.verification import mean_curve, verification
+    >>> from keydyn.keystrokes import Samples
+    >>> scores = score_protocol(LeaveOneOut(), "manhattan", Samples.of(make_typists(4, 6)))
+    >>> curve = mean_curve(verification(scores).curves)
+    >>> bool((curve.low <= curve.fnmr).all() and (curve.fnmr <= curve.high).all())
+    True
+    """
     places = common_grid() if grid is None else grid
     fnmr = curves_on(curves, places)
     return MeanCurve(places, fnmr.mean(axis=0), *bootstrap_mean(fnmr, replicates, seed))

@@ -36,6 +36,16 @@ def states_figure(
     """The events of one sequence over time: each feature's values, coloured by the most probable state.
 
     Below, the probability of every state. Event types are written in full under the events.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn import POHMM
+    >>> from keydyn.figures import states_figure
+    >>> rng = np.random.default_rng(0)
+    >>> x, keys = rng.lognormal(5.0, 0.4, (200, 1)), rng.choice(list("the "), 200)
+    >>> model = POHMM().fit(x, events=keys)
+    >>> states_figure(model, x, events=keys, n_events=40).savefig("states.png")
     """
     if not 1 <= n_events <= MOST_EVENTS:
         raise ValueError(f"n_events must be 1 to {MOST_EVENTS}, not {n_events}")
@@ -73,7 +83,18 @@ def states_figure(
 def densities_figure(
     model: POHMM, X: Any, *, events: Any = None, lengths: ArrayLike | None = None, title: str = ""
 ) -> Figure:
-    """Each feature's density in each state, over what was observed in it; the first feature orders states."""
+    """Each feature's density in each state, over what was observed in it; the first feature orders states.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn import POHMM
+    >>> from keydyn.figures import densities_figure
+    >>> rng = np.random.default_rng(0)
+    >>> x, keys = rng.lognormal(5.0, 0.4, (200, 1)), rng.choice(list("the "), 200)
+    >>> model = POHMM().fit(x, events=keys)
+    >>> densities_figure(model, x, events=keys).savefig("densities.png")
+    """
     sequences = as_sequences(X, events, lengths)
     names = _feature_names(sequences, model)
     typist = Typist(title or type(model).__name__, model, sequences)
@@ -84,6 +105,15 @@ def transitions_figure(model: POHMM) -> Figure:
     """The transition matrix of the states, event types integrated out, and each type's share of states.
 
     Types are the most frequent ones, written in full.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn import POHMM
+    >>> from keydyn.figures import transitions_figure
+    >>> rng = np.random.default_rng(0)
+    >>> x, keys = rng.lognormal(5.0, 0.4, (200, 1)), rng.choice(list("the "), 200)
+    >>> transitions_figure(POHMM().fit(x, events=keys)).savefig("transitions.png")
     """
     order = np.argsort(-model.event_prob_, kind="stable")[:MOST_TYPES]
     shares, marginal = model.stationary_[order], model.marginal_.transmat
@@ -112,7 +142,18 @@ def residuals_figure(
     feature: int = 0,
     n_lags: int = 20,
 ) -> Figure:
-    """Forecast pseudo-residuals of a feature: against the standard normal, and their autocorrelation."""
+    """Forecast pseudo-residuals of a feature: against the standard normal, and their autocorrelation.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn import POHMM
+    >>> from keydyn.figures import residuals_figure
+    >>> rng = np.random.default_rng(0)
+    >>> x, keys = rng.lognormal(5.0, 0.4, (200, 1)), rng.choice(list("the "), 200)
+    >>> model = POHMM().fit(x, events=keys)
+    >>> residuals_figure(model, x, events=keys).savefig("residuals.png")
+    """
     sequences = as_sequences(X, events, lengths)
     residuals = model.forecast_residuals(sequences)[:, feature]
     with house_style():

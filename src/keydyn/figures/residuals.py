@@ -23,6 +23,16 @@ def draw_residual_checks(
 
     Left the residuals against the quantiles they should have, with the band that holds each point with
     probability 0.95; right their autocorrelation, with the same for none.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from keydyn.figures.residuals import draw_residual_checks
+    >>> residuals = np.random.default_rng(0).normal(size=200)
+    >>> draw_residual_checks({"POHMM": residuals}, Path("checks.png"))
+    >>> Path("checks.png").exists()
+    True
     """
     draw_residual_rows({"": (residuals, lengths)}, path, n_lags)
 

@@ -35,6 +35,15 @@ class CleaningRules:
         session, the others get the user's next free ones
     longest : keep only this many keystrokes, the first ones, of each sample
     shortest : drop samples with fewer keystrokes than this
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.keystrokes import CleaningRules, clean
+    >>> rules = CleaningRules(pauses=2000.0, shortest=5)
+    >>> keystrokes, report = clean(make_typists(2, 4), rules)
+    >>> int(keystrokes.groupby(["user", "session"]).size().min()) >= 5
+    True
     """
 
     duplicate_samples: bool = False
@@ -76,6 +85,18 @@ class CleaningReport:
     steps : one row for each rule that was on, in the order applied: `rule`, `setting`; `found`, the
         keystrokes, samples or intervals it applied to; `keystrokes` and `samples`, how many were left
     keystrokes, samples : how many there were before
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.keystrokes import CleaningRules, clean
+    >>> _, report = clean(make_typists(2, 4), CleaningRules(longest=8))
+    >>> report.samples, report.keystrokes
+    (8, 88)
+    >>> report.counts
+    {'longest': 24}
+    >>> report.steps[["rule", "setting", "keystrokes"]].values.tolist()
+    [['longest', 8, 64]]
     """
 
     rules: CleaningRules
@@ -125,6 +146,14 @@ def clean(keystrokes: pd.DataFrame, rules: CleaningRules) -> tuple[pd.DataFrame,
     The order is that of the fields of `CleaningRules`: copies are dropped first, then single keystrokes
     are dropped or lose their release, then samples are divided and cut, and finally those that are too short
     are dropped. A `ValueError` names the rule that leaves nothing.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.keystrokes import CleaningRules, clean
+    >>> keystrokes, report = clean(make_typists(2, 4), CleaningRules(longest=8))
+    >>> len(keystrokes)
+    64
     """
     if not isinstance(rules, CleaningRules):
         raise ValueError(f"rules must be CleaningRules, not {type(rules).__name__}")

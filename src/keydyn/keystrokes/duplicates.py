@@ -20,6 +20,15 @@ def find_duplicates(keystrokes: pd.DataFrame) -> pd.DataFrame:
 
     One row per copy, in order: `user`, `session`, `same_as_user`, `same_as_session`. Samples of fewer than
     five keystrokes are not compared.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.keystrokes.duplicates import find_duplicates
+    >>> typed = make_typists(1, 1)
+    >>> find_duplicates(pd.concat([typed, typed.assign(user=7)])).values.tolist()
+    [[7, 0, 0, 0]]
     """
     starts = sample_starts(keystrokes)
     copies, originals = _copies(keystrokes, starts)

@@ -13,7 +13,15 @@ from keydyn.keystrokes.timing import INTERVALS, timing_features
 
 
 def is_fixed_text(keystrokes: pd.DataFrame) -> bool:
-    """Whether all samples have the same keys in the same order."""
+    """Whether all samples have the same keys in the same order.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.keystrokes import is_fixed_text
+    >>> is_fixed_text(make_typists(2, 3)), is_fixed_text(make_typists(2, 3, "free", 30))
+    (True, False)
+    """
     starts = sample_starts(keystrokes)
     n_keys = len(keystrokes) // len(starts)
     if not np.array_equal(starts, np.arange(len(starts)) * n_keys) or n_keys * len(starts) != len(keystrokes):
@@ -54,6 +62,16 @@ def fixed_text_vectors(
 
     Intervals begin with the second key, so that 11 keys give 11 durations and 10 intervals of each kind.
     Columns are called `duration_0`, `tau_1` and so on, by position.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.keystrokes import fixed_text_vectors
+    >>> vectors = fixed_text_vectors(make_typists(2, 3), timings=["duration", "tau"])
+    >>> vectors.shape
+    (6, 21)
+    >>> vectors.columns[:2].tolist(), vectors.columns[-2:].tolist()
+    (['duration_0', 'duration_1'], ['tau_9', 'tau_10'])
     """
     starts = sample_starts(keystrokes)
     if not is_fixed_text(keystrokes):

@@ -80,6 +80,14 @@ def long_text_vectors(keystrokes: pd.DataFrame, bounds: Bounds | None = None) ->
     What an outlier is depends on all the samples given, as in the published protocol. For vectors that do not
     depend on each other, such as that of a new sample, give the `bounds` that `time_bounds` finds in a
     population.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.keystrokes import long_text_vectors
+    >>> vectors = long_text_vectors(make_typists(2, 2, "free", 200))
+    >>> vectors.shape, bool(vectors.isna().to_numpy().any())
+    ((4, 218), False)
     """
     if bounds is not None and not set(TIMES) <= set(bounds):
         raise ValueError(f"bounds must have {', '.join(TIMES)}, not {', '.join(map(str, bounds))}")
@@ -98,6 +106,17 @@ def time_bounds(keystrokes: pd.DataFrame) -> Bounds:
 
     A time counts if it lies strictly between. A key that occurs once, or always with the same time, has no
     spread to judge by and does not count at all.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.keystrokes import long_text_vectors, time_bounds
+    >>> bounds = time_bounds(make_typists(4, 2, "free", 200))
+    >>> sorted(bounds)
+    ['du', 't1', 't2']
+    >>> new = make_typists(1, 1, "free", 200, first_user=9)
+    >>> long_text_vectors(new, bounds).shape
+    (1, 218)
     """
     return {time: _bounds(times) for time, times in _all_times(check_keystrokes(keystrokes))}
 

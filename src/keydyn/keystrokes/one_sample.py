@@ -33,6 +33,13 @@ def one_sample(
     `keys` are names of keys, `press` and `release` are milliseconds, None or NaN where a release was not
     seen, and `sensors` are further features by name, one number per keystroke. A `ValueError` says what is
     wrong, and in which line, from 0.
+
+    Examples
+    --------
+    >>> from keydyn.keystrokes import one_sample
+    >>> sample = one_sample(["t", "h", "e"], [0.0, 140.0, 250.0], [80.0, None, 330.0], user="ann")
+    >>> len(sample), sample.sequences.n_events, sample.users.tolist()
+    (1, 3, ['ann'])
     """
     names = _names(keys)
     pressed = times_given(press, "timepress", len(names))

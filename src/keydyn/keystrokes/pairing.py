@@ -72,6 +72,20 @@ def pair_events(
     - When the focus is lost, the releases of the keys that are held will not be seen.
     - Events at the same time keep the order given.
     - A press or release whose key is missing, empty or "Unidentified" cannot be paired, and is dropped.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from keydyn.keystrokes import pair_events
+    >>> events = pd.DataFrame(
+    ...     [(0, "keydown", "t"), (90, "keydown", "h"), (110, "keyup", "t"), (170, "keyup", "h")],
+    ...     columns=["time", "type", "key"],
+    ... )
+    >>> keystrokes, report = pair_events(events)
+    >>> keystrokes[["keyname", "timepress", "timerelease"]].values.tolist()
+    [['t', 0.0, 110.0], ['h', 90.0, 170.0]]
+    >>> report.counts["overlaps"]
+    1
     """
     if not disorder >= 0:
         raise ValueError(f"disorder must be a number of milliseconds, 0 or above, not {disorder!r}")
@@ -113,6 +127,16 @@ def events_of(keystrokes: pd.DataFrame) -> pd.DataFrame:
     """The presses and releases of keystrokes in the schema, in order of time: what `pair_events` takes.
 
     Pairing them gives the same keystrokes, except where a key was pressed before its own release.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.keystrokes import events_of
+    >>> events = events_of(make_typists(1, 1))
+    >>> list(events.columns)
+    ['user', 'session', 'time', 'type', 'key', 'keyname', 'repeat']
+    >>> events["type"].value_counts().to_dict()
+    {'press': 11, 'release': 11}
     """
     keystrokes = check_keystrokes(keystrokes)
     count = len(keystrokes)

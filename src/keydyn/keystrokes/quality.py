@@ -69,6 +69,16 @@ class QualityReport:
         that do, and `on_system_tick` the share of all intervals within 1 ms of a multiple of 15.625 ms
     duplicates : the samples that are copies of earlier ones, and which ones they copy
     pause, long_hold : the number of milliseconds above which an interval is a pause and a hold is long
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.keystrokes import quality_of
+    >>> report = quality_of(make_typists(2, 4), pause=2000.0)
+    >>> report.samples[["user", "session", "keystrokes"]].head(2).values.tolist()
+    [[0, 0, 11], [0, 1, 11]]
+    >>> report.counts["keystrokes"], len(report.duplicates)
+    (88, 0)
     """
 
     samples: pd.DataFrame
@@ -127,6 +137,14 @@ def quality_of(
     """A report on keystrokes in the schema, to be read before they are used. Nothing is changed.
 
     Intervals above `pause` milliseconds are counted as pauses, hold times above `long_hold` as long.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.keystrokes import quality_of
+    >>> report = quality_of(make_typists(2, 40, tick=15.6))
+    >>> report.clocks["tick"].round(1).tolist()
+    [15.6, 15.6]
     """
     for name, limit in (("pause", pause), ("long_hold", long_hold)):
         if not limit > 0:

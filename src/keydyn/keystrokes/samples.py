@@ -30,6 +30,18 @@ class Samples:
     emission : the family of each of these features: log-normal for times, normal for sensors
     table : the same samples as feature vectors, one row each
     kind : which vectors these are: "fixed text", "long text" or "given"
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.keystrokes import Samples
+    >>> samples = Samples.of(make_typists(2, 4))
+    >>> samples.kind, len(samples), samples.vectors.shape
+    ('fixed text', 8, (8, 21))
+    >>> samples.sequences.feature_names, samples.emission
+    (('duration', 'tau'), ('lognormal', 'lognormal'))
+    >>> len(samples[samples.users == 0])
+    4
     """
 
     index: pd.MultiIndex

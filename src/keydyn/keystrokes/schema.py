@@ -30,6 +30,17 @@ def check_keystrokes(
 
     `first_line` is what the first row is called in messages: 2 for a file with a header. With
     `negative_holds`, releases before their press pass, for the cleaning rule of that name.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from keydyn.keystrokes import check_keystrokes
+    >>> typed = pd.DataFrame({"user": ["ann"], "session": [0], "keyname": ["a"]})
+    >>> typed["timepress"], typed["timerelease"] = [50.0], [9.0]
+    >>> check_keystrokes(typed, first_line=2)
+    Traceback (most recent call last):
+        ...
+    ValueError: line 2: timerelease is before the press
     """
     check_columns(frame, COLUMNS)
     if len(frame) == 0:

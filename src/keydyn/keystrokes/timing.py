@@ -25,6 +25,15 @@ def timing_features(keystrokes: pd.DataFrame, first: str = "median") -> pd.DataF
     `release_release` start at the release of the previous key. The first keystroke of a sample has no
     interval: with `first="median"`, the published protocol, it gets the median of the sample's others (none
     if there are none), with "missing" it is NaN. Whatever needs a release that was not seen is NaN.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from keydyn.keystrokes import timing_features
+    >>> typed = pd.DataFrame({"user": "ann", "session": 0, "keyname": ["t", "h"]})
+    >>> typed["timepress"], typed["timerelease"] = [0, 140], [80, 220]
+    >>> timing_features(typed, first="missing").iloc[1].to_dict()
+    {'duration': 80.0, 'tau': 140.0, 'release_press': 60.0, 'release_release': 140.0}
     """
     return pd.DataFrame(_timings(keystrokes, first, TIMINGS), index=keystrokes.index)
 
@@ -53,6 +62,17 @@ def event_types(keystrokes: pd.DataFrame, kind: str = "key") -> Types | None:
     """What each keystroke is to the model: key, group of keys, position, pair of keys, or nothing.
 
     The first keystroke of a sample has no pair: its type is missing.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from keydyn.keystrokes import event_types
+    >>> typed = pd.DataFrame({"user": "ann", "session": 0, "keyname": ["t", "h", "e", "space"]})
+    >>> typed["timepress"], typed["timerelease"] = [0, 140, 250, 400], [80, 220, 330, 480]
+    >>> event_types(typed, "group").tolist()
+    ['left_letter', 'right_letter', 'left_letter', 'space']
+    >>> event_types(typed, "position").tolist()
+    [0, 1, 2, 3]
     """
     if kind not in EVENTS:
         raise ValueError(f"events must be one of {', '.join(EVENTS)}, not {kind!r}")
@@ -82,6 +102,16 @@ def sequences_of(
     """The samples as sequences for the model, in the order of the frame; features are timings or columns.
 
     `names` of the result are the (user, session) of each sample.
+
+    Examples
+    --------
+    >>> from keydyn import POHMM
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.keystrokes import sequences_of
+    >>> sequences = sequences_of(make_typists(1, 8), features=["tau"], events="key")
+    >>> len(sequences), sequences.n_events, sequences.names[0]
+    (8, 88, (0, 0))
+    >>> model = POHMM().fit(sequences)
     """
     absent = [name for name in features if name not in TIMINGS and name not in keystrokes]
     if absent:

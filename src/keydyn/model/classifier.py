@@ -34,6 +34,17 @@ class POHMMClassifier(OneState, ClassifierMixin, BaseEstimator):  # type: ignore
     Attributes
     ----------
     classes_ : the labels, sorted; models_ : a fitted model each; priors_ : (C,) class probabilities
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn import POHMM, POHMMClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> sequences = [rng.lognormal(location, 0.3, (40, 1)) for location in [5.0, 6.0] * 10]
+    >>> labels = ["fast", "slow"] * 10
+    >>> classifier = POHMMClassifier(POHMM(n_states=1)).fit(sequences[:16], labels[:16])
+    >>> classifier.predict(sequences[16:]).tolist()
+    ['fast', 'slow', 'fast', 'slow']
     """
 
     def __init__(

@@ -86,6 +86,19 @@ class POHMM(Diagnostics, Incremental, Estimation, Generative, Scoring, DensityMi
     init_results_ : the `FitResult` of every start
     n_features_in_ : K
     feature_names_in_ : (K,) if the input had names
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn import POHMM
+    >>> rng = np.random.default_rng(0)
+    >>> keys = np.array(list("the cat sat on the mat ") * 20)
+    >>> tau = rng.lognormal(np.where(keys == " ", 6.0, 5.0), 0.3)[:, None]  # milliseconds
+    >>> model = POHMM(n_states=2, emission="lognormal").fit(tau, events=keys)
+    >>> model.converged_, len(model.event_types_), model.startprob_.shape
+    (False, 10, (10, 2))
+    >>> bool(np.isclose(model.score_samples(tau, events=keys).sum(), model.score(tau, events=keys)))
+    True
     """
 
     def __init__(
@@ -141,7 +154,13 @@ class POHMM(Diagnostics, Incremental, Estimation, Generative, Scoring, DensityMi
 
     @classmethod
     def published(cls, emission: Any = "lognormal", **parameters: Any) -> Self:
-        """The settings of the published tables, every deviation from the equations an ordinary parameter."""
+        """The settings of the published tables, every deviation from the equations an ordinary parameter.
+
+        Examples
+        --------
+        >>> POHMM.published("normal").emission
+        'normal'
+        """
         settings: dict[str, Any] = {
             "emission": emission,
             "min_scale": 1e-5,
@@ -171,6 +190,15 @@ class POHMM(Diagnostics, Incremental, Estimation, Generative, Scoring, DensityMi
         `startprob` is (m, M), `transmat` (m, m, M, M), `emission` a list with an item per feature,
         `(family, loc, scale)` or `(family, {name: (m, M) array})`. Without an event chain all types are
         equally likely at every step. Further parameters are the constructor's.
+
+        Examples
+        --------
+        >>> uniform = np.full((2, 2, 2, 2), 0.5)
+        >>> known = POHMM.from_parameters(
+        ...     ["a", "b"], np.full((2, 2), 0.5), uniform, [("lognormal", [[4.5, 6.0]] * 2, [[0.3, 0.3]] * 2)]
+        ... )
+        >>> known.predict([[90.0], [410.0]], events=["a", "b"]).tolist()
+        [0, 1]
         """
         made = cls(**({"smoothing": None} | parameters))
         theta = given.given_parameters(
@@ -190,7 +218,14 @@ class POHMM(Diagnostics, Incremental, Estimation, Generative, Scoring, DensityMi
         return Criterion(2.0 * self.n_parameters_ - 2.0 * score, self._approximate())
 
     def bic(self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None) -> Criterion:
-        """Bayesian information criterion, lower is better; N counts events with a value."""
+        """Bayesian information criterion, lower is better; N counts events with a value.
+
+        Examples
+        --------
+        >>> two, three = model, POHMM(n_states=3).fit(tau, events=keys)
+        >>> two.bic(tau, events=keys) < three.bic(tau, events=keys)
+        True
+        """
         sequences, _ = self._encode(X, events, lengths)
         n_values = int(np.count_nonzero(~np.isnan(sequences.X).all(axis=1)))
         penalty = self.n_parameters_ * np.log(max(n_values, 1))
@@ -206,7 +241,13 @@ class POHMM(Diagnostics, Incremental, Estimation, Generative, Scoring, DensityMi
         return summary_of(self, most)
 
     def to_hmm(self) -> HMM:
-        """The marginal model: an HMM with event types integrated out."""
+        """The marginal model: an HMM with event types integrated out.
+
+        Examples
+        --------
+        >>> model.to_hmm().transmat_.shape
+        (1, 1, 2, 2)
+        """
         check_is_fitted(self)
         marginal = self._parameters.known_marginal()
         hmm = HMM.from_parameters(
@@ -223,6 +264,13 @@ class POHMM(Diagnostics, Incremental, Estimation, Generative, Scoring, DensityMi
         """An `OnlineFilter` that takes one event at a time; with `n_streams` an `OnlineFilters` for many.
 
         `state` resumes a filter's `state()`.
+
+        Examples
+        --------
+        >>> watch = model.online()
+        >>> scores = [watch.update(x, key) for x, key in zip(tau, keys)]
+        >>> bool(np.isclose(sum(scores), model.score(tau, events=keys)))
+        True
         """
         check_is_fitted(self)
         streams = OnlineFilters(
@@ -245,6 +293,13 @@ class POHMM(Diagnostics, Incremental, Estimation, Generative, Scoring, DensityMi
         does not need them; `score_joint`, `predict_events`, `sample` without events and `predict_next`
         without one do. The types and the pairs that occurred stay in the file, and they tell much: see
         docs/privacy.md.
+
+        Examples
+        --------
+        >>> from keydyn import load
+        >>> model.save("user.keydyn")
+        >>> load("user.keydyn").score(tau, events=keys) == model.score(tau, events=keys)
+        True
         """
         check_is_fitted(self)
         storage.save(self, path, event_chain=event_chain)
@@ -265,6 +320,16 @@ class HMM(POHMM):
 
     `events` is accepted everywhere and ignored. With one type the marginals are the parameters themselves,
     so smoothing changes nothing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn import HMM
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(np.where(rng.random((400, 1)) < 0.7, 0.0, 6.0), 1.0)
+    >>> model = HMM(n_states=2, emission="normal").fit(x)
+    >>> model.emission_[0].loc.round().astype(int).tolist()
+    [[0, 6]]
     """
 
     @classmethod

@@ -26,6 +26,18 @@ class SequenceTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc
     Attributes
     ----------
     transformer_ : it, fitted to all rows
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from keydyn import HMM, SequenceTransformer
+    >>> rng = np.random.default_rng(0)
+    >>> sequences = [rng.normal(50.0, 9.0, (40, 2)) for _ in range(4)]
+    >>> pipeline = make_pipeline(SequenceTransformer(StandardScaler()), HMM(emission="normal"))
+    >>> pipeline.fit(sequences)[-1].n_features_in_
+    2
     """
 
     def __init__(self, transformer: Any) -> None:

@@ -42,6 +42,19 @@ class PopulationModel:
     without : sequence of str
         Parts to leave out, to see what they are worth: "low rank", "scales", "slopes", "contexts", "tempo",
         "tails".
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.keystrokes import Samples
+    >>> from keydyn.population import PopulationModel
+    >>> samples = Samples.of(make_typists(8, 4))
+    >>> people = PopulationModel().fit(samples)
+    >>> new = Samples.of(make_typists(2, 4, first_user=100))  # nobody whom the population knows
+    >>> templates = [people.enrol(new[new.users == user][:3]) for user in (100, 101)]
+    >>> queries = new[new.numbers == 3]
+    >>> people.log_likelihoods(templates, queries).shape
+    (2, 2)
     """
 
     def __init__(self, hidden_states: bool = True, without: Sequence[str] = ()) -> None:
@@ -119,7 +132,14 @@ class PopulationModel:
         return self._learnt.sha256
 
     def enrol(self, samples: Samples) -> Template:
-        """One person's template, from one sample up."""
+        """One person's template, from one sample up.
+
+        Examples
+        --------
+        >>> template = people.enrol(new[:1])
+        >>> template.n_samples, template.n_events
+        (1, 11)
+        """
         if len(set(samples.users.tolist())) > 1:
             raise ValueError("enrol takes the samples of one person; these are of several")
         learnt = self._learnt
@@ -158,13 +178,27 @@ class PopulationModel:
         return ready_for(self._learnt, samples)
 
     def online(self, templates: Sequence[Template]) -> PopulationStream:
-        """Follows a sample that is still being typed, under these templates."""
+        """Follows a sample that is still being typed, under these templates.
+
+        Examples
+        --------
+        >>> stream = people.online(templates)
+        >>> stream.update([80.0, 100.0], "a")  # a key is judged when the next one is known
+        >>> stream.update([95.0, 110.0], "m").shape
+        (2,)
+        """
         return PopulationStream(self._learnt.parameters, self._learnt.sha256, templates)
 
     def online_many(self, claimed: Sequence[Template], cohort: Sequence[Template] = ()) -> PopulationStreams:
         """Follows many samples that are still being typed, each under its own template and all of a cohort.
 
         They advance together or apart, thousands in one call.
+
+        Examples
+        --------
+        >>> streams = people.online_many(claimed=templates, cohort=templates)
+        >>> streams.update([[80.0, 100.0], [95.0, 110.0]], ["a", "a"], [0, 1]).shape
+        (2, 3)
         """
         return PopulationStreams(self._learnt.parameters, self._learnt.sha256, claimed, cohort)
 
@@ -187,6 +221,12 @@ class PopulationModel:
 
         `log_likelihood` adds up to the sample's score, `evidence` to how much more probable the sample is
         coming from this person than from anyone.
+
+        Examples
+        --------
+        >>> told = people.explain(templates[0], queries[:1])
+        >>> told.columns.tolist()
+        ['key', 'feature', 'count', 'log_likelihood', 'evidence']
         """
         return pd.DataFrame(self.explained(template, sample))
 
@@ -220,12 +260,26 @@ class PopulationModel:
         return drawn(learnt.parameters, templates, events, random)
 
     def draw(self, n: int, random_state: int | np.random.Generator | None = None) -> list[Template]:
-        """n people who do not exist, drawn from how the population's people differ, and known exactly."""
+        """n people who do not exist, drawn from how the population's people differ, and known exactly.
+
+        Examples
+        --------
+        >>> drawn = people.draw(3, random_state=0)
+        >>> people.sample(drawn[0], list("the "), random_state=0).shape
+        (4, 3)
+        """
         learnt = self._learnt
         return drawn_people(learnt.parameters, learnt.sha256, n, generator_of(random_state))
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write what was learnt; the file is there in full or not at all."""
+        """Write what was learnt; the file is there in full or not at all.
+
+        Examples
+        --------
+        >>> people.save("people.keydyn")
+        >>> PopulationModel.load("people.keydyn").sha256 == people.sha256
+        True
+        """
         storage.write_packed(path, self.packed())
 
     def packed(self) -> bytes:
@@ -254,6 +308,11 @@ class PopulationModel:
 
         It was learnt from 115 people who typed English on keyboards, and holds nobody's samples; see the page
         "The population that comes with keydyn" of the documentation.
+
+        Examples
+        --------
+        >>> PopulationModel.shipped().anyone().n_samples
+        0
         """
         return cls.load(SHIPPED)
 

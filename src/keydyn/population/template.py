@@ -20,6 +20,16 @@ class Template:
     mean, scale : (C,) of y in each cell
     slopes : (F, 3); gain : (F,)
     n_samples, n_events : how many it was learnt from
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.keystrokes import Samples
+    >>> from keydyn.population import PopulationModel
+    >>> people = PopulationModel.shipped()
+    >>> template = people.enrol(Samples.of(make_typists(1, 2, "free", 60)))
+    >>> template.n_samples, template.population == people.sha256
+    (2, True)
     """
 
     population: str

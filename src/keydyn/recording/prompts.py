@@ -125,9 +125,20 @@ class Task(NamedTuple):
 
 
 def read_study(path: Path) -> tuple[Study, str]:
-    """A file of prompts and its SHA-256: plain text, or TOML if it is called so.
+    r"""A file of prompts and its SHA-256: plain text, or TOML if it is called so.
 
     In plain text, paragraphs are separated by blank lines; without any, every line is a prompt.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from keydyn.recording.prompts import read_study
+    >>> _ = Path("prompts.txt").write_text("The cat sat on the mat.\n\nA dog barked at the moon.\n")
+    >>> study, sha256 = read_study(Path("prompts.txt"))
+    >>> [prompt.text for prompt in study.prompts]
+    ['The cat sat on the mat.', 'A dog barked at the moon.']
+    >>> len(study.course("ann")), len(sha256)
+    (2, 64)
     """
     try:
         contents = read_regular(path, LARGEST)

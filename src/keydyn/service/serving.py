@@ -37,7 +37,19 @@ FORMAT = "%(asctime)s %(levelname)s %(message)s"
 
 
 def check_deployment(deployment: Deployment) -> None:
-    """`UsageError` if the service would listen beyond this machine without anything to protect it."""
+    """`UsageError` if the service would listen beyond this machine without anything to protect it.
+
+    Examples
+    --------
+    >>> from keydyn.exit_codes import UsageError
+    >>> from keydyn.service.serving import check_deployment
+    >>> from keydyn.service.settings import Deployment
+    >>> try:
+    ...     check_deployment(Deployment(database="sqlite:///service.db", host="0.0.0.0"))
+    ... except UsageError as error:
+    ...     print("--behind-proxy" in str(error))
+    True
+    """
     if not is_loopback(deployment.host) and not deployment.behind_proxy:
         raise UsageError(
             f"the service does not encrypt what it sends, and would listen on {deployment.host}: put a proxy "
@@ -48,7 +60,14 @@ def check_deployment(deployment: Deployment) -> None:
 
 
 def prepare(deployment: Deployment) -> None:
-    """Bring the database up to date and prove the keys, before any worker starts."""
+    """Bring the database up to date and prove the keys, before any worker starts.
+
+    Examples
+    --------
+    >>> from keydyn.service.serving import prepare
+    >>> from keydyn.service.settings import Deployment
+    >>> prepare(Deployment(database="sqlite:///new.db"))
+    """
     database = Database(deployment.database)
     try:
         upgrade(database)
@@ -58,7 +77,19 @@ def prepare(deployment: Deployment) -> None:
 
 
 def first_key(deployment: Deployment) -> str | None:
-    """A key for all purposes, of the tenant "default", if nobody has one yet."""
+    """A key for all purposes, of the tenant "default", if nobody has one yet.
+
+    Examples
+    --------
+    >>> from keydyn.service.serving import first_key, prepare
+    >>> from keydyn.service.settings import Deployment
+    >>> deployment = Deployment(database="sqlite:///first.db")
+    >>> prepare(deployment)
+    >>> first_key(deployment).startswith("kdk_")
+    True
+    >>> first_key(deployment) is None  # there is one already
+    True
+    """
     database = Database(deployment.database)
     try:
         keys = open_master_keys(database, deployment.key_file)

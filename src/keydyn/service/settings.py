@@ -15,9 +15,21 @@ Origin = Annotated[str, Field(pattern=r"^https?://[A-Za-z0-9.\-\[\]:]{1,253}$", 
 
 
 class Levels(BaseModel):
-    """The largest share of strangers to accept, by security level."""
+    """The largest share of strangers to accept, by security level.
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    Examples
+    --------
+    >>> from keydyn.service.settings import Levels
+    >>> Levels(standard=0.005)
+    Levels(low=0.05, standard=0.005, high=0.001)
+    """
+
+    # In the OpenAPI document without the example.
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        json_schema_extra={"description": "The largest share of strangers to accept, by security level."},
+    )
 
     low: Rate = 0.05
     standard: Rate = 0.01
@@ -31,9 +43,20 @@ class Levels(BaseModel):
 
 
 class TenantSettings(BaseModel):
-    """What a tenant may choose."""
+    """What a tenant may choose.
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    Examples
+    --------
+    >>> from keydyn.service.settings import TenantSettings
+    >>> settings = TenantSettings(samples_needed=3, origins=("https://Shop.example.com",))
+    >>> settings.origins, settings.retention_days
+    (('https://shop.example.com',), 30)
+    """
+
+    # In the OpenAPI document without the example.
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", json_schema_extra={"description": "What a tenant may choose."}
+    )
 
     levels: Levels = Levels()
     samples_needed: int = Field(
@@ -69,7 +92,15 @@ class TenantSettings(BaseModel):
 
 
 class Deployment(BaseModel):
-    """What whoever runs the service decides; workers receive it as JSON."""
+    """What whoever runs the service decides; workers receive it as JSON.
+
+    Examples
+    --------
+    >>> from keydyn.service.settings import Deployment
+    >>> deployment = Deployment(database="sqlite:///service.db", workers=2)
+    >>> deployment.host, deployment.port
+    ('127.0.0.1', 8421)
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -92,6 +123,13 @@ class Deployment(BaseModel):
 
 
 def default_database() -> str:
-    """SQLite in the folder where programs keep what belongs to their user."""
+    """SQLite in the folder where programs keep what belongs to their user.
+
+    Examples
+    --------
+    >>> from keydyn.service.settings import default_database
+    >>> default_database().endswith("/keydyn/service.db")
+    True
+    """
     base = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
     return f"sqlite:///{Path(base) / 'keydyn' / 'service.db'}"

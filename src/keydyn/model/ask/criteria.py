@@ -8,6 +8,15 @@ class Criterion(float):
 
     The criteria assume maximum likelihood. Smoothed parameters and floored densities are no such estimates;
     the value says so when printed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn import HMM
+    >>> x = np.random.default_rng(0).lognormal(5.0, 0.4, (300, 1))
+    >>> criterion = HMM(n_states=1).fit(x).bic(x)
+    >>> criterion.approximate, criterion == float(criterion)
+    (False, True)
     """
 
     approximate: bool

@@ -26,7 +26,13 @@ class Generative(Fitted):
     """Questions that need the event chain."""
 
     def score_joint(self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None) -> Floats:
-        """ln P(x, Ω), one per sequence; a missing event type is summed over, an unseen one refused."""
+        """ln P(x, Ω), one per sequence; a missing event type is summed over, an unseen one refused.
+
+        Examples
+        --------
+        >>> model.score_joint(tau, events=keys) < model.score(tau, events=keys)
+        array([ True])
+        """
         sequences, codes = self._encode(X, events, lengths, reject_unknown=True)
         parameters, offsets = self._parameters, sequences.offsets
         if (codes < parameters.n_types).all():
@@ -43,6 +49,12 @@ class Generative(Fitted):
         """Event types from emissions: the most probable at each event, and all probabilities (N, m).
 
         `events` may give the types that are known.
+
+        Examples
+        --------
+        >>> guessed, probability = model.predict_events(tau)
+        >>> guessed.shape, set(guessed) <= set(keys)
+        ((460,), True)
         """
         lattice = self._joint_lattice(X, events, lengths)
         posterior = lattices.posterior(lattice)
@@ -54,7 +66,14 @@ class Generative(Fitted):
     def decode_events(
         self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None
     ) -> tuple[Floats, Types, Integers]:
-        """The most probable types and states together: ln P(x, Ω, z) of each sequence, types, states."""
+        """The most probable types and states together: ln P(x, Ω, z) of each sequence, types, states.
+
+        Examples
+        --------
+        >>> _, guessed, states = model.decode_events(tau)
+        >>> guessed.shape, states.shape
+        ((460,), (460,))
+        """
         log_probability, path = lattices.most_probable(self._joint_lattice(X, events, lengths))
         types, states = np.divmod(path, self._parameters.n_states)
         return log_probability, self.event_types_[types], states
@@ -66,6 +85,13 @@ class Generative(Fitted):
 
         `next_event` is the type of the next event, one for all or one per sequence; without it types are
         mixed by the event chain.
+
+        Examples
+        --------
+        >>> after = model.predict_next(tau, events=keys, next_event=" ")
+        >>> low, high = after.quantile(0.1), after.quantile(0.9)
+        >>> bool((low < high).all()), after.mean().shape
+        (True, (1, 1))
         """
         sequences, codes = self._encode(X, events, lengths)
         index = EventIndex.of(codes, sequences.offsets, self._parameters.n_types)
@@ -91,6 +117,12 @@ class Generative(Fitted):
 
         Types come from the event chain unless `events` gives them; `lengths` makes it several sequences,
         otherwise it is one of `n_events`.
+
+        Examples
+        --------
+        >>> x, typed, states = model.sample(50, random_state=0)
+        >>> x.shape, typed.shape, states.shape
+        ((50, 1), (50,), (50,))
         """
         check_is_fitted(self)
         generator = generator_of(random_state)

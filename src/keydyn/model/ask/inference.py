@@ -37,7 +37,13 @@ class Inference(OneState, ABC):
         lengths: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> float:
-        """ln P(x | Ω) of all sequences together, each times its weight if there are any. `y` is ignored."""
+        """ln P(x | Ω) of all sequences together, each times its weight if there are any. `y` is ignored.
+
+        Examples
+        --------
+        >>> bool(np.isclose(model.score(tau, events=keys), model.log_likelihood_))
+        True
+        """
         refuse_lengths_as_y(X, y, lengths)
         scores = self.score_sequences(X, events=events, lengths=lengths)
         if sample_weight is None:
@@ -55,7 +61,14 @@ class Inference(OneState, ABC):
         return lattices.filtered(self._lattice(X, events, lengths))[1]
 
     def predict_proba(self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None) -> Floats:
-        """γ (Eq. 10): probability of each state at each event, given the whole sequence; (N, M)."""
+        """γ (Eq. 10): probability of each state at each event, given the whole sequence; (N, M).
+
+        Examples
+        --------
+        >>> proba = model.predict_proba(tau, events=keys)
+        >>> proba.shape, bool(np.allclose(proba.sum(axis=1), 1.0))
+        ((460, 2), True)
+        """
         lattice = self._lattice(X, events, lengths)
         posterior = lattices.posterior(lattice)
         lattices.check_posterior(posterior, lattice)
@@ -63,19 +76,39 @@ class Inference(OneState, ABC):
         return normalised(posterior.states)
 
     def filter_proba(self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None) -> Floats:
-        """Probability of each state given the events up to and including this one; (N, M)."""
+        """Probability of each state given the events up to and including this one; (N, M).
+
+        Examples
+        --------
+        >>> causal = model.filter_proba(tau, events=keys)
+        >>> bool(np.allclose(causal[-1], model.predict_proba(tau, events=keys)[-1]))  # nothing comes after
+        True
+        """
         lattice = self._lattice(X, events, lengths)
         probabilities, increments = lattices.filtered(lattice)
         lattices.check_possible(increments, lattice.offsets)
         return probabilities
 
     def predict(self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None) -> Integers:
-        """The most probable state at each event (Eq. 11). For the most probable *sequence* see `decode`."""
+        """The most probable state at each event (Eq. 11). For the most probable *sequence* see `decode`.
+
+        Examples
+        --------
+        >>> set(model.predict(tau, events=keys).tolist()) <= {0, 1}
+        True
+        """
         states: Integers = np.argmax(self.predict_proba(X, events=events, lengths=lengths), axis=1)
         return states
 
     def decode(
         self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None
     ) -> tuple[Floats, Integers]:
-        """Viterbi: ln P(x, z | Ω) of each sequence's most probable states, and these states."""
+        """Viterbi: ln P(x, z | Ω) of each sequence's most probable states, and these states.
+
+        Examples
+        --------
+        >>> log_probability, states = model.decode(tau, events=keys)
+        >>> log_probability.shape, states.shape
+        ((1,), (460,))
+        """
         return lattices.most_probable(self._lattice(X, events, lengths))

@@ -23,6 +23,15 @@ class NextEmission:
     weights : (S, C) probabilities of the mixture's components
     emission : for each of the K features a family with parameters of shape (S, C) or (C,)
     density_floor : the model's
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn import HMM
+    >>> x = np.random.default_rng(0).normal(100.0, 5.0, (300, 1))
+    >>> after = HMM(n_states=1, emission="normal").fit(x).predict_next(x)
+    >>> round(float(after.mean()[0, 0]), -1), float(after.cdf(after.quantile(0.9))[0, 0].round(6))
+    (100.0, 0.9)
     """
 
     weights: Floats

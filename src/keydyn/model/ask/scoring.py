@@ -29,11 +29,23 @@ class Scoring(Fitted, Inference):
     """The two scores that are asked for most, without laying out a lattice."""
 
     def score_sequences(self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None) -> Floats:
-        """ln P(x | Ω), one per sequence; −inf for one that the model cannot produce."""
+        """ln P(x | Ω), one per sequence; −inf for one that the model cannot produce.
+
+        Examples
+        --------
+        >>> model.score_sequences(tau, events=keys, lengths=[230, 230]).shape
+        (2,)
+        """
         return self._scores(X, events, lengths, of_events=False)
 
     def score_samples(self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None) -> Floats:
-        """ln P(x_n | x_1..n−1, Ω), one per event (Eq. 43, corrected). They add up to `score`."""
+        """ln P(x_n | x_1..n−1, Ω), one per event (Eq. 43, corrected). They add up to `score`.
+
+        Examples
+        --------
+        >>> model.score_samples(tau, events=keys).shape
+        (460,)
+        """
         return self._scores(X, events, lengths, of_events=True)
 
     def _scores(self, X: Any, events: Any, lengths: ArrayLike | None, of_events: bool) -> Floats:

@@ -32,6 +32,15 @@ class Bootstrap:
     names : (Q rows) part, feature, parameter, before, event, from_state, state of each parameter
     estimate : (Q,) the model's own
     replicates : (R, Q) those of the refits
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn import HMM
+    >>> x = np.random.default_rng(0).normal(size=(200, 1))
+    >>> bootstrap = HMM(n_states=1, emission="normal").fit(x).bootstrap(x, n_replicates=20, random_state=0)
+    >>> bootstrap.table().columns[-4:].tolist()
+    ['estimate', 'standard_error', 'low', 'high']
     """
 
     names: pd.DataFrame

@@ -37,6 +37,15 @@ class GoodnessOfFit:
     scales : "linear" or "log" for each feature: whether its areas are over x, in its unit, or over ln x
     feature : the feature that the properties speak of; `of` gives another's
     not_converged : how many of the fits stopped at `max_iter`
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn import HMM
+    >>> x = np.random.default_rng(0).normal(size=(200, 1))
+    >>> test = HMM(n_states=1, emission="normal").fit(x).goodness_of_fit(x, n_surrogates=20, random_state=0)
+    >>> test.surrogates.shape, 0.0 < test.p_one_sided <= 1.0
+    ((20,), True)
     """
 
     areas: Floats

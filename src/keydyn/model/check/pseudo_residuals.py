@@ -63,6 +63,15 @@ class ResidualTest:
     shapiro_statistic, shapiro_p : Shapiro and Wilk's test of any normal distribution
     ljung_box, ljung_box_p : Ljung and Box's test of independence
     autocorrelation : (L,) at lags 1 to L, within sequences
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn.model import check_residuals
+    >>> independent = np.random.default_rng(0).normal(size=500)
+    >>> test = check_residuals(np.cumsum(independent), n_lags=5)  # anything but independent
+    >>> test.n, test.ljung_box_p < 0.001, test.autocorrelation.shape
+    (500, True, (5,))
     """
 
     n: int
@@ -83,6 +92,16 @@ def check_residuals(residuals: ArrayLike, lengths: ArrayLike | None = None, n_la
     `lengths` tells sequences apart, so that no lag reaches from one into the next. The tests take the
     model as given: with parameters fitted to the same data they reject somewhat less often than they say.
     Ordinary residuals are dependent under the true model too; for them only the first two tests hold.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn import HMM
+    >>> from keydyn.model import check_residuals
+    >>> x = np.random.default_rng(0).normal(size=(300, 1))
+    >>> residuals = HMM(n_states=1, emission="normal").fit(x).forecast_residuals(x)
+    >>> check_residuals(residuals).ks_p > 0.05
+    True
     """
     z, offsets = _one_column(residuals, lengths)
     values = z[~np.isnan(z)]

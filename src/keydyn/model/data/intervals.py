@@ -20,6 +20,14 @@ def intervals(times: Any, lengths: ArrayLike | None = None, unit: str = "s") -> 
 
     `times` are numbers, or dates with a time of day (datetime, `datetime64`, pandas' Timestamp or ISO text),
     whose differences are given in `unit`: "s", "ms", "us", "ns", "min", "h" or "D".
+
+    Examples
+    --------
+    >>> from keydyn import intervals
+    >>> intervals(["2026-01-01 10:00:00", "2026-01-01 10:00:30", "2026-01-01 10:02:00"]).tolist()
+    [[nan], [30.0], [90.0]]
+    >>> intervals([0.0, 2.0, 7.0, 8.0], lengths=[2, 2])[:, 0].tolist()
+    [nan, 2.0, nan, 1.0]
     """
     if unit not in UNITS:
         raise ValueError(f"unit must be one of {', '.join(UNITS)}, not {unit!r}")

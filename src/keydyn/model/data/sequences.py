@@ -41,6 +41,16 @@ class Sequences:
         What each sequence is called in the data frame it came from.
 
     It is checked when it is made, whoever makes it, and has arrays of its own that cannot be changed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn import Sequences
+    >>> sequences = Sequences.from_arrays(np.ones((5, 1)), events=list("abcab"), lengths=[3, 2])
+    >>> len(sequences), sequences.n_events, sequences.event_types.tolist()
+    (2, 5, ['a', 'b', 'c'])
+    >>> sequences[1].labels().tolist()
+    ['a', 'b']
     """
 
     X: Floats

@@ -28,6 +28,16 @@ class Categorical(Family):
     `"categorical"` by name has two categories; `Categorical(n_categories=5)` has five. A category that a
     state never emitted in fitting has probability zero there, unless `pseudocount` events of each are added
     to the counts (EM then climbs the penalised likelihood, not the likelihood).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn import HMM
+    >>> from keydyn.model import Categorical
+    >>> x = np.array([[0], [2], [1], [2]] * 10)
+    >>> params = HMM(n_states=1, emission=Categorical(n_categories=3)).fit(x).emission_[0].params
+    >>> {name: value.round(6).tolist() for name, value in params.items()}
+    {'p0': [[0.25]], 'p1': [[0.25]], 'p2': [[0.5]]}
     """
 
     n_categories: int = 2

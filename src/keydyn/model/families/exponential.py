@@ -26,7 +26,18 @@ from keydyn.model.families.family import (
 @register
 @dataclass(frozen=True)
 class Exponential(Family):
-    """The exponential distribution, `scale` its mean."""
+    """The exponential distribution, `scale` its mean.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn import HMM
+    >>> from keydyn.model import Exponential
+    >>> x = np.random.default_rng(0).exponential(100.0, (500, 1))
+    >>> model = HMM(n_states=1, emission=Exponential()).fit(x)
+    >>> bool(np.allclose(model.emission_[0].params["scale"], x.mean()))
+    True
+    """
 
     name: ClassVar[str] = "exponential"
     parameters: ClassVar[tuple[str, ...]] = ("scale",)

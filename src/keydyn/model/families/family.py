@@ -52,6 +52,17 @@ class Family(ABC):
     domain : the same in words, for messages; by default from the bounds
     location_scale : whether the parameters `loc` and `scale` are a location and a scale
     on_log_scale : whether start values and scale floor are those of ln x
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn.model import Family, Gamma
+    >>> gamma = Gamma()
+    >>> isinstance(gamma, Family), gamma.parameters, gamma.domain
+    (True, ('shape', 'scale'), 'greater than zero (1e-100 to 1e100)')
+    >>> params = {"shape": np.array([4.0]), "scale": np.array([25.0])}
+    >>> gamma.mean(params).tolist()
+    [100.0]
     """
 
     name: ClassVar[str]
@@ -186,7 +197,17 @@ class Family(ABC):
 
 @dataclass(frozen=True)
 class Emission:
-    """The emission distributions of one feature: a family and its parameters, one per type and state."""
+    """The emission distributions of one feature: a family and its parameters, one per type and state.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn import HMM
+    >>> x = np.random.default_rng(0).normal(100.0, 5.0, (300, 1))
+    >>> emission = HMM(n_states=1, emission="normal").fit(x).emission_[0]
+    >>> emission.family, sorted(emission.params), emission.loc.shape
+    ('normal', ['loc', 'scale'], (1, 1))
+    """
 
     distribution: Family
     params: Params
@@ -241,7 +262,20 @@ _FAMILIES: dict[str, type[Family]] = {}
 
 
 def register(family: type[Family]) -> type[Family]:
-    """Make a family known by its name; usable as a decorator."""
+    """Make a family known by its name; usable as a decorator.
+
+    Examples
+    --------
+    >>> from scipy.stats import laplace
+    >>> from keydyn.model import Family, family_names, register
+    >>> @register
+    ... class Laplace(Family):  # to be fitted, it needs `statistics` and `update` as well
+    ...     name, parameters, location_scale = "laplace", ("loc", "scale"), True
+    ...     def log_density(self, x, params):
+    ...         return laplace.logpdf(x, params["loc"], params["scale"])
+    >>> "laplace" in family_names()
+    True
+    """
     if _FAMILIES.get(family.name, family) is not family:
         raise ValueError(f"there is an emission family {family.name!r} already")
     _FAMILIES[family.name] = family
@@ -249,7 +283,14 @@ def register(family: type[Family]) -> type[Family]:
 
 
 def family_names() -> tuple[str, ...]:
-    """Names of all known families."""
+    """Names of all known families.
+
+    Examples
+    --------
+    >>> from keydyn.model import family_names
+    >>> {"normal", "lognormal", "gamma", "exponential", "student", "logstudent"} <= set(family_names())
+    True
+    """
     return tuple(sorted(_FAMILIES))
 
 
@@ -278,6 +319,15 @@ def sums_by_type(posterior: Floats, rows: Integers, n_rows: int, *values: Floats
 
     `posterior` (N, M), `rows` and each of the values (N,); every sum (n_rows, M). Events of unknown type, row
     n_rows, are left out, and those where a value is NaN.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn.model.families import sums_by_type
+    >>> posterior = np.array([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]])  # of two states at three events
+    >>> count, total = sums_by_type(posterior, np.array([0, 0, 1]), 2, np.array([10.0, 20.0, 30.0]))
+    >>> count.tolist(), total.tolist()
+    ([[1.5, 0.5], [0.0, 1.0]], [[20.0, 10.0], [0.0, 30.0]])
     """
     there = ~np.any(np.isnan(values), axis=0)
     rows, weights = rows[there], posterior[there]

@@ -23,7 +23,17 @@ STIRLING = 1e3
 @register
 @dataclass(frozen=True)
 class Gamma(Family):
-    """The gamma distribution: `shape`, and `scale` = mean / shape."""
+    """The gamma distribution: `shape`, and `scale` = mean / shape.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn import HMM
+    >>> from keydyn.model import Gamma
+    >>> x = np.random.default_rng(0).gamma(4.0, 25.0, (500, 1))
+    >>> sorted(HMM(n_states=1, emission=Gamma()).fit(x).emission_[0].params)
+    ['scale', 'shape']
+    """
 
     name: ClassVar[str] = "gamma"
     parameters: ClassVar[tuple[str, ...]] = ("shape", "scale")

@@ -23,7 +23,17 @@ HALF_LOG_TAU = 0.5 * math.log(2.0 * math.pi)
 @register
 @dataclass(frozen=True)
 class Normal(LocationScale):
-    """The normal distribution: mean `loc`, standard deviation `scale`."""
+    """The normal distribution: mean `loc`, standard deviation `scale`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn import HMM
+    >>> from keydyn.model import Normal
+    >>> x = np.random.default_rng(0).normal(100.0, 5.0, (500, 1))
+    >>> HMM(n_states=1, emission=Normal()).fit(x).emission_[0].loc.round(-1).tolist()
+    [[100.0]]
+    """
 
     name: ClassVar[str] = "normal"
 
@@ -65,7 +75,17 @@ class Normal(LocationScale):
 @register
 @dataclass(frozen=True)
 class LogNormal(LogScale, Normal):
-    """The log-normal (Eq. 16): ln x is normal with mean `loc` = η and standard deviation `scale` = ρ."""
+    """The log-normal (Eq. 16): ln x is normal with mean `loc` = η and standard deviation `scale` = ρ.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn import HMM
+    >>> from keydyn.model import LogNormal
+    >>> x = np.random.default_rng(0).lognormal(5.0, 0.3, (500, 1))
+    >>> HMM(n_states=1, emission=LogNormal()).fit(x).emission_[0].loc.round(1).tolist()
+    [[5.0]]
+    """
 
     name: ClassVar[str] = "lognormal"
 

@@ -56,6 +56,15 @@ class Student(LocationScale):
     `Student(df=4.0)` keeps ν fixed; `Student(estimate_df=True)` estimates it, starting at `df`, between
     0.5 and 200. Estimation is EM with the precision of each event as a second hidden variable, so that it
     stays monotone (Liu and Rubin).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn import HMM
+    >>> from keydyn.model import Student
+    >>> x = np.random.default_rng(0).standard_t(4.0, (500, 1))
+    >>> HMM(n_states=1, emission=Student(df=4.0)).fit(x).emission_[0].loc.round(0).tolist() == [[0.0]]
+    True
     """
 
     df: float = 4.0
@@ -169,7 +178,17 @@ class Student(LocationScale):
 @register
 @dataclass(frozen=True)
 class LogStudent(LogScale, Student):
-    """ln x has Student's t distribution: a log-normal with heavy tails, and no finite mean."""
+    """ln x has Student's t distribution: a log-normal with heavy tails, and no finite mean.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn import HMM
+    >>> from keydyn.model import LogStudent
+    >>> x = np.exp(5.0 + 0.2 * np.random.default_rng(0).standard_t(4.0, (500, 1)))
+    >>> HMM(n_states=1, emission=LogStudent(df=4.0)).fit(x).emission_[0].loc.round(1).tolist()
+    [[5.0]]
+    """
 
     name: ClassVar[str] = "logstudent"
 

@@ -44,7 +44,20 @@ READERS: dict[str, Callable[[dict[str, Any], Tensors], Any]] = {}
 
 
 class ModelFileError(ValueError):
-    """A file that is no model, or a damaged one."""
+    """A file that is no model, or a damaged one.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from keydyn import load
+    >>> from keydyn.model import ModelFileError
+    >>> _ = Path("model.keydyn").write_bytes(b"no model at all")
+    >>> try:
+    ...     load("model.keydyn")
+    ... except ModelFileError as error:
+    ...     print("model.keydyn" in str(error))
+    True
+    """
 
 
 def save(model: POHMM, path: str | PathLike[str], *, event_chain: bool = True) -> None:
@@ -83,6 +96,14 @@ def load(path: str | PathLike[str]) -> Any:
     """Read a model that `save` wrote: a `POHMM`, an `HMM`, one of their relatives, or a `POHMMClassifier`.
 
     A `ModelFileError` says what is wrong with any other file.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn import HMM, load
+    >>> HMM(emission="normal").fit(np.random.default_rng(0).normal(size=(50, 1))).save("model.keydyn")
+    >>> type(load("model.keydyn")).__name__
+    'HMM'
     """
     path = Path(path)
     try:

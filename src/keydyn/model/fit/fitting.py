@@ -48,7 +48,19 @@ HISTORY = 256
 
 @dataclass(frozen=True)
 class Iteration:
-    """What a callback gets: the number of the E-step, its log-likelihood and the gain over the last."""
+    """What a callback gets: the number of the E-step, its log-likelihood and the gain over the last.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn import HMM
+    >>> from keydyn.model import Iteration
+    >>> def stop_after_five(iteration: Iteration) -> bool:
+    ...     return iteration.number >= 5
+    >>> x = np.random.default_rng(0).lognormal(5.0, 0.4, (300, 1))
+    >>> HMM(tol=0.0, callback=stop_after_five).fit(x).stop_reason_
+    'callback'
+    """
 
     number: int
     log_likelihood: float

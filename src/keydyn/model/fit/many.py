@@ -44,6 +44,15 @@ def fit_many(
 
     `n_jobs` threads work at once (None for one, −1 for all cores); the result does not depend on it. An
     error names the item it came from. `sample_weight`, if given, has one array of weights per item.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn import HMM, Sequences, fit_many
+    >>> rng = np.random.default_rng(0)
+    >>> people = [Sequences.from_arrays(rng.lognormal(5.0 + i, 0.3, (100, 1))) for i in range(3)]
+    >>> [round(float(model.emission_[0].loc.mean())) for model in fit_many(HMM(n_states=1), people)]
+    [5, 6, 7]
     """
     weights = [None] * len(data) if sample_weight is None else list(sample_weight)
     if len(weights) != len(data):

@@ -47,6 +47,17 @@ class FitResult:
     history : (n_iter,) log-likelihood at each E-step
     stop_reason : "tol", "max_iter", "decrease" or "callback"
     floored : for each feature, where the scale floor acted in the last M-step, (m, M)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn import HMM
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.lognormal(np.where(rng.random((300, 1)) < 0.3, 7.0, 5.0), 0.3)
+    >>> model = HMM(n_init=3, random_state=0).fit(x)
+    >>> results = model.init_results_
+    >>> len(results), model.log_likelihood_ == max(result.log_likelihood for result in results)
+    (3, True)
     """
 
     def __init__(

@@ -54,6 +54,15 @@ class ContextHMM(Relative):
     log_likelihood_, history_, n_iter_ and the others : as in `POHMM`
 
     `events` is ignored, except that a callable sees them in its `Past`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn import ContextHMM
+    >>> x = np.random.default_rng(0).lognormal(5.0, 0.4, (300, 1))
+    >>> model = ContextHMM(emission_context=2, transition_context=1).fit(x)
+    >>> model.emission_context_.names()[0], model.transmat_.shape
+    ('up to 143.892', (1, 2, 2))
     """
 
     def __init__(

@@ -64,7 +64,17 @@ class Context(ABC):
 
 @dataclass(frozen=True)
 class NoContext(Context):
-    """One row for all events, the first included: nothing is conditioned on."""
+    """One row for all events, the first included: nothing is conditioned on.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn import ContextHMM
+    >>> x = np.random.default_rng(0).lognormal(5.0, 0.4, (300, 1))
+    >>> model = ContextHMM(emission_context=2, transition_context=None).fit(x)
+    >>> model.transition_context_
+    NoContext()
+    """
 
     @property
     def n_rows(self) -> int:
@@ -83,7 +93,18 @@ class NoContext(Context):
 
 @dataclass(frozen=True)
 class Bins(Context):
-    """Bins of the last value seen of one feature; a value on an edge belongs below it."""
+    """Bins of the last value seen of one feature; a value on an edge belongs below it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn import ContextHMM
+    >>> from keydyn.model import Bins
+    >>> x = np.random.default_rng(0).lognormal(5.0, 0.4, (300, 1))
+    >>> model = ContextHMM(emission_context=Bins((150.0,))).fit(x)
+    >>> model.emission_context_.names()
+    ['up to 150', 'above 150', 'none yet', 'pooled']
+    """
 
     edges: tuple[float, ...]
     feature: int = 0
@@ -116,6 +137,17 @@ class Labels(Context):
     """What a function calls the past; `labels` are the names it gave in fitting.
 
     `name` is what the function is registered as, or None.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn import ContextHMM
+    >>> def after_a_pause(past):
+    ...     return ["yes" if value > 200.0 else "no" for value in past.last[:, 0]]
+    >>> x = np.random.default_rng(0).lognormal(5.0, 0.4, (300, 1))
+    >>> model = ContextHMM(emission_context=after_a_pause, transition_context=1).fit(x)
+    >>> model.emission_context_.labels
+    ('no', 'yes')
     """
 
     function: Function
@@ -145,6 +177,19 @@ def register_context(name: str, function: Function | None = None) -> Any:
 
     The function gets a `Past` of N events and returns N labels, text or whole numbers, None where there is
     no context.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn import ContextHMM
+    >>> from keydyn.model import register_context
+    >>> @register_context("after-a-pause")
+    ... def after_a_pause(past):
+    ...     return ["yes" if value > 200.0 else "no" for value in past.last[:, 0]]
+    >>> x = np.random.default_rng(0).lognormal(5.0, 0.4, (300, 1))
+    >>> model = ContextHMM(emission_context="after-a-pause", transition_context=1).fit(x)
+    >>> model.emission_context_.name
+    'after-a-pause'
     """
     if function is None:
         return lambda given: register_context(name, given)

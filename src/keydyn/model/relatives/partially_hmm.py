@@ -68,6 +68,18 @@ class PartiallyHMM(Relative):
     log_likelihood_, history_, n_iter_ and the others : as in `POHMM`
 
     `events` is ignored.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn import PartiallyHMM
+    >>> rng = np.random.default_rng(0)
+    >>> passive = rng.random(300) < 0.3
+    >>> x = rng.lognormal(np.where(passive, 7.0, 5.0), 0.3)[:, None]
+    >>> labels = [None if rng.random() < 0.8 else "passive" if p else "active" for p in passive]
+    >>> model = PartiallyHMM().fit(x, labels=labels)
+    >>> bool((model.predict(x) == passive).mean() > 0.9), sorted(model.state_labels_)
+    (True, ['active', 'passive'])
     """
 
     def __init__(

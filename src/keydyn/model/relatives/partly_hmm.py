@@ -58,6 +58,15 @@ class PartlyHMM(Relative):
 
     Where a value is missing, x_{n−1} is the last one seen. A sequence's first event has none: u is zero, or
     the bin is "none yet". `events` is ignored. With zero slopes, or one bin, it is the HMM.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn import PartlyHMM
+    >>> x = np.random.default_rng(0).lognormal(5.0, 0.4, (300, 1))
+    >>> model = PartlyHMM(previous="linear").fit(x)
+    >>> model.emission_slopes_.shape, model.transition_slopes_.shape
+    ((1, 2), (2, 2))
     """
 
     _further_parts = ("slopes",)

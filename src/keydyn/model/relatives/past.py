@@ -23,6 +23,14 @@ class Past:
     events : (N, L) their event types; None where there is none
     last : (N, K) the last value seen of each feature, however long ago; NaN where none was seen yet
     begun : (N,) whether there was an event before at all
+
+    Examples
+    --------
+    >>> from keydyn import Sequences
+    >>> from keydyn.model import Past
+    >>> past = Past.of(Sequences.from_arrays([[120.0], [90.0], [300.0]]), memory=1)
+    >>> past.last[:, 0].tolist(), past.begun.tolist()
+    ([nan, 120.0, 90.0], [False, True, True])
     """
 
     values: Floats

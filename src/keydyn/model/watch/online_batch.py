@@ -25,6 +25,17 @@ class OnlineBatch:
     all of them, or under those that `cohorts` (S, C) names by their numbers: a claimed user and the users
     that rank against it, or with C = 1 the claimed user alone. Memory is that of the models plus
     8·(M + 5) bytes per filter, however long sessions last.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn import HMM, fit_many
+    >>> from keydyn.model import OnlineBatch
+    >>> rng = np.random.default_rng(0)
+    >>> models = fit_many(HMM(), [rng.lognormal(5.0 + i, 0.4, (100, 1)) for i in range(3)])
+    >>> sessions = OnlineBatch(models, n_sessions=2)
+    >>> sessions.update([[140.0], [400.0]]).shape  # sessions, models
+    (2, 3)
     """
 
     def __init__(

@@ -23,7 +23,20 @@ FLOAT = np.dtype(np.float64)
 
 
 class OnlineFilters:
-    """Many streams that advance together or apart, under one model."""
+    """Many streams that advance together or apart, under one model.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn import HMM
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.lognormal(np.where(rng.random((300, 1)) < 0.3, 7.0, 5.0), 0.3)
+    >>> streams = HMM().fit(x).online(n_streams=3)
+    >>> streams.update([[140.0], [90.0]], streams=[0, 2]).shape
+    (2,)
+    >>> streams.n_events.tolist()
+    [1, 0, 1]
+    """
 
     def __init__(
         self,
@@ -102,7 +115,19 @@ class OnlineFilters:
 
 
 class OnlineFilter:
-    """One stream: `update(x, event)` gives ln P(x_n | x_1..n−1, Ω), `proba` the states' probabilities now."""
+    """One stream: `update(x, event)` gives ln P(x_n | x_1..n−1, Ω), `proba` the states' probabilities now.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn import HMM
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.lognormal(np.where(rng.random((300, 1)) < 0.3, 7.0, 5.0), 0.3)
+    >>> watch = HMM().fit(x).online()
+    >>> score = watch.update([140.0])
+    >>> watch.n_events, watch.proba.shape, score == watch.log_likelihood
+    (1, (2,), True)
+    """
 
     def __init__(self, streams: OnlineFilters) -> None:
         self._streams = streams

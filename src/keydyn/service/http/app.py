@@ -53,7 +53,23 @@ second effect. Whatever is no success is answered as `application/problem+json` 
 def create_app(
     deployment: Deployment, database: Database, keys: MasterKeys, clock: Clock = wall_clock
 ) -> FastAPI:
-    """The service on a database that is up to date."""
+    """The service on a database that is up to date.
+
+    Examples
+    --------
+    >>> from keydyn.service.http.app import create_app
+    >>> from keydyn.service.serving import prepare
+    >>> from keydyn.service.settings import Deployment
+    >>> from keydyn.service.storage.database import Database
+    >>> from keydyn.service.storage.master_keys import open_master_keys
+    >>> deployment = Deployment(database="sqlite:///app.db")
+    >>> prepare(deployment)
+    >>> database = Database(deployment.database)
+    >>> app = create_app(deployment, database, open_master_keys(database))  # for any ASGI server
+    >>> "/v1/users/{id}/verify" in app.openapi()["paths"]
+    True
+    >>> database.close()
+    """
     context, metrics = Context(database, keys, clock), Metrics()
     rates = Rates(deployment.requests_per_second)
     admission = Admission(context, rates)
