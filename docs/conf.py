@@ -11,6 +11,7 @@ import keydyn
 
 sys.path.insert(0, str(Path(__file__).parent))
 from command_pages import write_pages
+from http_pages import write_http_pages
 
 project = "keydyn"
 author = "The keydyn developers"
@@ -74,11 +75,16 @@ SPECIAL = re.compile(r"(`+[^`]*`+)|(\w_)(?!\w)|([|])")
 
 
 def escape(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
-    """Docstrings are plain text: a trailing underscore or a bar outside of code is itself."""
+    """Docstrings are plain text: a trailing underscore or a bar outside of code and examples is itself."""
     if what in ("attribute", "property") and lines:
         lines[0] = lines[0].replace(": ", "; ")
     split: list[str] = []
+    example = False
     for line in lines:
+        example = line.startswith(">>>") or (example and line.strip() != "")
+        if example:
+            split.append(line)
+            continue
         for part in NEXT_ENTRY.split(line) if ENTRY.match(line) else [line]:
             entry = ENTRY.match(part)
             split += (
@@ -104,6 +110,7 @@ def skip_foreign(app: Sphinx, what: str, name: str, obj: Any, skip: bool, option
 
 def setup(app: Sphinx) -> None:
     write_pages()
+    write_http_pages()
     # Before napoleon, which has the default priority of 500.
     app.connect("autodoc-process-docstring", escape, priority=400)
     app.connect("autodoc-skip-member", skip_foreign)

@@ -95,7 +95,8 @@ def check_files(
     >>> from pathlib import Path
     >>> from keydyn.datasets import check_files
     >>> Path("recordings").mkdir()
-    >>> [(one.dataset, one.status) for one in check_files(["keypad"], data="recordings")]
+    >>> states = check_files(["keypad"], data="recordings")
+    >>> [(one.dataset, one.status) for one in states]
     [('keypad', 'absent')]
     """
     folders = data_folders(data)

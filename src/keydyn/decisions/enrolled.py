@@ -9,10 +9,10 @@ from keydyn.decisions.updating import Updating, drifted
 from keydyn.detectors import Detector, PopulationDetector
 from keydyn.keystrokes.samples import Samples
 
-# From this drift on it is advisable to enrol again: the template hardly follows any further. It comes from
-# sixteen simulated typists, enrolled with four samples of 60 keys and updated with 36 more. Of those who did
-# not change none got so far: half were beyond 0.51, the farthest was at 0.68. Where holds grew by 1 % with
-# every sample half were beyond 0.78, and where intervals shrank by 5 % half were beyond 0.81.
+# It comes from sixteen simulated typists, enrolled with four samples of 60 keys and updated with 36 more. Of
+# those who did not change none got so far: half were beyond 0.51, the farthest was at 0.68. Where holds grew
+# by 1 % with every sample half were beyond 0.78, and where intervals shrank by 5 % half were beyond 0.81.
+#: From this drift on it is advisable to enrol again: the template hardly follows any further.
 DRIFTED = 0.7
 
 

@@ -20,7 +20,8 @@ from keydyn.keystrokes.samples import Samples
 
 TIMINGS = ("duration", "tau", "release_press")
 
-# Published: mean equal error rate, its standard deviation over users, mean zero-miss rate; None if not known.
+#: Published figures by detector: mean equal error rate, its standard deviation over users, mean zero-miss
+#: rate; None if not known.
 PUBLISHED: dict[str, tuple[float | None, float | None, float | None]] = {
     "manhattan-scaled": (0.0962, 0.0694, 0.601),
     "nearest-neighbour": (0.0996, 0.0642, 0.468),

@@ -34,7 +34,7 @@ FMR_TARGETS = {
     "fnmr_at_fmr_0.1": 0.001,
     "fnmr_at_fmr_0.01": 0.0001,
 }
-# What the figures are called for people.
+#: What the figures are called for people, by the name that programs use.
 TITLES = {
     "eer": "equal error rate",
     **{name: f"FNMR at FMR {100 * target:g} %" for name, target in FMR_TARGETS.items()},

@@ -137,8 +137,9 @@ def read_study(path: Path) -> tuple[Study, str]:
     >>> study, sha256 = read_study(Path("prompts.txt"))
     >>> [prompt.text for prompt in study.prompts]
     ['The cat sat on the mat.', 'A dog barked at the moon.']
-    >>> len(study.course("ann")), len(sha256)
-    (2, 64)
+    >>> course = study.course("ann")
+    >>> course[0].prompt in (1, 2), len(course), len(sha256)
+    (True, 2, 64)
     """
     try:
         contents = read_regular(path, LARGEST)

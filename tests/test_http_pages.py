@@ -1,0 +1,169 @@
+"""The pages of the HTTP interface have every route, and the service understands their examples."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+import shlex
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import httpx
+import pytest
+
+from keydyn.service.clock import wall_clock
+from keydyn.service.http.models import SampleBody
+from keydyn.service.watch import protocol
+from tests.service.conftest import opened
+from tests.service.http.test_access import ROUTES
+from tests.service.running import UNENCRYPTED, Service, running
+from tests.service.test_guide import problems_in_the_code
+from tests.service.typists import keystrokes_of
+
+DOCS = Path(__file__).parents[1] / "docs"
+# What pages show in a browser: files, and the reference itself.
+FILES = {"/", "/admin", "/docs", "/docs/start.js", "/openapi.json", "/pages/{name}"} | {
+    "/recorder.js",
+    "/recorder.d.ts",
+}
+WATCHING = (DOCS / "reference" / "watching.md").read_text(encoding="utf-8")
+FORMATS = (DOCS / "file-format.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def http_pages() -> ModuleType:
+    """The module that writes them."""
+    spec = importlib.util.spec_from_file_location("http_pages", DOCS / "http_pages.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["http_pages"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def pages(http_pages: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The text of each page."""
+    folder = tmp_path_factory.mktemp("http")
+    written = http_pages.write_http_pages(folder)
+    assert sorted(folder.iterdir()) == sorted(written)
+    return {path.stem: path.read_text(encoding="utf-8") for path in written}
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A service at which two people have a sample each."""
+    url = f"sqlite:///{tmp_path_factory.mktemp('pages') / 'service.db'}"
+    for database in opened(url):
+        database.close()
+    with running(url, wall_clock) as found:
+        client = found.client()
+        for user, name in enumerate(("ada", "bela")):
+            client.post("/v1/users", json={"id": name}).raise_for_status()
+            sample = {"keystrokes": keystrokes_of(user, 0)}
+            client.post(f"/v1/users/{name}/samples", json=sample).raise_for_status()
+        yield found
+
+
+def test_every_route_is_on_a_page_and_in_the_index(pages: dict[str, str]) -> None:
+    routes = {f"{method} {path}" for method, path in ROUTES if method != "WS" and path not in FILES}
+    described = [name for text in pages.values() for name in re.findall(r"^```text\n(.*)\n```$", text, re.M)]
+    assert sorted(described) == sorted(routes)
+    assert set(re.findall(r"^\| \[`(.+?)`\]", pages["index"], re.M)) == routes
+
+
+def test_pages_say_which_scope_a_key_needs(http_pages: ModuleType, pages: dict[str, str]) -> None:
+    whole = "\n".join(pages.values())
+    for (method, path), (scope, _) in ROUTES.items():
+        name = f"{method} {path}"
+        if scope is not None and method != "WS" and name not in http_pages.WHO:
+            section = whole.split(f"```text\n{name}\n```")[1].split("\n## ")[0]
+            assert f"**Who may call it:** an API key with the scope `{scope}`" in section, name
+
+
+def test_routes_name_all_problems_and_no_others(http_pages: ModuleType, pages: dict[str, str]) -> None:
+    assert set(http_pages.PROBLEMS) <= set(re.findall(r"^\| \[`(.+?)`\]", pages["index"], re.M))
+    of_routes = {kind for kinds in http_pages.PROBLEMS.values() for kind in kinds}
+    watched = WATCHING.split("Kinds that only watched sessions have:")[1].split("[Errors]")[0]
+    named = of_routes | {*http_pages.ANYWHERE, *http_pages.WRITES} | set(re.findall("`([a-z-]+)`", watched))
+    assert named == problems_in_the_code()
+
+
+def test_links_between_the_pages_lead_somewhere(pages: dict[str, str]) -> None:
+    anchors = {
+        name: {
+            re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+            for title in re.findall("^## (.*)", text, re.M)
+        }
+        for name, text in pages.items()
+    }
+    links = [link for text in pages.values() for link in re.findall(r"\]\((\w+)\.md#([\w-]+)\)", text)]
+    assert links
+    assert all(anchor in anchors[page] for page, anchor in links)
+
+
+def test_the_service_understands_every_example(pages: dict[str, str], service: Service) -> None:
+    key, sent = service.key(), 0
+    session = service.client().post("/v1/session", json={"key": key}).json()["token"]
+    for name, text in pages.items():
+        for command in re.findall(r"^```sh\n(curl.*?)```", text, re.M | re.S):
+            answer = asked(command.replace("$KEY", key).replace("$SESSION", session), service.url)
+            # There may be nothing to answer with, but whatever was asked is a request that there is.
+            kind = answer.json()["type"].rpartition(":")[2] if answer.is_client_error else ""
+            assert kind not in {"invalid-request", "not-json", "no-such-route", "no-such-method"}, (
+                name,
+                command,
+            )
+            assert answer.status_code not in {401, 403}, (name, command, answer.text)
+            sent += 1
+    assert sent == sum(method != "WS" and path not in FILES for method, path in ROUTES)
+
+
+def asked(command: str, url: str) -> httpx.Response:
+    """What curl would get."""
+    words = shlex.split(command.replace("\\\n", " "))
+    options = dict(zip(words[1:-1:2], words[2:-1:2], strict=True))
+    body: Any = options.get("--json")
+    if body is not None:
+        body = {"keystrokes": keystrokes_of(0, 9)} if body.startswith("@") else json.loads(body)
+    method = options.get("--request", "GET" if body is None else "POST")
+    headers = dict([options["--header"].split(": ", 1)]) if "--header" in options else {}
+    address = words[-1].replace("http://127.0.0.1:8421", url)
+    return httpx.request(method, address, json=body, headers=headers, verify=UNENCRYPTED, timeout=60.0)
+
+
+def test_the_page_of_watched_sessions_has_every_frame_and_field() -> None:
+    sent = WATCHING.split("## What the client sends")[1].split("## What the service sends")[0]
+    frames = {part.split("\n")[0]: part for part in sent.split("\n### ")[1:]}
+    assert set(frames) == set(protocol._READERS)
+    for name, (fields, _) in protocol._READERS.items():
+        assert set(re.findall(r"^\| `(\w+)` \|", frames[name], re.M)) == set(fields)
+        example = re.search(r"```json\n(.*?)```", frames[name], re.S)
+        assert example is not None
+        protocol.parsed(example[1])
+
+
+def test_the_sample_on_the_page_of_formats_is_one() -> None:
+    section = FORMATS.split("## Samples as JSON")[1].split("\n## ")[0]
+    example = re.search(r"```json\n(.*?)```", section, re.S)
+    assert example is not None
+    assert len(SampleBody.model_validate_json(example[1]).typed) == 2
+
+
+def test_the_page_of_formats_has_every_field_of_an_export(service: Service) -> None:
+    section = FORMATS.split("## The service's export")[1].split("\n## ")[0]
+    of_person, of_profile = section.split("| field of a profile |")
+    exported = service.client().get("/v1/users/bela/export").json()
+    assert fields_in(of_person) == set(exported)
+    assert fields_in(of_profile) == set(exported["profiles"][0])
+
+
+def fields_in(table: str) -> set[str]:
+    """The names in the first column."""
+    rows = re.findall(r"^\| (`.*?`) \|", table, re.M)
+    return {name for row in rows for name in re.findall(r"`(\w+)`", row)}
