@@ -71,6 +71,8 @@ napoleon_custom_sections = [("Class attributes", "params_style")]
 # "name : what it is", and several of them on a line: napoleon would take the text for a type.
 ENTRY = re.compile(r"^(\w+(?:, \w+)*) : (.*)$")
 NEXT_ENTRY = re.compile(r"; (?=\w+(?:, \w+)* : )")
+# But where it is a type, on a line of its own, it is for napoleon to read.
+TYPED = re.compile(r"^\w+(?:, \w+)* : (?:int|float|bool|str|data frame)\b[\w, ]*$")
 SPECIAL = re.compile(r"(`+[^`]*`+)|(\w_)(?!\w)|([|])")
 
 
@@ -82,7 +84,7 @@ def escape(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: lis
     example = False
     for line in lines:
         example = line.startswith(">>>") or (example and line.strip() != "")
-        if example:
+        if example or TYPED.match(line):
             split.append(line)
             continue
         for part in NEXT_ENTRY.split(line) if ENTRY.match(line) else [line]:

@@ -232,10 +232,10 @@ def _described(one: Operation, schemas: dict[str, Any]) -> list[str]:
     parts.append(f"**Who may call it:** {_who(one)}.\n")
     parameters = document.get("parameters", [])
     if parameters:
-        parts += ["**Parameters**\n", "| name | where | value | meaning |", "| --- | --- | --- | --- |"]
+        parts += ["**Parameters**\n", "| name | value | meaning |", "| --- | --- | --- |"]
         for each in parameters:
             value, meaning = _type(each["schema"]), _meaning({**each["schema"], **each}, each["required"])
-            parts.append(f"| `{each['name']}` | {each['in']} | {value} | {meaning} |")
+            parts.append(f"| `{each['name']}` ({each['in']}) | {value} | {meaning} |")
         parts.append("")
     body = document.get("requestBody")
     if body is not None:

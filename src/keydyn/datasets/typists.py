@@ -52,9 +52,10 @@ def make_typists(
     ----------
     n_users, n_samples : int
         People, and samples of each (their sessions, numbered from 0).
-    text : "fixed", "copied" or "free"
-        Everybody types the same phrase; or copies the same passages, a different one in each sample; or
-        writes sentences with words that each person favours to a different degree.
+    text : str
+        "fixed": everybody types the same phrase; "copied": everybody copies the same passages, a different
+        one in each sample; "free": everybody writes sentences, with words that each person favours to a
+        different degree.
     n_keys : int
         Keystrokes per sample, mistakes included. By default the whole phrase, 100 copied, 500 free.
     phrase : str or names of keys

@@ -53,16 +53,12 @@ class Verifier:
 
     Parameters
     ----------
-    people : PopulationModel or Detector
-        What templates are made with: a population that has been learnt, or a detector whose templates can be
-        stored.
-    at : Targets or Costs
-        The operating point; by default one stranger in a hundred is accepted.
-    least_keystrokes, least_known : int
-        With fewer keystrokes, or fewer of keys that the claimed person's template knows, the answer is
-        "unsure". With `least_known` 0 samples of another text are judged too.
-    secret : bytes, optional
-        16 to 64 bytes with which fingerprints are keyed; by default new random ones.
+    people : what templates are made with: a `PopulationModel` that has been learnt, or a `Detector` whose
+        templates can be stored
+    at : the operating point, `Targets` or `Costs`; by default one stranger in a hundred is accepted
+    least_keystrokes, least_known : with fewer keystrokes, or fewer of keys that the claimed person's template
+        knows, the answer is "unsure". With `least_known` 0 samples of another text are judged too.
+    secret : 16 to 64 bytes with which fingerprints are keyed; by default new random ones
 
     A verifier can be used from threads: readers see the people before a change or those after it.
 

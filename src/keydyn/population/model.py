@@ -36,12 +36,10 @@ class PopulationModel:
 
     Parameters
     ----------
-    hidden_states : bool
-        Whether a chain of active and pause, shared by all, tells slow keys from pauses. Scores take longer
-        with it.
-    without : sequence of str
-        Parts to leave out, to see what they are worth: "low rank", "scales", "slopes", "contexts", "tempo",
-        "tails".
+    hidden_states : whether a chain of active and pause, shared by all, tells slow keys from pauses. Scores
+        take longer with it.
+    without : parts to leave out, to see what they are worth: "low rank", "scales", "slopes", "contexts",
+        "tempo", "tails"
 
     Examples
     --------

@@ -28,17 +28,12 @@ class Sequences:
 
     Attributes
     ----------
-    X : (N, K) array
-        Feature values of all sequences, one after the other; NaN where a value is missing.
-    codes : (N,) array of int
-        Index into `event_types`, −1 where the event has no type.
-    event_types : (m,) array
-        The distinct event types, sorted. Empty if no events were given.
-    offsets : (S + 1,) array of int
-        Sequence s is rows offsets[s] to offsets[s + 1] − 1.
-    feature_names : tuple of str, or None
-    names : list, or None
-        What each sequence is called in the data frame it came from.
+    X : (N, K) feature values of all sequences, one after the other; NaN where a value is missing
+    codes : (N,) index into `event_types`, −1 where the event has no type
+    event_types : (m,) the distinct event types, sorted; empty if no events were given
+    offsets : (S + 1,) sequence s is rows offsets[s] to offsets[s + 1] − 1
+    feature_names : the names of the features, or None
+    names : what each sequence is called in the data frame it came from, or None
 
     It is checked when it is made, whoever makes it, and has arrays of its own that cannot be changed.
 
