@@ -83,7 +83,7 @@ def every_state(page: Page, office: Office) -> Iterator[str]:
             yield "erase"
             page.keyboard.press("Escape")
         elif name == "decisions":
-            page.get_by_text("The same as a table").click()
+            page.get_by_text("Show as a table").click()
             yield "decisions-as-a-table"
         elif name == "settings":
             page.get_by_label("Samples needed").fill("x")
@@ -93,5 +93,5 @@ def every_state(page: Page, office: Office) -> Iterator[str]:
             yield "settings-changed"
         elif name == "audit":
             page.get_by_role("button", name="Check the log").click()
-            expect(page.locator(".message")).to_contain_text("whole")
+            expect(page.locator(".message")).to_contain_text("intact")
             yield "audit-checked"

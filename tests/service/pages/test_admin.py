@@ -118,24 +118,24 @@ def test_a_session_that_ended_leads_back_to_the_sign_in(open_admin, service, off
 
 def test_whoever_opened_the_page_by_a_link_needs_no_key(open_admin, service, office):
     page = open_admin()
-    expect(page.get_by_role("button", name="Use this browser’s page")).to_have_count(0)
+    expect(page.get_by_role("button", name="Use this browser’s session")).to_have_count(0)
     page.goto(new_link(service.database, KEYS, service.clock, office.name, service.url))
-    page.wait_for_function("localStorage.length > 0")
+    expect(page.get_by_label("Your name")).to_be_visible()
     page.goto(f"{service.url}/admin")
-    page.get_by_role("button", name="Use this browser’s page").click()
+    page.get_by_role("button", name="Use this browser’s session").click()
     expect(page.locator("#tenant")).to_have_text(office.name)
     page.reload()
     expect(page.get_by_role("heading", level=1)).to_have_text("Overview")
     # Signing out here leaves the page its session.
     page.get_by_role("button", name="Sign out").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Sign in")
-    page.get_by_role("button", name="Use this browser’s page").click()
+    page.get_by_role("button", name="Use this browser’s session").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Overview")
 
 
 def test_a_key_without_enrol_is_told_why_there_are_no_people(open_admin, service, office):
     page = open_admin(service.key(office.name, scopes=["admin"]), "people")
-    expect(page.locator("main")).to_contain_text("Sign in with one that has the scope enrol")
+    expect(page.locator("main")).to_contain_text("Sign in with a key that has the enrol scope")
 
 
 def test_the_overview_says_how_things_stand(open_admin, busy):
@@ -145,7 +145,7 @@ def test_the_overview_says_how_things_stand(open_admin, busy):
     for term, answer in (("Claims accepted", "accept"), ("Unsure", "unsure"), ("Rejected", "reject")):
         number = sum(level[answer] for period in answers for level in period.values())
         assert fact(page, term) == str(number)
-    assert (fact(page, "Sessions going on"), fact(page, "State")) == ("1", "works")
+    assert (fact(page, "Sessions being watched"), fact(page, "State")) == ("1", "working")
 
 
 def test_people_are_listed_in_pages_and_found(open_admin, busy):
@@ -163,7 +163,7 @@ def test_people_are_listed_in_pages_and_found(open_admin, busy):
     expect(page.get_by_role("table").locator("tbody tr")).to_have_count(11)
     page.get_by_role("searchbox").fill("%")
     page.keyboard.press("Enter")
-    expect(page.locator("main")).to_contain_text("Nobody has that in their id")
+    expect(page.locator("main")).to_contain_text("No id contains this text")
 
 
 def test_names_are_text_whatever_is_in_them(open_admin, service, office):
@@ -227,7 +227,7 @@ def test_one_person_is_unblocked_exported_reset_and_erased(open_admin, service, 
     dialog.get_by_label("Type ada to confirm").fill("ada")
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", level=1)).to_have_text("People")
-    expect(page.locator("main")).to_contain_text("Nobody has been created yet")
+    expect(page.locator("main")).to_contain_text("There are no people yet")
     assert office.client.get("/v1/users/ada").status_code == 404
 
 
@@ -250,13 +250,13 @@ def test_bars_are_as_high_as_their_numbers(open_admin, busy):
     assert f"{number['accept']} accepted" in page.get_by_role("img", name="Claims over time").get_attribute(
         "aria-label"
     )
-    page.get_by_text("The same as a table").click()
+    page.get_by_text("Show as a table").click()
     (day,) = rows(page, "What happened")
     expected = [*number.values(), 1, 0, 1, 0, 7, 1]
     assert day[1:] == [str(each) for each in expected]
     page.get_by_label("Security level in the chart").select_option("high")
     expect(page.locator("svg rect.accept, svg rect.unsure, svg rect.reject")).to_have_count(1)
-    page.get_by_label("Time", exact=True).select_option("24h")
+    page.get_by_label("Period", exact=True).select_option("24h")
     expect(page.locator("svg g")).to_have_count(24)
 
 
@@ -281,7 +281,7 @@ def test_error_rates_are_measured_among_the_people(open_admin, office):
     page = open_admin(office.key, "errors")
     measure = page.get_by_role("button", name="Measure now")
     measure.click()
-    expect(page.locator("main")).to_contain_text("Two people or more are needed")
+    expect(page.locator("main")).to_contain_text("At least two people are needed")
     for name, user in (("bob", 1), ("eve", 2)):
         enrol(office.client, name, user, samples=3)
     office.client.post("/v1/users/ada/reset")
@@ -307,7 +307,7 @@ def test_settings_are_checked_beside_the_field_and_saved(open_admin, office):
         "False lock-outs per hour of typing": ("many", "Enter a number"),
         "standard, %": ("6", "must not accept more strangers"),
         "high, %": ("0.001", "from 0.01 to 50"),
-        "Origins of your own pages": ("https://shop.example\nshop", "“shop” is no origin"),
+        "Origins of your own pages": ("https://shop.example\nshop", "“shop” is not an origin"),
     }
     for label, (value, _) in wrong.items():
         page.get_by_label(label).fill(value)
@@ -360,7 +360,7 @@ def test_webhooks_are_added_with_a_secret_that_is_shown_once_and_deleted(open_ad
     assert secret not in page.content()
     page.get_by_role("button", name="Delete https://example.org/hook").click()
     page.get_by_role("dialog").get_by_role("button", name="Delete").click()
-    expect(page.locator("main")).to_contain_text("There are none.")
+    expect(page.locator("main")).to_contain_text("There are no webhooks yet.")
     assert office.get("/v1/webhooks")["webhooks"] == []
 
 
@@ -376,7 +376,7 @@ def test_the_audit_log_is_read_and_checked(open_admin, service, office):
     page.get_by_label("Show", exact=True).select_option("page.opened")
     expect(page.get_by_role("table").locator("tbody tr")).to_have_count(1)
     page.get_by_role("button", name="Check the log").click()
-    expect(page.locator(".message.good")).to_contain_text(f"The log is whole: {len(entries)} entries")
+    expect(page.locator(".message.good")).to_contain_text(f"The log is intact: {len(entries)} entries")
     expect(page.locator(".secret")).to_have_text(entries[0]["hash"])
     change = text("UPDATE audit SET actor = 'nobody' WHERE number = 7 AND tenant_id IN "
                   "(SELECT id FROM tenants WHERE name = :tenant)")  # fmt: skip
@@ -403,7 +403,7 @@ def test_it_is_used_with_the_keyboard_alone(open_admin, busy):
     expect(page.get_by_role("heading", level=1)).to_be_focused()
     page.evaluate("document.activeElement.blur()")
     page.keyboard.press("Tab")
-    expect(page.get_by_role("link", name="Skip to the contents")).to_be_focused()
+    expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
     for _ in range(4):
         page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="People", exact=True)).to_be_focused()

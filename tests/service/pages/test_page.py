@@ -130,7 +130,7 @@ def test_two_people_enrol_and_are_told_apart(visit, service, tenant):
         one.go("Verify")
         write(one, one)
         expect(verdict(one)).to_have_text("✓ Accepted")
-        one.page.get_by_label("Somebody else tries to be").check()
+        one.page.get_by_label("Somebody else, trying to pass as").check()
         write(one, other)
         expect(verdict(one)).to_have_text("✗ Rejected")
         expect(one.page.get_by_text("Keys that spoke against it")).to_be_visible()
@@ -200,7 +200,7 @@ def test_a_page_that_is_loaded_again_goes_on_with_enrolment_and_with_a_session(v
     visitor.keyboard.type(typed(ADA, STORY[60:120]))
     expect(page.locator("#trust-now")).not_to_be_empty()
     page.get_by_role("link", name="Your data").click()
-    expect(page.locator("#stored")).to_contain_text("Sessions that were watched1")
+    expect(page.locator("#stored")).to_contain_text("Sessions watched1")
     assert watched(service)[-1].id == before
 
 
@@ -236,7 +236,7 @@ def test_one_session_in_two_windows_belongs_to_the_later_one(ada, context, visit
     again.field.focus()
     expect(again.page.locator("#watch-state")).to_have_text("Watching")
     expect(ada.page.get_by_text("Another tab or window has taken over")).to_be_visible()
-    ada.page.get_by_role("button", name="Watch here again").click()
+    ada.page.get_by_role("button", name="Start watching again").click()
     expect(ada.page.locator("#watch-state")).to_have_text("Watching")
     expect(again.page.get_by_text("Another tab or window has taken over")).to_be_visible()
 
@@ -278,7 +278,7 @@ def test_a_service_that_is_started_again_goes_on_where_it_was(visitor, tmp_path)
         expect(page.locator("#watch-state")).to_have_text("Watching")
         expect(page.locator("#keys .tile")).to_have_count(80)
         page.get_by_role("link", name="Your data").click()
-        expect(page.locator("#stored")).to_contain_text("Sessions that were watched1")
+        expect(page.locator("#stored")).to_contain_text("Sessions watched1")
         assert [row.sequence for row in watched(service)] == [80]
         page.goto("about:blank")
 
@@ -313,7 +313,7 @@ def test_without_a_link_or_with_a_used_one_it_says_what_to_do(visit, service, te
     one.page.get_by_role("button", name="Sign out").click()
     one.page.goto("about:blank")
     one.page.goto(link)
-    expect(one.page.get_by_text("This link was used before, or is too old.")).to_be_visible()
+    expect(one.page.get_by_text("This link has already been used or is too old.")).to_be_visible()
     # Whoever is signed in already is not bothered by it.
     one.page.goto(new_link(service.database, KEYS, service.clock, tenant, service.url))
     expect(one.page.get_by_label("Your name")).to_be_visible()
@@ -336,7 +336,7 @@ def test_what_was_not_typed_is_refused_in_words(visitor, service, tenant):
     page = visitor.page
     page.get_by_label("Your name").fill("not a name")
     page.get_by_role("button", name="Begin").click()
-    expect(page.get_by_text("has no spaces")).to_be_visible()
+    expect(page.get_by_text("contain no spaces")).to_be_visible()
     visitor.create("ada")
     visitor.field.fill(visitor.asked())
     page.get_by_role("button", name="Store this text").click()
@@ -370,13 +370,13 @@ def test_failed_attempts_wait_and_can_be_forgotten(ada, service, tenant):
 
 def test_the_administration_is_open_to_whoever_has_the_page(ada):
     ada.page.get_by_role("link", name="Administration").click()
-    ada.page.get_by_role("button", name="Use this browser’s page").click()
+    ada.page.get_by_role("button", name="Use this browser’s session").click()
     expect(ada.page.get_by_text("Sign in")).to_have_count(0)
 
 
 def test_export_and_erase(ada, service, tenant):
     ada.go("Your data")
-    expect(ada.page.locator("#stored")).to_contain_text("Texts that are kept3")
+    expect(ada.page.locator("#stored")).to_contain_text("Texts kept3")
     with ada.page.expect_download() as download:
         ada.page.get_by_role("button", name="Export").click()
     exported = json.loads(download.value.path().read_text())

@@ -113,13 +113,13 @@ def every_state(visitor: Visitor, service: Service) -> Iterator[str]:
     visitor.copy(ADA)
     expect(page.locator("#decision .verdict")).to_have_text("✓ Accepted")
     yield "verify-accepted"
-    page.get_by_label("Somebody else tries to be").check()
+    page.get_by_label("Somebody else, trying to pass as").check()
     visitor.copy(EVE)
     expect(page.locator("#decision .verdict")).to_have_text("✗ Rejected")
     yield "verify-rejected"
     visitor.go("Identify")
     visitor.copy(EVE, 1)
-    expect(page.locator("#candidates .verdict")).to_contain_text("Nobody")
+    expect(page.locator("#candidates .verdict")).to_contain_text("nobody")
     yield "identify-nobody"
     visitor.copy(ADA, 1)
     expect(page.locator("#candidates .verdict")).to_contain_text("ada")
@@ -128,11 +128,11 @@ def every_state(visitor: Visitor, service: Service) -> Iterator[str]:
     expect(page.get_by_role("img", name="Densities of")).to_have_count(8)
     yield "rhythm"
     visitor.go("Your data")
-    expect(page.locator("#stored")).to_contain_text("Texts that are kept")
+    expect(page.locator("#stored")).to_contain_text("Texts kept")
     yield "data"
     page.get_by_role("button", name="Erase me").click()
     yield "erase"
     page.get_by_role("button", name="Keep it").click()
-    page.get_by_role("button", name="Somebody else").click()
+    page.get_by_role("button", name="Switch person").click()
     expect(page.get_by_role("heading", name="Or continue as")).to_be_visible()
     yield "people"

@@ -64,15 +64,15 @@ function signIn(why = null) {
   const submit = element("button", { class: "primary" }, "Sign in");
   const form = element("form", { class: "card sign-in", onsubmit: entered },
     element("h1", {}, "Sign in"),
-    element("p", { class: "muted" }, "See who is enrolled, what was decided and how sure that is, and change the settings of one tenant."),
+    element("p", { class: "muted" }, "See who is enrolled, which decisions were made and how reliable they are, and change the settings of one tenant."),
     said,
     element("div", { class: "field" },
-      element("label", { for: "key" }, "API key with the scope admin"), key,
+      element("label", { for: "key" }, "API key with the admin scope"), key,
       element("span", { class: "hint", id: "key-hint" },
-        "It is exchanged for a session that ends after an hour, or when you close this tab. The key is not kept. ",
-        element("code", {}, "keydyn service keys create"), " makes one.")),
+        "It is exchanged for a session that ends after an hour, or when you close this tab. The key is not kept. To create one, run ",
+        element("code", {}, "keydyn service keys create"), ".")),
     element("div", { class: "row" }, submit, service.pageIsOpen
-      ? element("button", { type: "button", onclick: () => enter(() => service.sharePage()) }, "Use this browser’s page") : null));
+      ? element("button", { type: "button", onclick: () => enter(() => service.sharePage()) }, "Use this browser’s session") : null));
   async function enter(opening) {
     submit.disabled = true;
     try {

@@ -1,4 +1,4 @@
-// The audit log: who did what, and whether it is whole.
+// The audit log: who did what, and whether it is intact.
 
 import { announce, labelled, message, moment, table } from "./admin_parts.js";
 import { element } from "./elements.js";
@@ -29,9 +29,9 @@ export async function view(service) {
     entries = further ? [...entries, ...found.entries] : found.entries;
     next = found.next;
     list.replaceChildren(
-      entries.length === 0 ? element("p", { class: "muted" }, "There are no such entries.")
-        : table("Entries, the newest first", [{ name: "Number", number: true }, { name: "When" }, { name: "What" },
-          { name: "Who" }, { name: "About whom" }, { name: "Details", wraps: true }],
+      entries.length === 0 ? element("p", { class: "muted" }, "No entries of this kind.")
+        : table("Entries, newest first", [{ name: "Number", number: true }, { name: "Time" }, { name: "Action" },
+          { name: "Done by" }, { name: "Person" }, { name: "Details", wraps: true }],
         entries.map((one) => [
           one.number, moment(one.at), one.action, short(one.actor, 14), one.subject ? short(one.subject, 8) : "",
           Object.entries(one.details).map(([name, value]) => `${name}: ${Array.isArray(value) ? value.join(", ") || "nothing" : value}`).join("; "),
@@ -49,10 +49,10 @@ export async function view(service) {
         checked.replaceChildren(element("p", {}, `${found.checked.toLocaleString()} entries checked …`));
       } while (found.next && found.whole);
       checked.replaceChildren(found.whole
-        ? message("good", `The log is whole: ${found.checked.toLocaleString()} entries`,
-          "No entry was changed or is missing. Note the number and this hash elsewhere, and compare them next time: whoever can write to the database could forge a whole log.",
+        ? message("good", `The log is intact: ${found.checked.toLocaleString()} entries`,
+          "No entry was changed or is missing. Keep a copy of the number and this hash elsewhere and compare them next time: anybody who can write to the database could forge an entire log.",
           element("span", { class: "secret" }, found.end))
-        : message("bad", "The log was tampered with, or damaged", `${found.problem}. The ${found.checked.toLocaleString()} entries before it fit.`));
+        : message("bad", "The log was tampered with or damaged", `${found.problem}. The ${found.checked.toLocaleString()} entries before that are intact.`));
     });
     check.disabled = false;
   }
@@ -60,10 +60,10 @@ export async function view(service) {
   await load(false);
   return [
     element("h1", {}, title),
-    element("p", { class: "lead" }, "What was done, when and by whom. People are named by pseudonyms that mean nothing once they are erased; an export of somebody has theirs. Nothing here says how anybody typed."),
+    element("p", { class: "lead" }, "What was done, when and by whom. People appear under pseudonyms, which become meaningless when a person is erased; a person’s export contains theirs. Nothing here reveals how anybody typed."),
     element("section", { class: "card", "aria-labelledby": "whole" },
-      element("h2", { id: "whole" }, "Is it whole?"),
-      element("p", {}, "Each entry carries a hash of itself and of the one before."),
+      element("h2", { id: "whole" }, "Is the log intact?"),
+      element("p", {}, "Each entry contains a hash of itself and of the entry before it."),
       element("div", {}, check), checked),
     element("section", { class: "card", "aria-labelledby": "entries" },
       element("h2", { id: "entries" }, "Entries"),

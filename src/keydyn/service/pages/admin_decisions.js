@@ -48,12 +48,12 @@ export async function view(service) {
     results.replaceChildren(
       element("section", { class: "card", "aria-labelledby": "claims" },
         element("h2", { id: "claims" }, "Claims verified"),
-        element("p", {}, summary, " Who was right is not known here: no share of these is an error rate."),
+        element("p", {}, summary, " The service does not know which claims were true, so none of these shares is an error rate."),
         element("ul", { class: "legend" }, ANSWERS.map((each) =>
           element("li", {}, element("span", { class: `swatch ${each}` }), SAID[each]))),
-        element("figure", {}, stackedBars(bars, ANSWERS, `Claims over time. ${summary} The same as a table below.`, drawn())),
-        element("details", {}, element("summary", {}, "The same as a table"),
-          busy.length === 0 ? element("p", { class: "muted" }, "Nothing happened in this time.") : table("What happened, by time", [
+        element("figure", {}, stackedBars(bars, ANSWERS, `Claims over time. ${summary} The table below shows the same.`, drawn())),
+        element("details", {}, element("summary", {}, "Show as a table"),
+          busy.length === 0 ? element("p", { class: "muted" }, "Nothing happened in this period.") : table("What happened, by time", [
             { name: "From" }, ...ANSWERS.map((each) => ({ name: SAID[each], number: true })),
             ...["Identified", "Nobody", "Sessions", "Locked", "Samples", "Enrolled"].map((each) => ({ name: each, number: true })),
           ], busy.map((bar) => [bar.long, ...bar.values, ...extra(bar.period)])))),
@@ -63,10 +63,10 @@ export async function view(service) {
           LEVELS.map((each) => [each, ...ANSWERS.map((answer) =>
             found.periods.reduce((sum, period) => sum + period.verified[each][answer], 0).toLocaleString())]))),
       element("section", { class: "card", "aria-labelledby": "others" },
-        element("h2", { id: "others" }, "Besides"),
+        element("h2", { id: "others" }, "Other activity"),
         facts([
           ["Samples identified", of("identified").toLocaleString()],
-          ["… as nobody's", of("nobody").toLocaleString()],
+          ["… as nobody enrolled", of("nobody").toLocaleString()],
           ["Sessions watched", of("sessions").toLocaleString()],
           ["Sessions locked", of("locked").toLocaleString()],
           ["Samples enrolled", of("samples").toLocaleString()],
@@ -79,7 +79,7 @@ export async function view(service) {
   return [
     element("h1", {}, title),
     element("div", { class: "tools" },
-      labelled("Time", span), labelled("Security level in the chart", level)),
+      labelled("Period", span), labelled("Security level in the chart", level)),
     results,
   ];
 }

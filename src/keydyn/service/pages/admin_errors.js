@@ -15,40 +15,40 @@ export async function view(service) {
   ]);
   return [
     element("h1", {}, title),
-    element("p", { class: "lead" }, "Two things can go wrong: a stranger is accepted, or the right person is not. Fewer of one means more of the other; the more is typed, the fewer of both."),
+    element("p", { class: "lead" }, "Two things can go wrong: a stranger is accepted, or the right person is not. Fewer errors of one kind mean more of the other; longer samples mean fewer of both."),
     aims(settings), calibration(stated), lockouts(stated), shares(observed), own(service, settings, stated),
   ];
 }
 
 function aims(settings) {
   return element("section", { class: "card", "aria-labelledby": "aims" },
-    element("h2", { id: "aims" }, "What you aim at"),
+    element("h2", { id: "aims" }, "Targets"),
     element("ul", { class: "points" }, LEVELS.map((level) => element("li", {},
       element("strong", {}, level), `: at most one in ${Math.round(1 / settings.levels[level]).toLocaleString()} strangers may be accepted (${percent(settings.levels[level])}).`))),
-    element("p", { class: "small muted" }, "A stranger is somebody else who claims to be the person and types as they always do. Somebody who imitates, or replays a recording, is another matter: see the page on security. ",
+    element("p", { class: "small muted" }, "A stranger is somebody else who claims to be the person, but types as they normally do. Somebody who imitates the person or replays a recording is a different threat: see the page on security in the documentation. ",
       element("a", { href: "#settings" }, "Change the levels"), "."));
 }
 
 function calibration(stated) {
   const own = stated.population;
   const whose = own === null
-    ? `the population that comes with keydyn, measured on ${stated.people} people of public recordings, each a stranger to it`
+    ? `the population that comes with keydyn, measured on ${stated.people} people from public recordings, each unknown to it`
     : own.learnt_here
       ? `the population learnt from your own people, measured on ${stated.people} of them, each left out in turn`
       : `the population that you installed, measured on ${stated.people} people`;
   const lengths = stated.standard.rates.map((rate) => rate.keystrokes);
   const cells = lengths.map((keys, n) => [keys, ...LEVELS.flatMap((level) => {
     const rate = stated[level].rates[n];
-    return [percent(rate.refused_genuine), rate.accepted_strangers ? interval(rate.accepted_strangers) : "cannot be said"];
+    return [percent(rate.refused_genuine), rate.accepted_strangers ? interval(rate.accepted_strangers) : "not measurable"];
   })]);
   return element("section", { class: "card", "aria-labelledby": "stated" },
     element("h2", { id: "stated" }, "What the calibration says"),
-    element("p", {}, `It belongs to ${whose}. It does not know how your people type.`),
+    element("p", {}, `It belongs to ${whose}.${own?.learnt_here ? "" : " It does not know how your people type."}`),
     table("Stated error rates, by keystrokes in a sample", [
       { name: "Keystrokes", number: true },
       ...LEVELS.flatMap((level) => [{ name: `${level}: genuine not accepted`, number: true }, { name: `${level}: strangers accepted (95 %)`, number: true }]),
     ], cells),
-    element("p", { class: "small muted" }, "“Genuine not accepted” is the share of samples typed by the right person that would be rejected or unsure; the calibration keeps no interval of it. “Strangers accepted” follows from your levels; in brackets, the range in which the share lies for other people like those measured, with 95 % confidence. “Cannot be said” means that so small a share needs more strangers than were asked: then nobody is accepted."));
+    element("p", { class: "small muted" }, "“Genuine not accepted” is the share of samples typed by the right person that would be rejected or unsure; the calibration stores no interval for it. “Strangers accepted” follows from your levels; in brackets is the range in which the share lies for other people like those measured, with 95 % confidence. “Not measurable” means that there were too few strangers to measure so small a share: nobody is accepted then."));
 }
 
 function lockouts(stated) {
@@ -56,9 +56,9 @@ function lockouts(stated) {
   const known = aim >= supported;
   return element("section", { class: "card", "aria-labelledby": "lockouts" },
     element("h2", { id: "lockouts" }, "Watched sessions"),
-    element("p", {}, `For each hour that the right person types, you aim at no more than ${number(aim)} ${aim === 1 ? "lock-out" : "lock-outs"}. `,
-      known ? `The level for that was measured, on ${number(hours)} hours of typing.`
-        : `That is aimed at, not measured: ${number(hours)} hours of typing are enough to measure ${number(supported)} per hour, and more.`));
+    element("p", {}, `The target is at most ${number(aim)} ${aim === 1 ? "lock-out" : "lock-outs"} for each hour that the right person types. `,
+      known ? `The level for this was measured on ${number(hours)} hours of typing.`
+        : `Whether it is met was not measured: ${number(hours)} hours of typing are enough to measure ${number(supported)} or more per hour, but not less.`));
 }
 
 function shares(observed) {
@@ -69,11 +69,11 @@ function shares(observed) {
     return [level, all.toLocaleString(), ...sums.map((value) => (all ? `${value.toLocaleString()} (${percent(value / all)})` : "–"))];
   });
   return element("section", { class: "card", "aria-labelledby": "observed" },
-    element("h2", { id: "observed" }, "What was answered in the last 30 days"),
-    table("Answers in the last 30 days", [{ name: "Level" }, { name: "Claims", number: true },
+    element("h2", { id: "observed" }, "Answers in the last 30 days"),
+    table("Answers by security level", [{ name: "Level" }, { name: "Claims", number: true },
       { name: "accepted", number: true }, { name: "unsure", number: true }, { name: "rejected", number: true }], rows),
     message("warn", "These are shares of answers, not error rates.",
-      "Nobody told the service which claims were true. If most people are who they say, the share that is not accepted is close to how often the right person is refused; after an attack it says something else."));
+      "The service does not know which claims were true. If most people are who they say they are, the share that is not accepted is close to how often the right person is refused. During an attack, it is not."));
 }
 
 function own(service, settings, stated) {
@@ -92,10 +92,10 @@ function own(service, settings, stated) {
   const learnt = stated.population?.learnt_here;
   return element("section", { class: "card", "aria-labelledby": "own" },
     element("h2", { id: "own" }, "Measured among your own people"),
-    element("p", {}, "Samples that are kept of up to 30 people who are enrolled for free text claim to be each of them. Each person is enrolled without the sample that asks. Nothing is stored of it."),
+    element("p", {}, "The stored samples of up to 30 people who are enrolled for free text are compared with each of these people. Each person is enrolled without the sample that is being compared. The results are not stored."),
     learnt ? message("", "Already known", "The population in use was learnt from these people, so the table above is this measurement.")
       : allowed ? [element("div", {}, measure), results]
-        : message("", "The settings do not allow it", "People’s samples are compared with each other only if people may enter the tenant’s own population and cohort.",
+        : message("", "The settings do not allow it", "People’s samples are compared with each other only if the settings let people enter the tenant’s own population and cohort.",
           element("a", { href: "#settings" }, "Settings")));
 }
 
@@ -108,12 +108,12 @@ function shown(found) {
       { name: "Keystrokes", number: true },
       ...LEVELS.flatMap((level) => [{ name: `${level}: genuine not accepted`, number: true }, { name: `${level}: strangers accepted`, number: true }]),
     ], rows),
-    element("p", { class: "small muted" }, "In brackets, the 95 % interval over people, from five people on. “Below” means that it did not happen: with 95 % confidence the rate is below that, if samples were independent. Each person is enrolled with fewer samples here than in use, where the right person is therefore accepted a little more often. Strangers are your own people, who may know each other’s habits or share keyboards."),
+    element("p", { class: "small muted" }, "In brackets is the 95 % interval over people, if there are at least five. “Below” means that the error did not happen: with 95 % confidence the rate is below that value, if the samples are independent. Here, each person is enrolled with fewer samples than in normal use, where the right person is therefore accepted a little more often. The strangers are your own people, who may know each other’s habits or share keyboards."),
   ];
 }
 
 function rate(found) {
-  if (found === null) return "no sample so long";
+  if (found === null) return "no sample this long";
   if (found.below !== null) return `below ${percent(found.below)}`;
   return found.low === null ? `${percent(found.value)} (no interval)` : interval(found);
 }

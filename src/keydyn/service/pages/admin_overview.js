@@ -43,15 +43,15 @@ export async function view(service) {
         ["Unsure", count.unsure],
         ["Rejected", count.reject],
         ["Sessions locked", locks],
-        ["Sessions going on", standing.watched],
+        ["Sessions being watched", standing.watched],
         ["Locked now", standing.locked],
       ]),
       element("p", { class: "small muted" }, "A decision is a risk signal and a reason to ask for another factor, never the only factor.")),
     element("section", { class: "card", "aria-labelledby": "service" },
       element("h2", { id: "service" }, "Service"),
       facts([
-        ["State", element("span", { class: `badge ${ready ? "good" : "bad"}` }, ready ? "works" : "database does not answer")],
-        ["Waiting to be done", waiting.length ? waiting.join(", ") : "nothing"],
+        ["State", element("span", { class: `badge ${ready ? "good" : "bad"}` }, ready ? "working" : "the database does not respond")],
+        ["Queued work", waiting.length ? waiting.join(", ") : "nothing"],
         ["Version", standing.version],
       ])),
   ];
@@ -61,10 +61,10 @@ export async function view(service) {
 function needs(standing) {
   const one = (number, single, several) => `${number} ${number === 1 ? single : several}`;
   const found = [
-    standing.blocked && `${one(standing.blocked, "person is", "people are")} blocked after a hundred failed attempts in a row: unblock them if they are right.`,
-    standing.drifted && `${one(standing.drifted, "template has", "templates have")} gone far from its enrolment: ask for a new one.`,
+    standing.blocked && `${one(standing.blocked, "person is", "people are")} blocked after a hundred failed attempts in a row: unblock them if these attempts were their own.`,
+    standing.drifted && `${one(standing.drifted, "template has", "templates have")} drifted far from the enrolment: ask the person to enrol again.`,
     standing.locked && `${one(standing.locked, "watched session is", "watched sessions are")} locked.`,
   ].filter(Boolean);
   if (found.length === 0) return [];
-  return [message("warn", "To look at", "", element("ul", { class: "points" }, found.map((each) => element("li", {}, each))))];
+  return [message("warn", "Needs attention", "", element("ul", { class: "points" }, found.map((each) => element("li", {}, each))))];
 }

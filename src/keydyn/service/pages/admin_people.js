@@ -17,7 +17,7 @@ export async function view(service, name) {
     return await (name ? person(service, name) : list(service));
   } catch (problem) {
     if (problem.kind !== "forbidden") throw problem;
-    return [element("h1", {}, title), message("warn", "This key cannot list people", "Sign in with one that has the scope enrol as well as admin.")];
+    return [element("h1", {}, title), message("warn", "This key cannot list people", "Sign in with a key that has the enrol scope as well as the admin scope.")];
   }
 }
 
@@ -37,7 +37,7 @@ async function list(service) {
     next = found.next;
     const said = rows.length === 0 ? "Nobody was found." : `${rows.length} people${next ? ", and there are more" : ""}.`;
     results.replaceChildren(
-      rows.length ? people(rows) : element("p", { class: "muted" }, search.value ? "Nobody has that in their id." : "Nobody has been created yet."),
+      rows.length ? people(rows) : element("p", { class: "muted" }, search.value ? "No id contains this text." : "There are no people yet."),
       ...(next ? [element("div", {}, more)] : []));
     announce(said);
   }
@@ -50,7 +50,7 @@ async function list(service) {
 }
 
 function people(rows) {
-  return table("People, the oldest first",
+  return table("People, oldest first",
     [{ name: "Id", wraps: true }, { name: "Enrolment" }, { name: "Failed attempts" }, { name: "Template" }, { name: "Created" }],
     rows.map((one) => [
       element("a", { href: `#people/${encodeURIComponent(one.id)}` }, one.id),
@@ -76,7 +76,7 @@ function text(profile) {
 
 function attempts(one) {
   if (one.failed_attempts >= 100) return element("span", { class: "badge bad" }, `${one.failed_attempts}, blocked`);
-  if (one.wait_s > 0) return element("span", { class: "badge warn" }, `${one.failed_attempts}, waits ${seconds(one.wait_s)}`);
+  if (one.wait_s > 0) return element("span", { class: "badge warn" }, `${one.failed_attempts}, must wait ${seconds(one.wait_s)}`);
   return String(one.failed_attempts);
 }
 
@@ -97,7 +97,7 @@ async function person(service, name) {
         ["Next attempt", one.failed_attempts >= 100 ? "blocked" : one.wait_s > 0 ? `in ${seconds(one.wait_s)}` : "any time"],
       ])),
       element("section", { class: "card", "aria-labelledby": "profiles" },
-        element("h2", { id: "profiles" }, "What they type"),
+        element("h2", { id: "profiles" }, "Texts and devices"),
         one.profiles.length === 0 ? element("p", { class: "muted" }, "No sample has been enrolled yet.")
           : table("Profiles", [
             { name: "Text" }, { name: "Device" }, { name: "Enrolment" }, { name: "Keystrokes", number: true },
@@ -110,7 +110,7 @@ async function person(service, name) {
             profile.template_at ? moment(profile.template_at) : "not yet",
             profile.drift >= DRIFTED ? element("span", { class: "badge warn" }, `${profile.drift.toFixed(2)}, enrol again`) : profile.drift.toFixed(2),
           ])),
-        element("p", { class: "small muted" }, `Drift says how far a template has followed its owner since enrolment, from 0 to 1; from ${DRIFTED} on it is time to enrol again.`)));
+        element("p", { class: "small muted" }, `Drift says how far a template has moved with its owner’s typing since enrolment, from 0 to 1. At ${DRIFTED} or more, the person should enrol again.`)));
   }
 
   async function act(done, action) {
@@ -123,7 +123,7 @@ async function person(service, name) {
 
   const unblock = () => act("Failed attempts are cleared.", async () => fill(await service.post(userPath(name, "/unblock"))));
   const reset = async () => {
-    if (await confirmed("Start enrolment again?", "Samples and templates are deleted, and the person enrols anew. Copies of earlier samples are still recognised.", "Start again"))
+    if (await confirmed("Start enrolment again?", "The samples and templates are deleted, and the person has to enrol again. Copies of earlier samples are still recognised.", "Start again"))
       await act("Enrolment starts again.", async () => fill(await service.post(userPath(name, "/reset"))));
   };
   const exported = () => act("The export was saved.", async () => {
@@ -133,7 +133,7 @@ async function person(service, name) {
     URL.revokeObjectURL(address);
   });
   const erase = async () => {
-    if (await confirmed("Erase this person?", "Everything that is stored about them goes, and the key it is encrypted with. This cannot be undone.", "Erase", name))
+    if (await confirmed("Erase this person?", "Everything that is stored about them is deleted, and so is the key that it is encrypted with. This cannot be undone.", "Erase", name))
       await act("The person was erased.", async () => {
         await service.delete(path);
         location.hash = "#people";

@@ -26,30 +26,30 @@ function share(text) {
 function addresses(text) {
   const value = text.split(/\s+/).filter(Boolean).map((each) => each.replace(/\/$/, "").toLowerCase());
   const odd = value.find((each) => !/^https?:\/\/[a-z0-9.\-[\]:]{1,253}$/.test(each));
-  if (odd) return { wrong: `“${odd}” is no origin, such as https://shop.example.` };
-  if (value.length > 20) return { wrong: "Name 20 origins at most." };
+  if (odd) return { wrong: `“${odd}” is not an origin such as https://shop.example.` };
+  if (value.length > 20) return { wrong: "Enter at most 20 origins." };
   return { value };
 }
 
 const percent = (value) => String(Number((100 * value).toPrecision(12)));
-const LEVEL = "Per cent of strangers that may be accepted, 0.01 to 50.";
+const LEVEL = "Percentage of strangers that may be accepted, from 0.01 to 50.";
 // In the order of the form: where it is in the settings, how it is shown and read, and what it means.
 const FIELDS = [
   { path: ["levels", "low"], group: "Security levels", label: "low", hint: LEVEL, show: percent, read: share, unit: "%" },
   { path: ["levels", "standard"], group: "Security levels", label: "standard", hint: LEVEL, show: percent, read: share, unit: "%" },
   { path: ["levels", "high"], group: "Security levels", label: "high", hint: LEVEL, show: percent, read: share, unit: "%" },
   { path: ["samples_needed"], group: "Enrolment", label: "Samples needed", show: String, read: numeric(1, 50, true),
-    hint: "Samples after which enrolment is complete, 1 to 50. More make decisions surer. Whoever is enrolled stays so." },
+    hint: "The number of samples that completes an enrolment, from 1 to 50. More samples make decisions more reliable. People who are already enrolled stay enrolled." },
   { path: ["updating"], group: "Enrolment", label: "Templates follow their owners", check: true,
-    hint: "A template follows samples that were accepted with confidence, within bounds. Off, it stays as enrolled: safer against somebody patient, and sooner out of date." },
+    hint: "Templates adapt to samples that were accepted with confidence, within bounds. If this is off, they stay as enrolled: safer against a patient attacker, but out of date sooner." },
   { path: ["retention_days"], group: "Storage", label: "Days for which raw samples are kept", show: String, read: numeric(0, 3650, true),
-    hint: "0 to 3650. With 0 they are deleted as soon as a template is learnt. Without samples a template cannot be learnt again when the population changes: people then enrol anew. Samples that are stored already keep the date they were given." },
+    hint: "From 0 to 3650. With 0, they are deleted as soon as a template has been learnt. Without samples, a template cannot be learnt again when the population changes, and people have to enrol again. Samples that are already stored keep the expiry date that they were given." },
   { path: ["learn_from_people"], group: "Storage", label: "People who are enrolled may enter the tenant’s own population and cohort", check: true,
-    hint: "Also lets their samples be compared with each other to measure error rates. Ask them first." },
+    hint: "This also allows their samples to be compared with each other to measure error rates. Ask for their consent first." },
   { path: ["lockouts_per_hour"], group: "Watched sessions", label: "False lock-outs per hour of typing", show: String, read: numeric(0.001, 60, false),
-    hint: "How often a session may be locked although the right person types, 0.001 to 60. Fewer mean that somebody else is noticed later." },
+    hint: "How often a session may be locked although the right person is typing, from 0.001 to 60. The lower this is, the later somebody else is noticed." },
   { path: ["origins"], group: "Browsers", label: "Origins of your own pages", lines: true, show: (value) => value.join("\n"), read: addresses,
-    hint: "One per line, as in https://shop.example. Pages of these origins may use tokens; the service’s own pages always may." },
+    hint: "One per line, such as https://shop.example. Pages from these origins may use tokens; the service’s own pages always may." },
 ];
 
 const at = (settings, path) => path.reduce((value, name) => value[name], settings);
@@ -118,7 +118,7 @@ export async function view(service) {
     const found = entered();
     if (found === null) {
       form.querySelector("[aria-invalid=true]").focus();
-      said.replaceChildren(message("bad", "Nothing was saved", "See what is said beside the fields."));
+      said.replaceChildren(message("bad", "Nothing was saved", "See the messages below the fields."));
       return;
     }
     const different = changed(found);
@@ -131,7 +131,7 @@ export async function view(service) {
       if (!same(newest, stored)) {
         stored = newest;
         compare();
-        said.replaceChildren(message("warn", "Somebody else has changed the settings meanwhile", "See what your form would change now, and save again."));
+        said.replaceChildren(message("warn", "Somebody else has changed the settings in the meantime", "Check what your form would change now, then save again."));
         return;
       }
       stored = await service.put("/v1/settings", found);

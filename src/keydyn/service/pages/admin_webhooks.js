@@ -18,7 +18,7 @@ export async function view(service) {
   const url = element("input", { id: "url", type: "url", required: true, maxlength: 2000, placeholder: "https://…", autocomplete: "off", "aria-describedby": "url-hint" });
   const wanted = Object.keys(EVENTS).map((event) => element("input", { type: "checkbox", value: event, checked: true }));
   const form = element("form", { class: "card", onsubmit: add, "aria-labelledby": "add" },
-    element("h2", { id: "add" }, "Add one"),
+    element("h2", { id: "add" }, "Add a webhook"),
     element("div", { class: "field" }, element("label", { for: "url" }, "Address"), url,
       element("span", { class: "hint", id: "url-hint" }, "It must be public and begin with https://.")),
     element("fieldset", { class: "stack close" }, element("legend", { class: "label" }, "Report when"),
@@ -27,7 +27,7 @@ export async function view(service) {
 
   async function load() {
     const { webhooks } = await service.get("/v1/webhooks");
-    list.replaceChildren(webhooks.length === 0 ? element("p", { class: "muted" }, "There are none.")
+    list.replaceChildren(webhooks.length === 0 ? element("p", { class: "muted" }, "There are no webhooks yet.")
       : table("Webhooks", [{ name: "Address", wraps: true }, { name: "Report when", wraps: true }, { name: "Created" }, { name: "Action", hidden: true }],
         webhooks.map((one) => [
           one.url, one.events.map((event) => EVENTS[event]).join(", "), moment(one.created_at),
@@ -39,20 +39,20 @@ export async function view(service) {
     event.preventDefault();
     const events = wanted.filter((input) => input.checked).map((input) => input.value);
     if (events.length === 0) {
-      said.replaceChildren(message("bad", "Choose something to be reported", ""));
+      said.replaceChildren(message("bad", "Choose at least one event to report", ""));
       return;
     }
     await guarded(said, async () => {
       const made = await service.post("/v1/webhooks", { url: url.value.trim(), events });
       url.value = "";
       await load();
-      said.replaceChildren(message("good", "Added. Keep its secret now: it is not shown again.",
-        "Receivers check with it that a report comes from here.", element("span", { class: "secret" }, made.secret)));
+      said.replaceChildren(message("good", "Added. Copy its secret now: it is not shown again.",
+        "Receivers use it to check that a report comes from this service.", element("span", { class: "secret" }, made.secret)));
     });
   }
 
   async function remove(one) {
-    if (!(await confirmed("Delete this webhook?", `Nothing is reported to ${one.url} any more.`, "Delete"))) return;
+    if (!(await confirmed("Delete this webhook?", `Nothing will be reported to ${one.url} any more.`, "Delete"))) return;
     await guarded(said, async () => {
       await service.delete(`/v1/webhooks/${one.id}`);
       await load();

@@ -42,9 +42,9 @@ export class Enrolling {
   async #store(sample) {
     const { profile, quality } = await this.#call("POST", userPath(this.#name, "/samples"), sample);
     if (!profile.complete) return this.#ask(profile.samples, profile.samples_needed);
-    const remarks = quality.remarks.length ? ` About the last one: ${quality.remarks.join("; ")}.` : "";
-    find("enrolled-words").textContent = `${profile.samples} texts with ${profile.keystrokes} keystrokes are stored, `
-      + `${profile.known_keystrokes} of them of keys that the population knows.${remarks}`;
+    const remarks = quality.remarks.length ? ` About the last text: ${quality.remarks.join("; ")}.` : "";
+    find("enrolled-words").textContent = `${profile.samples} texts with ${profile.keystrokes} keystrokes are stored. `
+      + `The population knows the keys of ${profile.known_keystrokes} of these keystrokes.${remarks}`;
     history.replaceState(null, "", "/");
     this.#finished();
   }

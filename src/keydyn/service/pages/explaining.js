@@ -29,7 +29,7 @@ export function decision(found, me) {
       fact("Likelihood ratio", ratio(found.llr, found.claimed)),
       fact("Strangers who score as high", oneIn(found.false_match_rate), `95 % interval: ${interval(found.false_match_rate_interval)}`),
       fact("Accepted by mistake at this level", oneIn(found.target_false_match_rate)),
-      fact("Keystrokes that count", `${evidence.known_keystrokes} of ${evidence.keystrokes}`),
+      fact("Keystrokes used", `${evidence.known_keystrokes} of ${evidence.keystrokes}`),
     ),
     element(
       "div", { class: "columns" },
@@ -37,17 +37,17 @@ export function decision(found, me) {
       spoken("Keys that spoke against it", evidence.spoke_against, most, "against"),
     ),
     found.reasons.length ? element("p", { class: "small muted" }, `Reasons: ${found.reasons.join("; ")}.`) : null,
-    found.updated ? element("p", { class: "small muted" }, "The template has followed this sample: it keeps up with how you change.") : null,
+    found.updated ? element("p", { class: "small muted" }, "The template was updated with this sample, to keep up with changes in your typing.") : null,
   );
 }
 
 function meaning({ answer, claimed }, me) {
-  if (answer === "unsure") return `This could be ${claimed}, but it is not enough to tell. Type more, or ask for another factor.`;
+  if (answer === "unsure") return `This could be ${claimed}, but there is not enough evidence to tell. Type more, or ask for another factor.`;
   if (answer === "accept") {
-    return me ? `This is typed as ${claimed} types.` : `This is typed as ${claimed} types, although somebody else did: a false match.`;
+    return me ? `This looks like ${claimed}’s typing.` : `This looks like ${claimed}’s typing, although somebody else typed it: a false match.`;
   }
-  return me ? `This is not typed as ${claimed} usually types, although you did: a false rejection. Another factor would let you in.`
-    : `This is not typed as ${claimed} types.`;
+  return me ? `This does not look like ${claimed}’s typing, although you typed it: a false rejection. Another factor would let you in.`
+    : `This does not look like ${claimed}’s typing.`;
 }
 
 /** How much more probable the typing is coming from somebody than from a stranger. */

@@ -31,10 +31,10 @@ export class Identifying {
     find("candidates").replaceChildren(element(
       "article", { class: "card" },
       element("div", { class: `message ${found.nobody ? "warn" : "good"}` }, element(
-        "strong", { class: "verdict" }, found.nobody ? "Nobody who is enrolled here, most probably" : `Most probably ${first}`,
+        "strong", { class: "verdict" }, found.nobody ? "Most probably nobody who is enrolled here" : `Most probably ${first}`,
       )),
       bars(rows, 1),
-      element("p", { class: "small muted" }, "Probabilities add up to one. The more people are enrolled, the harder it is."),
+      element("p", { class: "small muted" }, "The probabilities add up to one. The more people are enrolled, the harder it is to tell them apart."),
       found.reasons.length ? element("p", { class: "small muted" }, `Reasons: ${found.reasons.join("; ")}.`) : null,
     ));
     this.#box.ask(this.#texts.next(), false);

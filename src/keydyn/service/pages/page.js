@@ -113,7 +113,7 @@ async function start() {
     try {
       await session.open({ link });
     } catch (error) {
-      if (!session.token) return close(error.status === 401 ? "This link was used before, or is too old." : error.message);
+      if (!session.token) return close(error.status === 401 ? "This link has already been used or is too old." : error.message);
     }
   }
   if (!session.token) return close("It opens with a link that works once, so that nobody else on this machine or network can use it.");
@@ -135,7 +135,7 @@ find("create").addEventListener("submit", (event) => {
     say("create-problem", null);
     try {
       if (!/^[A-Za-z0-9][A-Za-z0-9._~@+-]*$/.test(id)) {
-        throw new Error("A name begins with a letter or a digit, and has no spaces. Letters are those of English.");
+        throw new Error("A name must begin with a letter or a digit and contain no spaces. Use only letters of the English alphabet, digits and . _ ~ @ + -");
       }
       await call("POST", "/v1/users", { id });
       find("new-name").value = "";
@@ -143,7 +143,7 @@ find("create").addEventListener("submit", (event) => {
     } catch (error) {
       if (error.status === 401) return;
       const taken = error.kind === "user-exists";
-      say("create-problem", taken ? "There is somebody of this name already. Choose another one, or continue as them." : error.message);
+      say("create-problem", taken ? "Somebody with this name exists already. Choose another name, or continue as that person." : error.message);
     }
   });
 });

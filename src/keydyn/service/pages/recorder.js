@@ -58,14 +58,14 @@ const REMARKS = {
   interruptions: "the field was left and entered again",
   absences: "the window or the tab was left",
   composed: "an input method was used",
-  dead_keys: "there were dead keys",
+  dead_keys: "dead keys were used",
   virtual_keys: "keys of a virtual keyboard have no times and were not recorded",
   pastes: "text was pasted",
   drops: "text was dropped into the field",
   autofills: "the browser filled in or replaced text",
   undos: "changes were undone",
-  synthetic: "events that nobody typed were ignored",
-  forgotten: "there was too much: only the newest keystrokes are kept",
+  synthetic: "events from a script were ignored",
+  forgotten: "there were too many keystrokes: only the newest are kept",
 };
 // What makes a text another one than was typed.
 const INSERTED = ["pastes", "drops", "autofills", "undos", "virtual_keys"];
@@ -110,7 +110,7 @@ export class Recorder extends Emitter {
     const missing_releases = this.#keys.filter((key) => key.done && key.release === null).length;
     const remarks = Object.keys(REMARKS).filter((what) => counts[what]).map((what) => REMARKS[what]);
     const fixed = positions || this.#options.text?.kind === "fixed";
-    if (fixed && counts.corrections) remarks.push("the text was corrected: it was not typed as it is");
+    if (fixed && counts.corrections) remarks.push("the text was corrected: it was not typed in one go");
     if (missing_releases) remarks.push("the release of some keys was not seen");
     const spoilt = fixed ? [...INSERTED, "corrections"] : ["virtual_keys"];
     const usable = keystrokes > 0 && !spoilt.some((what) => counts[what]);

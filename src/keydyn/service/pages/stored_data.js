@@ -31,11 +31,11 @@ export class StoredData {
     const facts = {
       Name: found.id,
       "Created": new Date(found.created_at).toLocaleString(),
-      "Texts that are kept": total(profiles, ({ samples }) => samples.length),
+      "Texts kept": total(profiles, ({ samples }) => samples.length),
       "Keystrokes in them": total(profiles, ({ samples }) => samples.reduce((sum, sample) => sum + sample.length, 0)),
       "Size of the template": `${Math.ceil(total(profiles, ({ template }) => (template?.length ?? 0) / 2) / 1024)} kB`,
-      "Fingerprints against copies": total(profiles, ({ fingerprints }) => fingerprints.length),
-      "Sessions that were watched": total(profiles, ({ watch_sessions: sessions }) => sessions.length),
+      "Fingerprints to recognise copies": total(profiles, ({ fingerprints }) => fingerprints.length),
+      "Sessions watched": total(profiles, ({ watch_sessions: sessions }) => sessions.length),
       "Entries in the audit log": found.audit.length,
     };
     find("stored").replaceChildren(...Object.entries(facts).map(([term, value]) => element(

@@ -102,12 +102,12 @@ export class TypingBox {
   #trouble() {
     const { quality } = this.#recorder;
     if (quality.virtual_keys) {
-      return "This is an on-screen keyboard, which does not report its keys. Connect a real one, or open the page on a computer.";
+      return "This is an on-screen keyboard, which does not report its keys. Connect a physical keyboard, or open the page on a computer.";
     }
     if (quality.keystrokes < ENOUGH * this.field.value.trimEnd().length) {
       return "Part of this was not typed. Clear the field and type the text key by key.";
     }
-    return this.#complete() ? null : "Type the whole text, please.";
+    return this.#complete() ? null : "Please type the whole text.";
   }
 }
 

@@ -41,7 +41,7 @@ export class Verifying {
     } catch (error) {
       if (error.kind !== "too-many-attempts" && error.kind !== "blocked") throw error;
       find("decision").replaceChildren();
-      say("verify-wait-words", `${error.message} Failed attempts in a row are slowed down, so that nobody can try for long.`);
+      say("verify-wait-words", `${error.message} Repeated failed attempts are slowed down, so that nobody can keep guessing.`);
       find("verify-wait").hidden = false;
     }
   }

@@ -12,8 +12,8 @@ const SPOKEN = 6000, LISTED = 6;
 const STATES = {
   connecting: "Connecting…",
   open: "Watching",
-  waiting: "Connection lost: trying again, nothing is lost",
-  idle: "Paused, because nothing was typed: continue typing",
+  waiting: "Connection lost: reconnecting, no keys are lost",
+  idle: "Paused because nothing was typed: type to resume",
   closed: "Not connected",
 };
 
@@ -137,13 +137,13 @@ export class Watching {
     const rows = [...this.#risen].sort(([, one], [, other]) => other - one).slice(0, LISTED);
     find("gave-away").replaceChildren(rows.length
       ? bars(rows.map(([name, value]) => ({ name, value, shown: `+${value.toFixed(1)}` })))
-      : element("p", { class: "muted" }, "Nothing has raised it yet."));
+      : element("p", { class: "muted" }, "Nothing has raised suspicion yet."));
   }
 
   #locked(at) {
     const where = at === null ? "" : ` at key ${at}`;
-    find("lock-words").textContent = `Suspicion has passed the limit${where}: this does not look like ${this.#name}. An application would `
-      + "now ask for a password or another factor, and keys are no longer judged. Somebody else? Well caught.";
+    find("lock-words").textContent = `Suspicion passed the limit${where}: this does not look like ${this.#name}’s typing. An application would `
+      + "now ask for a password or another factor. Keys are not judged until the session is unlocked.";
     find("lock").hidden = false;
     this.#badge("Locked", "bad");
     this.#chart.mark();
@@ -165,7 +165,7 @@ export class Watching {
       await stream.unlock(token);
       find("watch-field").focus();
     } catch (error) {
-      find("lock-words").textContent = `It could not be unlocked: ${error.message}`;
+      find("lock-words").textContent = `The session could not be unlocked: ${error.message}`;
     }
   }
 
