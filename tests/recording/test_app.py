@@ -100,7 +100,7 @@ def test_what_was_not_typed_is_asked_for_again_and_noted(page, tmp_path, what):
 
 def test_corrections_and_short_texts_by_kind(page, clock):
     page.consent()
-    assert page.send(0, typed(0, n_keys=3)).json()["reasons"] == ["It was too short."]
+    assert page.send(0, typed(0, n_keys=3)).json()["reasons"] == ["The text was too short."]
     assert page.send(0, typed(0, corrections=2)).json()["reasons"] == []
     clock.now += 5000
     assert "in one go" in page.send(1, typed(1, corrections=1)).json()["reasons"][0]

@@ -65,7 +65,7 @@ def test_interrupted(prompts):
         first.process.send_signal(signal.SIGINT)
         code, table, messages = first.ended()
     assert code == 130
-    assert "not everybody is done" in messages
+    assert "not everybody has finished" in messages
     assert "Traceback" not in messages
     assert (table[0]["samples"], table[0]["of"], table[0]["keystrokes"]) == (1, 2, 30)
     # Nothing but the recording is left, and a lock.
@@ -93,7 +93,7 @@ def test_it_ends_when_everybody_is_done(prompts):
         assert not thread.is_alive()
     done = runner.invoke(app, command(prompts, "--user", "ann", "--user", "bob"))
     assert done.exit_code == 0
-    assert "complete already" in done.output
+    assert "already complete" in done.output
 
 
 def test_the_address_is_shown_to_nobody_else(tmp_path, monkeypatch):

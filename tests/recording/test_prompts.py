@@ -51,8 +51,8 @@ def test_a_shuffled_order_differs_between_people_and_sittings_and_not_between_ru
         ("prompts = []", "prompts: Tuple should have at least 1"),
         ('[[prompts]]\ntext = "a"\n[[prompts]]\ntext = ""', "prompts.2.text: String should have at least 1"),
         ('[[prompts]]\ntext = "a"\nkind = "spoken"', "prompts.1.kind: Input should be 'copy', 'fixed'"),
-        ('[[prompts]]\ntext = "a"\nkeystrokes = 9', 'keystrokes is for prompts of the kind "free"'),
-        ('[[prompts]]\ntext = "a\\nb"\nkind = "password"', "a password text has one line"),
+        ('[[prompts]]\ntext = "a"\nkeystrokes = 9', 'keystrokes applies only to prompts of the kind "free"'),
+        ('[[prompts]]\ntext = "a\\nb"\nkind = "password"', "a password text must have only one line"),
         ('[[prompts]]\ntext = "a\\u0007"', "prompts.1.text: String should match pattern"),
         ('sitings = 2\n[[prompts]]\ntext = "a"', "sitings: Extra inputs are not permitted"),
         ('sittings = 1000\nrepetitions = 1000\n[[prompts]]\ntext = "a"', "1,000,000 samples"),
@@ -68,7 +68,7 @@ def test_what_does_not_fit_is_named(tmp_path, text, message):
 
 def test_files_that_are_no_prompts(tmp_path):
     path = tmp_path / "prompts.txt"
-    for contents, message in ((b" \n\n", "no prompts in it"), (b"\xff\xfea", "not text in UTF-8")):
+    for contents, message in ((b" \n\n", "no prompts in it"), (b"\xff\xfea", "not UTF-8 text")):
         path.write_bytes(contents)
         with pytest.raises(ValueError, match=message):
             read_study(path)

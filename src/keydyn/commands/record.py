@@ -73,13 +73,13 @@ def record(
             else:
                 count = len(study.prompts)
                 say(f"{count} prompt{'' if count == 1 else 's'} from {text}; samples go to {out}\n")
-                say(f"    {address}\n\nstop with Ctrl-C; the same command resumes")
+                say(f"    {address}\n\nstop with Ctrl-C; run the same command to resume")
             sys.stdout.flush()
             if not no_open:
                 open_page(address)
 
         if users and participants.finished():
-            say(f"{out} is complete already")
+            say(f"{out} is already complete")
         else:
             with suppress(KeyboardInterrupt):
                 serve(participants, port, ready)
@@ -89,4 +89,4 @@ def record(
         elif rows:
             show_table(f"{out}, quality in {recorded.quality_path.name}", rows)
         if not participants.finished():
-            raise KeyboardInterrupt("not everybody is done; the same command resumes")
+            raise KeyboardInterrupt("not everybody has finished; run the same command to resume")

@@ -52,17 +52,17 @@ def create_app(
             raise Problem(
                 401,
                 "wrong-secret",
-                "This page is of another recording",
+                "This page belongs to another recording",
                 "open the address that was printed last",
             )
         origin = request.headers.get("origin")
         if origin is not None and origin != f"http://{request.headers['host']}":
-            raise Problem(403, "wrong-origin", "Another page must not do this", "")
+            raise Problem(403, "wrong-origin", "Other pages are not allowed to do this", "")
 
     def not_stored(request: Request, error: Exception) -> Response:
         assert isinstance(error, OSError)
-        detail = f"{error.strerror or error}. It is kept here until you try again."
-        return answered(request, Problem(507, "not-stored", "It could not be stored", detail))
+        detail = f"{error.strerror or error}. It is kept on this page until you try again."
+        return answered(request, Problem(507, "not-stored", "The text could not be stored", detail))
 
     def page(request: Request) -> Response:
         return page_routes.answer(request, "record.html", page_routes.POLICY)

@@ -26,7 +26,7 @@ class AppendedFile:
         self.size = whole.rfind(b"\n") + 1
         if not header.startswith(whole[: len(header)]):
             os.close(self._file)
-            raise ValueError(f"{path}: it has other columns than keydyn record writes")
+            raise ValueError(f"{path}: its columns are not those that keydyn record writes")
         if self.size != len(contents):
             self.cut(self.size)
 

@@ -67,7 +67,7 @@ REFUSED = {
     "autofills": "The browser filled in or replaced text.",
     "undos": "Changes were undone.",
     "virtual_keys": "A virtual keyboard was used, which cannot be recorded.",
-    "forgotten": "It was too long.",
+    "forgotten": "The text was too long.",
 }
 CORRECTED = "The text was corrected. It must be typed in one go."
 
@@ -87,7 +87,7 @@ def check_user(user: str) -> None:
     """`UsageError` if a participant cannot be called so."""
     if not re.fullmatch(USER, user):
         raise UsageError(
-            f"a participant cannot be called {user!r}: up to 64 letters, digits, dots, dashes, underscores"
+            f"a participant cannot be called {user!r}: use at most 64 letters, digits, ., - and _"
         )
 
 
@@ -160,7 +160,7 @@ class Participants:
         """Somebody agrees to the text that they were shown."""
         self._check(user)
         if consent_sha256 != self.study.consent_sha256:
-            raise Problem(409, "other-consent", "The text has changed", "Load the page again.")
+            raise Problem(409, "other-consent", "The consent text has changed", "Reload the page.")
         with self._lock:
             if not self._consented(user):
                 agreed = {user: Consent(consent_sha256=consent_sha256, at=_date(self._clock()))}
@@ -178,9 +178,9 @@ class Participants:
                 raise Problem(403, "no-consent", "Nothing is recorded without consent", "")
             course, done, place = self._course(user), self._done.setdefault(user, {}), self._place(user)
             if attempt.place != place or place == len(course):
-                raise Problem(409, "not-now", "Another sample is asked for now", "Type the next one.")
+                raise Problem(409, "not-now", "This is not the sample that comes next", "Type the next one.")
             if self._wait(user) > 0:
-                raise Problem(409, "too-early", "This is a break", "Continue when it is over.")
+                raise Problem(409, "too-early", "It is time for a break", "Continue when it is over.")
             task = course[place]
             prompt, session = self.study.prompts[task.prompt - 1], max(done.values(), default=-1) + 1
             reasons, now = _reasons(attempt, prompt), self._clock()
@@ -242,7 +242,7 @@ class Participants:
 
     def _check(self, user: str) -> None:
         if self.users is not None and user not in self.users:
-            raise Problem(404, "no-such-participant", "This participant is not known", "")
+            raise Problem(404, "no-such-participant", "There is no such participant", "")
 
     def _consented(self, user: str) -> bool:
         consent = self._about.participants.get(user)
@@ -263,10 +263,10 @@ def _frame(attempt: Attempt, task: Task, session: int, prompt: Prompt) -> pd.Dat
     """The sample in the schema; a `Problem` if its times cannot be, or if it has keys that are secret."""
     columns = attempt.keystrokes.model_dump()
     if len({len(column) for column in columns.values()}) > 1:
-        raise _unusable("there are not as many times as keys")
+        raise _unusable("there are not as many times as there are keys")
     positions = [str(n) for n in range(1, len(columns["keyname"]) + 1)]
     if prompt.kind == "password" and columns["keyname"] != positions:
-        raise _unusable("of a password only positions are recorded")
+        raise _unusable("for a password, only positions are recorded")
     frame = pd.DataFrame({"user": attempt.user, "session": session, **columns, **task._asdict()})
     try:
         return check_keystrokes(frame.astype({"timerelease": float}))
@@ -280,7 +280,7 @@ def _reasons(attempt: Attempt, prompt: Prompt) -> list[str]:
     if prompt.kind in ("fixed", "password") and quality["corrections"]:
         reasons.append(CORRECTED)
     if len(attempt.keystrokes.keyname) < prompt.least and not reasons:
-        reasons.append("It was too short.")
+        reasons.append("The text was too short.")
     return reasons
 
 

@@ -25,10 +25,10 @@ INSTRUCTIONS = """You will be shown one text after another. Type each as you usu
 speed.
 
 Use a physical keyboard, and do not paste. You can close this page at any time: you will continue where you \
-were."""
-CONSENT = """While you type in the field of this page, it is recorded which keys you press, and when each is \
-pressed and released. Nothing is recorded outside the field. In password fields only the number of each key \
-is recorded.
+stopped."""
+CONSENT = """While you type in the field on this page, the page records which keys you press, and when you \
+press and release each of them. Nothing outside the field is recorded. In password fields, the position of \
+each keystroke is recorded instead of the key.
 
 The recording is kept in a file on this computer, under the name of the participant. Typing rhythm can \
 identify people. You can stop at any time."""
@@ -56,9 +56,9 @@ class Prompt(_Strict):
     @model_validator(mode="after")
     def _fitting(self) -> Self:
         if self.kind in ("fixed", "password") and "\n" in self.text:
-            raise ValueError(f"a {self.kind} text has one line")
+            raise ValueError(f"a {self.kind} text must have only one line")
         if self.kind != "free" and self.keystrokes is not None:
-            raise ValueError('keystrokes is for prompts of the kind "free"')
+            raise ValueError('keystrokes applies only to prompts of the kind "free"')
         return self
 
     @property
@@ -89,7 +89,9 @@ class Study(_Strict):
     def _not_endless(self) -> Self:
         samples = self.sittings * len(list(self._sitting(1)))
         if samples > MOST_SAMPLES:
-            raise ValueError(f"it asks each participant for {samples:,} samples; {MOST_SAMPLES:,} at most")
+            raise ValueError(
+                f"it asks each participant for {samples:,} samples; at most {MOST_SAMPLES:,} are allowed"
+            )
         return self
 
     @property
@@ -149,7 +151,7 @@ def read_study(path: Path) -> tuple[Study, str]:
     except FileNotFoundError:
         raise FileNotFoundError(f"there is no file {path}") from None
     except UnicodeDecodeError:
-        raise ValueError(f"{path}: it is not text in UTF-8") from None
+        raise ValueError(f"{path}: it is not UTF-8 text") from None
     except ValidationError as error:
         raise ValueError(f"{path}: {_first(error)}") from None
     except ValueError as error:

@@ -174,7 +174,7 @@ class Recorded:
             return pd.DataFrame(columns=[*SAMPLE, *TASK, "keystrokes"])
         absent = [name for name in TASK if name not in frame or frame[name].dtype.kind not in "iu"]
         if absent:
-            raise ValueError(f"{self.out}: keydyn record did not write it: there is no column {absent[0]}")
+            raise ValueError(f"{self.out}: not written by keydyn record: there is no column {absent[0]}")
         starts = sample_starts(frame)
         each = frame.iloc[starts][[*SAMPLE, *TASK]].reset_index(drop=True)
         return each.assign(keystrokes=sample_lengths(starts, len(frame)))
@@ -213,12 +213,12 @@ def opened(
         about = _read_about(out)
         if about is None:
             if out.exists() and out.stat().st_size:
-                raise UsageError(f"{out} is there already, and keydyn record did not write it")
+                raise UsageError(f"{out} exists and was not written by keydyn record: give another --out")
             about = About(prompts_file=prompts.name, prompts_sha256=prompts_sha256)
         if about.prompts_sha256 != prompts_sha256:
             raise UsageError(
-                f"{out} was recorded with other prompts than {prompts} has now: give another --out, or the "
-                "file of prompts as it was"
+                f"{out} was recorded with different prompts from those in {prompts}: give another --out, or "
+                "restore the file of prompts"
             )
         recorded = Recorded(out, counts)
         try:
@@ -246,7 +246,7 @@ def _read_about(out: Path) -> About | None:
     except FileNotFoundError:
         return None
     except ValidationError:
-        raise ValueError(f"{path}: it is not as keydyn record writes it") from None
+        raise ValueError(f"{path}: not in the format that keydyn record writes") from None
 
 
 def _beside(out: Path, ending: str) -> Path:

@@ -40,7 +40,7 @@ async function attempt(work, retry = () => attempt(work, retry)) {
   } catch (error) {
     if (!(error instanceof ServiceProblem)) throw error;
     if (error.status === 409) {
-      say("This text is recorded already, perhaps in another tab.");
+      say("This text has already been recorded, perhaps in another tab.");
       return attempt(load);
     }
     if (error.kind === "no-such-participant") return choose(null);
@@ -109,7 +109,7 @@ function instruct() {
   const { done, total } = state.participant;
   paragraphs(find("instructions").querySelector(".prose"), state.instructions);
   find("resumed").hidden = done === 0;
-  find("resumed").textContent = `Welcome back. ${done} of ${total} texts are recorded; you continue with the next.`;
+  find("resumed").textContent = `Welcome back. ${done} of ${total} texts are recorded; you will continue with the next one.`;
   find("begin").textContent = done ? "Continue" : "Begin";
   show("instructions");
 }
@@ -131,7 +131,7 @@ async function send({ keystrokes, quality, device, remarks }, attempts) {
   const { place } = state.participant.task;
   const found = await ask("/samples", { user, place, attempts, keystrokes, quality, device });
   state = found;
-  last = `The last one: ${[`${keystrokes.keyname.length} keystrokes`, ...remarks].join("; ")}.`;
+  last = `Last text: ${[`${keystrokes.keyname.length} keystrokes`, ...remarks].join("; ")}.`;
   if (!found.reasons.length) return go();
   prompt(`${found.reasons.join(" ")} Please type it again.`, attempts + 1);
 }

@@ -10,8 +10,8 @@ const TITLES = {
   free: "Write in your own words",
 };
 const HINTS = {
-  fixed: "Without corrections: after a mistake you begin again. It is taken as soon as it is complete.",
-  password: "Without corrections: after a mistake you begin again. It is taken as soon as it is complete.",
+  fixed: "Type without corrections: after a mistake, you start again. The text is recorded as soon as it is complete.",
+  password: "Type without corrections: after a mistake, you start again. The text is recorded as soon as it is complete.",
 };
 // What makes a text another one than was typed.
 const INSERTED = ["pastes", "drops", "autofills", "undos", "virtual_keys"];
@@ -112,7 +112,7 @@ export class Typing {
     const spans = parts.map(([name, from, to]) => element("span", { class: name }, this.#target.slice(from, to)));
     prompt.replaceChildren(...spans, this.#target.slice(typed.length + 1));
     hint.textContent = HINTS[kind] ?? (exact
-      ? "Mistakes can be corrected. It is taken as soon as it is right."
+      ? "You can correct mistakes. The text is recorded as soon as it is right."
       : "Correct mistakes, or leave them, as you usually would.");
     if ((kind === "fixed" || kind === "password") && !this.#target.startsWith(this.#typed)) {
       this.#fail("There was a mistake.");
@@ -131,7 +131,7 @@ export class Typing {
     if (this.#sent) return;
     if (INSERTED.some((what) => quality[what])) return this.#send();
     if (quality.corrections && (this.#task.kind === "fixed" || this.#task.kind === "password")) {
-      return this.#fail("A text that is typed in one go has no corrections.");
+      return this.#fail("This text must be typed in one go, without corrections.");
     }
     if (this.#task.kind === "free") this.#show();
   }
