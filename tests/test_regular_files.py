@@ -52,7 +52,7 @@ NOT_REGULAR = [pipe, device, listening, sparse, link_to_a_pipe, lambda folder: f
 def test_what_is_no_regular_file_is_refused_at_once(make, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     path = make(tmp_path)
-    with pytest.raises(ModelFileError, match="is no keydyn model"):
+    with pytest.raises(ModelFileError, match="is not a keydyn model"):
         load(path)
     # A socket cannot be opened at all.
     with pytest.raises((ValueError, OSError), match=r"it is a|it has 20,000,000,000 bytes|No such device"):

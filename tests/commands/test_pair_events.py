@@ -77,7 +77,7 @@ def test_logs_of_many_programs(log, tmp_path):
 def test_for_machines(tmp_path):
     text, _ = LOGS["browser"]
     done = run("pair", "-", "--out", tmp_path / "k.csv", "--json", stdin=text)
-    assert "--user gives a name" in done.stderr
+    assert "give a name with --user" in done.stderr
     printed = json.loads(done.stdout)
     assert printed["left_out"] == {"keypress": 1, "input": 1}
     assert printed["counts"]["keystrokes"] == 2
@@ -90,7 +90,7 @@ def test_for_machines(tmp_path):
         ("time,type,key\n0,press,a\n5,jump,a\n", [], "type is 'jump'", 4),
         ("time,type,key\nx,press,a\n5,release,a\n", [], "line 2: time 'x' is not a number", 4),
         ("time,type,key\n0,press,a\n", ["--columns", "key=k"], "no column 'k' for key", 4),
-        ("time,type,key\n0,press,a\n", ["--sort"], "--sort and --clean are for keystrokes", 2),
+        ("time,type,key\n0,press,a\n", ["--sort"], "--sort and --clean apply to keystrokes", 2),
     ],
 )
 def test_what_is_wrong_is_reported(text, options, message, code, tmp_path):

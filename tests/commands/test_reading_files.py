@@ -285,12 +285,12 @@ def test_another_text_is_neither_accepted_nor_rejected(tmp_path):
         done = run(*call, "--json")
         assert done.exit_code == 3
         assert {row["answer"] for row in json.loads(done.stdout)} == {"unsure"}
-        assert "another text than at enrolment: 0 of its 11 pairs of keys were typed then" in done.stdout
+        assert "a different text than at enrolment: 0 of its 11 pairs of keys were typed then" in done.stdout
         assert run(*call, "--min-known", 0).exit_code in (0, 1)
     done = run("identify", tmp_path / "other.csv", "--models", models)
     assert done.exit_code == 3
-    assert "another text" in done.stderr
-    assert "another text" in run("score", tmp_path / "other.csv", "--models", models).stderr
+    assert "different text" in done.stderr
+    assert "different text" in run("score", tmp_path / "other.csv", "--models", models).stderr
 
 
 def test_columns_that_are_not_used_may_hold_anything(folder, tmp_path):

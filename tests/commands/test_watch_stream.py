@@ -96,7 +96,7 @@ def test_what_is_wrong_names_the_line_of_the_stream(models):
     assert "line 6: timepress 'x' is not a number" in done.stderr.replace("\n", " ")
     empty = run(*call, stdin=rows[0])
     assert empty.exit_code == 4
-    assert "ended before there was a keystroke" in empty.stderr
+    assert "ended before the first keystroke" in empty.stderr
     assert run(*call, "--sort", stdin="").exit_code == 2
 
 

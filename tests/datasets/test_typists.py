@@ -237,7 +237,7 @@ def test_memory_does_not_grow_with_the_users():
         ({"tick": 0}, "tick must be a number from 0.001 to 1000, not 0"),
         ({"first_user": -1}, "first_user must be a whole number, 0 or more"),
         ({"first_user": 2**63}, "users are numbered up to"),
-        ({"random_state": "dice"}, "random_state 'dice' is no seed or generator"),
+        ({"random_state": "dice"}, "random_state 'dice' is not a seed or generator"),
     ],
 )
 def test_bad_arguments_are_named_before_anything_is_made(arguments, message):

@@ -103,7 +103,7 @@ def test_a_calibration_lies_beside_its_population(learnt, people, tmp_path):
     for name in ("lengths", "intercept", "slope", "impostor", "low", "high", "genuine", "suspicion"):
         np.testing.assert_array_equal(getattr(read.calibration, name), getattr(learnt.calibration, name))
     assert read.calibration.n_people == 12
-    with pytest.raises(ValueError, match="is the calibration of another population than"):
+    with pytest.raises(ValueError, match="is the calibration of a different population from"):
         read_background(path, PopulationModel.shipped())
     people.save(calibration_file(path))
     with pytest.raises(ValueError, match=r"holds a .*, not a Calibration"):

@@ -42,7 +42,7 @@ def test_a_keystroke_without_any_time_is_not_counted():
         (Evidence(9, 9, 7, 0), []),
         (
             Evidence(9, 9, 8, 1),
-            ["another text than at enrolment: 1 of its 8 pairs of keys were typed then"],
+            ["a different text than at enrolment: 1 of its 8 pairs of keys were typed then"],
         ),
         (Evidence(9, 3), ["3 keystrokes of known keys, fewer than 4"]),
         (Evidence(1, 0), ["1 keystroke, fewer than 6", "0 keystrokes of known keys, fewer than 4"]),

@@ -159,5 +159,5 @@ def test_a_code_depends_on_every_byte_of_the_key(tmp_path):
     assert read_key(tmp_path / "link") == read_key(key)
     for wrong in (b"short", bytes(5000)):
         key.write_bytes(wrong)
-        with pytest.raises(ValueError, match="holds no key: 16 to 4,096 bytes"):
+        with pytest.raises(ValueError, match="holds no key: a key has 16 to 4,096 bytes"):
             read_key(key)

@@ -260,7 +260,9 @@ def test_another_text_is_not_judged():
     verifier, sample = filled(Verifier.of(background())), one().assign(keyname=[*"tesnoidarehh"])
     decision = verifier.verify("ann", sample)
     assert decision.answer == "unsure"
-    assert decision.reasons == ("another text than at enrolment: 0 of its 11 pairs of keys were typed then",)
+    assert decision.reasons == (
+        "a different text than at enrolment: 0 of its 11 pairs of keys were typed then",
+    )
     assert verifier.identify(sample).nobody
 
 

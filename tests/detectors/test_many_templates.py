@@ -99,7 +99,7 @@ def test_an_error_among_many_names_the_user():
     values[samples.sequences.offsets[30]] = 0.0
     object.__setattr__(samples, "sequences", samples.sequences.with_values(values))
     for n_jobs in (1, 2):
-        with pytest.raises(ValueError, match=r"^user bob: sequence 0, row 0 .*: 0\.0 is no value"):
+        with pytest.raises(ValueError, match=r"^user bob: sequence 0, row 0 .*: 0\.0 is not a value"):
             fit_population("pohmm", samples, n_jobs)
 
 

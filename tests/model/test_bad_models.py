@@ -125,11 +125,11 @@ MANY = {
     ),
     "bad value of a class": (
         lambda: classify().predict(-X, lengths=LENGTHS),
-        "sequence 0, row 0 .* column 0: .* is no value of a lognormal",
+        "sequence 0, row 0 .* column 0: .* is not a value of a lognormal",
     ),
     "second of many": (
         lambda: fit_many(POHMM(tol=0.1), [GOOD, BAD, GOOD]),
-        r"^model 1: sequence 0, row 0 .*, column 0: -.* is no value",
+        r"^model 1: sequence 0, row 0 .*, column 0: -.* is not a value",
     ),
     "second of many, two threads": (
         lambda: fit_many(POHMM(tol=0.1), [GOOD, BAD], n_jobs=2),
@@ -168,7 +168,7 @@ MANY = {
     "infinite item": (lambda: fit_many(POHMM(tol=0.1), [GOOD, X * np.inf]), "^model 1: sequence 0, row 0"),
     "sample of nothing": (lambda: given().sample(0), "n_events must be a whole number, 1 or more, not 0"),
     "sample of a half": (lambda: given().sample(2.5), "n_events must be a whole number, 1 or more"),
-    "sample seed": (lambda: given().sample(2, random_state="x"), "random_state 'x' is no seed"),
+    "sample seed": (lambda: given().sample(2, random_state="x"), "random_state 'x' is not a seed"),
     "quantile": (
         lambda: given().predict_next([[0.0]], events=["a"]).quantile(1.0),
         "q must lie between 0 and 1",

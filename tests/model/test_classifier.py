@@ -120,7 +120,7 @@ def test_an_error_names_its_model(people):
     sequences, _ = people
     bad = Sequences.from_arrays(np.array([[1.0], [-1.0]]))
     for n_jobs in (1, 2):
-        with pytest.raises(ValueError, match=r"model 2: sequence 0, row 1, column 0: -1\.0 is no value"):
+        with pytest.raises(ValueError, match=r"model 2: sequence 0, row 1, column 0: -1\.0 is not a value"):
             fit_many(POHMM(), [sequences[0], sequences[1], bad], n_jobs=n_jobs)
 
 

@@ -54,7 +54,7 @@ def test_keys_are_made_shown_once_and_revoked(served, run):
     assert made["key"].split("_", 2)[2] not in listed
     assert made["id"] in run("keys", "revoke", made["id"])
     assert client.get("/v1/users").status_code == 401
-    assert "no key" in run("keys", "revoke", made["id"], code=2)
+    assert "no valid key" in run("keys", "revoke", made["id"], code=2)
     assert "scopes are" in run("keys", "create", "--scope", "everything", code=2)
     assert "tenant's name" in run("keys", "create", "--tenant", "A B", code=2)
 

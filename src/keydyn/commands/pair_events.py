@@ -49,7 +49,7 @@ def pair(
     from keydyn.keystrokes.pairing import pair_events
 
     if reading.sort or reading.clean:
-        raise UsageError("--sort and --clean are for keystrokes; use them when these are read")
+        raise UsageError("--sort and --clean apply to keystrokes; use them where the keystrokes are read")
     form = reading.form()
     try:
         with contents_of(reading.source()) as (contents, _):
@@ -58,7 +58,7 @@ def pair(
             log = events_in(table, form.columns, form.unit, form.decimal, constants)
             if "user" not in log.events:
                 log.events["user"] = UNKNOWN
-                warn("the events do not say who typed: the user is called 'unknown'; --user gives a name")
+                warn("the events do not say who typed: the user is called 'unknown'; give a name with --user")
             keystrokes, report = pair_events(log.events, log.unit)
     except ValueError as error:
         raise ValueError(reading.explained(str(error))) from None

@@ -47,7 +47,7 @@ def _read_facts(folder: Path) -> Facts:
     except ValueError as error:
         raise ValueError(f"{path} cannot be read: {error}") from None
     if not isinstance(facts, dict) or "study" not in facts:
-        raise ValueError(f"{path} does not say which study it is of")
+        raise ValueError(f"{path} does not say which study it belongs to")
     return facts
 
 

@@ -58,7 +58,7 @@ def score(
         scores = verifier.log_likelihoods(samples)
     first = verifier.person(verifier.users[0]).template
     if all(said.other_text for said in evidence(samples, first)):
-        warn("these samples are of another text than those enrolled; their scores say little")
+        warn("these samples are of a different text from those enrolled; their scores say little")
     rows = [
         {
             "user": typist(recording, user),

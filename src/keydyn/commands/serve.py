@@ -72,7 +72,7 @@ def serve(
     watched = sys.stdout.isatty() and not as_json
     key = first_key(deployment) if watched else None
     if key is not None:
-        say(f"Your first API key, shown this once:\n\n    {key}\n")
+        say(f"Your first API key, shown only once:\n\n    {key}\n")
 
     def ready(address: str) -> None:
         if as_json:

@@ -112,7 +112,7 @@ def list_keys(
         }
         for key in found
     ]
-    _show("API keys", rows, as_json, "there is no API key: make one with keydyn service keys create")
+    _show("API keys", rows, as_json, "there are no API keys: create one with keydyn service keys create")
 
 
 @keys_app.command("revoke")
@@ -133,7 +133,7 @@ def revoke_key(
         now = context.clock()
         done = context.database.write(lambda connection: accounts.revoke_key(connection, key, now))
     if not done:
-        raise UsageError(f"there is no key {key} that is valid")
+        raise UsageError(f"there is no valid key {key}")
     _tell(f"revoked {key}", as_json, revoked=key)
 
 
@@ -361,7 +361,9 @@ def _tenant(context: Context, name: str) -> Tenant:
         found = connection.execute(select(tenants.c.id).where(tenants.c.name == name)).scalar()
         tenant = None if found is None else find_tenant(connection, context.keys, found)
     if tenant is None:
-        raise UsageError(f"there is no tenant {name!r}: keydyn service keys create makes one")
+        raise UsageError(
+            f"there is no tenant {name!r}: create it with keydyn service keys create --tenant {name}"
+        )
     return tenant
 
 

@@ -77,7 +77,7 @@ def check(database: DatabaseOption = None, as_json: JsonOption = False) -> None:
         *(f"audit log of {log.tenant_id}: {log.problem}" for log in logs if log.problem),
     ]
     if report.upgrade_needed:
-        problems.append("the tables are not up to date; `keydyn service database upgrade` brings them there")
+        problems.append("the tables are out of date: run `keydyn service database upgrade`")
     for problem in problems:
         complain(problem)
     if problems:
@@ -104,7 +104,7 @@ def rotate_key(
             )
     _report(
         {"key": done.key, "retired": done.retired, "wrapped": done.wrapped},
-        f"The master key is now {done.key}; {done.wrapped} keys were wrapped anew.",
+        f"The master key is now {done.key}; {done.wrapped} keys were wrapped again.",
         as_json,
     )
 
@@ -125,7 +125,7 @@ def backup(file: BackupArgument, database: DatabaseOption = None, as_json: JsonO
         back_up(opened, file)
     _report(
         {"file": str(file), "bytes": file.stat().st_size},
-        f"{file}: written. Keep the master key too, somewhere else: the backup is of no use without it.",
+        f"{file}: written. Keep the master key too, in another place: the backup is useless without it.",
         as_json,
     )
 
@@ -142,7 +142,7 @@ def restore(file: BackupArgument, database: DatabaseOption = None, as_json: Json
         from keydyn.service.storage.backup import restore as put_back
     with working("copying", hidden=as_json):
         put_back(database or default_database(), file)
-    _report({"file": str(file)}, "The database is as it was when the backup was made.", as_json)
+    _report({"file": str(file)}, "The database is now as it was when the backup was made.", as_json)
 
 
 def _report(facts: dict[str, Any], sentence: str, as_json: bool) -> None:
@@ -161,7 +161,7 @@ def _opened(database: str | None, new: bool = False) -> Iterator[Database]:
     url = database or default_database()
     file = checked_url(url).database
     if "sqlite" in checked_url(url).drivername and not new and not Path(file or "").exists():
-        raise ValueError(f"{file}: there is no database yet; `keydyn serve` makes one")
+        raise ValueError(f"{file}: there is no database yet; `keydyn serve` creates one")
     opened = Database(url)
     try:
         yield opened

@@ -46,7 +46,7 @@ def needs_service() -> Iterator[None]:
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("keydyn"):
             raise
-        raise UsageError(f"{MISSING} ({error.name} is not there)") from None
+        raise UsageError(f"{MISSING} ({error.name} is not installed)") from None
 
 
 @contextmanager
@@ -62,7 +62,7 @@ def service_context(database: str | None, key_file: Path | None, create: bool = 
     address = database or default_database()
     url = checked_url(address)
     if not create and url.get_backend_name() == "sqlite" and not Path(url.database or "").exists():
-        raise UsageError(f"there is no database {url.database}: keydyn serve makes one")
+        raise UsageError(f"there is no database {url.database}: keydyn serve creates one")
     opened = Database(address)
     try:
         upgrade(opened)

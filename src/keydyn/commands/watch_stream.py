@@ -59,7 +59,7 @@ def watch_stream(
                 typer.echo(json.dumps(row, ensure_ascii=False) if as_json else _line(row))
         sys.stdout.flush()
     if not final:
-        raise ValueError("standard input ended before there was a keystroke")
+        raise ValueError("standard input ended before the first keystroke")
     return next(CODES[answer] for answer in ("reject", "unsure", "accept") if answer in final.values())
 
 

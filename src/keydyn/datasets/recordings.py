@@ -213,7 +213,7 @@ def _swapped(frame: pd.DataFrame) -> str:
     if len(frame) < FEW_ROWS or before.mean() < MOST_SWAPPED:
         return ""
     return (
-        "; so it is nearly everywhere: if the two columns have each other's names, give "
+        "; this is so in nearly all rows: if the names of the two columns are swapped, give "
         "`columns={'timepress': 'timerelease', 'timerelease': 'timepress'}`"
     )
 

@@ -19,7 +19,9 @@ def read_key(path: str | Path) -> bytes:
     with open(path, "rb") as file:
         key = file.read(MOST_BYTES + 1)
     if not LEAST_BYTES <= len(key) <= MOST_BYTES:
-        raise ValueError(f"{path} holds no key: {LEAST_BYTES} to {MOST_BYTES:,} bytes, best 32 random ones")
+        raise ValueError(
+            f"{path} holds no key: a key has {LEAST_BYTES} to {MOST_BYTES:,} bytes, preferably 32 random ones"
+        )
     return key
 
 

@@ -76,7 +76,7 @@ def enrolment_quality(
     copied = -np.inf
     if earlier is not None:
         if secret is None:
-            raise ValueError("the secret is needed that keys the fingerprints of earlier samples")
+            raise ValueError("earlier fingerprints can be compared only with the secret that keys them")
         copied = float(copy_evidence(sample, earlier, secret)[0])
     counts = _counts(sample, background)
     reasons = [*_zero_times(sample), *not_typed(sample, copied), *counts.shortage()]

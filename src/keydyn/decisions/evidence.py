@@ -55,8 +55,8 @@ class Evidence:
             reasons.append(f"{_counted(self.known)} of known keys, fewer than {least_known}")
         elif least_known > 0 and self.other_text:
             reasons.append(
-                f"another text than at enrolment: {self.familiar} of its {self.pairs} pairs of keys were "
-                "typed then"
+                f"a different text than at enrolment: {self.familiar} of its {self.pairs} pairs of keys "
+                "were typed then"
             )
         return reasons
 

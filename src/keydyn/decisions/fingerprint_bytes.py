@@ -43,7 +43,7 @@ def fingerprints_of(contents: bytes) -> Fingerprints:
     0
     """
     if contents[:4] != MARK or len(contents) < 12 or len(contents) % 4:
-        raise ValueError("these are no fingerprints, or they are cut short")
+        raise ValueError("these are not fingerprints, or they are cut short")
     if crc32(contents[8:]) != int.from_bytes(contents[4:8], "little"):
         raise ValueError("the fingerprints are damaged: their contents do not match their checksum")
     words = np.frombuffer(contents, dtype=_WORD, offset=8)

@@ -42,5 +42,5 @@ def read_background(path: Path, people: PopulationModel) -> Background | None:
         return None
     calibration = parsed_calibration(read_regular(beside, LARGEST), beside)
     if calibration.population != people.sha256:
-        raise ValueError(f"{beside} is the calibration of another population than {path}")
+        raise ValueError(f"{beside} is the calibration of a different population from {path}")
     return Background(PopulationDetector(population=people), (), calibration)

@@ -132,7 +132,7 @@ def _parsed(contents: bytes, kind: str) -> _Parts:
         raise ValueError(f"there are {len(contents):,} bytes, more than {LARGEST:,}")
     parts = storage.parsed(contents, "what is stored")
     if not isinstance(parts, _Parts) or parts.kind != kind:
-        raise storage.ModelFileError(f"what is stored is no {kind}")
+        raise storage.ModelFileError(f"what is stored is not a {kind}")
     return parts
 
 
@@ -143,7 +143,7 @@ def _files(tensors: Tensors, needed: tuple[str, ...], optional: tuple[str, ...] 
         raise ValueError(f"there are files that do not belong here: {', '.join(sorted(strange))}")
     for name, values in tensors.items():
         if values.dtype != np.uint8 or values.ndim != 1:
-            raise ValueError(f"{name} is no list of bytes")
+            raise ValueError(f"{name} is not a list of bytes")
     there = [*needed, *(name for name in optional if name in tensors)]
     return {name: tensors[name].tobytes() for name in there}
 

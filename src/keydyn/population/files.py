@@ -105,7 +105,7 @@ def _restored(header: dict[str, Any], tensors: Tensors) -> Parameters:
             raise ValueError(f"{name} has values of type {values.dtype}")
     labels = header["event_types"]
     if not isinstance(labels, list) or any(isinstance(label, float) for label in labels):
-        raise ValueError("event_types is no list of text or whole numbers")
+        raise ValueError("event_types is not a list of text or whole numbers")
     types = vocabulary.check_types(labels) if labels else np.array([], dtype=str)
     F, m = len(features), len(types)
     pairs = (_codes(tensors, f"pairs.{name}", (m + 1) ** 2) for name in ("before", "after"))
@@ -154,7 +154,7 @@ def _codes(tensors: Tensors, name: str, n_codes: int) -> Integers:
     if codes.ndim != 1 or (np.diff(codes) <= 0).any():
         raise ValueError(f"{name} must be one list of rising numbers")
     if len(codes) and not (codes[0] >= 0 and codes[-1] < n_codes):
-        raise ValueError(f"{name} has a number that is no code")
+        raise ValueError(f"{name} has a number that is not a code")
     return codes
 
 

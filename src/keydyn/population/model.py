@@ -335,5 +335,5 @@ class PopulationModel:
         learnt.check([template])
         known = learnt.parameters
         if len(template.mean) != known.cells.n_cells or len(template.gain) != len(known.features):
-            raise storage.ModelFileError(f"{path} is of another size than the templates of its population")
+            raise storage.ModelFileError(f"{path} has a different size from the templates of its population")
         return template

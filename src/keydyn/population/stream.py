@@ -259,7 +259,7 @@ class PopulationStreams:
                 raise ValueError("the template belongs to another population: enrol the person with this one")
             shapes = [one.shape for one in (template.mean, template.scale, template.slopes, template.gain)]
             if shapes != [(C,), (C,), (F, 3), (F,)]:
-                raise ValueError("the template is of another size than those of its population")
+                raise ValueError("the template has a different size from those of its population")
 
     def _rows(self, templates: Sequence[Template]) -> tuple[Floats, ...]:
         """What `score` has of the templates, a row each."""

@@ -123,7 +123,7 @@ def joined(several: Sequence[bytes]) -> bytes:
 
 def _check_whole(contents: bytes) -> None:
     if contents[: len(MARK)] != MARK or len(contents) < HEAD:
-        raise ValueError("this is no state of streams, or it is cut short")
+        raise ValueError("this is not a state of streams, or it is cut short")
     if crc32(contents[len(MARK) + 4 :]) != int.from_bytes(contents[len(MARK) : len(MARK) + 4], "little"):
         raise ValueError("the state is damaged: its contents do not match its checksum")
 

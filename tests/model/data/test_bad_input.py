@@ -43,7 +43,7 @@ PLACE = r"^sequence 1, row 3 \(row 23 of the flat input\)"
 VALUES = {
     "zero, log-normal": (
         lambda: fit(changed(23, 1, 0.0)),
-        PLACE + ", column 1: 0.0 is no value of a lognormal",
+        PLACE + ", column 1: 0.0 is not a value of a lognormal",
     ),
     "negative, log-normal": (
         lambda: fit(changed(23, 0, -2.0)),
@@ -231,8 +231,8 @@ TWO, THREE = np.ones((2, 2)), np.ones((3, 2))
 ONLINE = {
     "features": (lambda: MODEL.online().update([1.0], "a"), r"x must have shape \(1, 2\).* not \(1, 1\)"),
     "two events": (lambda: MODEL.online().update(TWO, "a"), r"x must have shape \(1, 2\)"),
-    "domain": (lambda: MODEL.online().update([1.0, -1.0], "a"), "^stream 0, column 1: -1.0 is no value"),
-    "infinite": (lambda: MODEL.online().update([INF, 1.0], "a"), "^stream 0, column 0: inf is no value"),
+    "domain": (lambda: MODEL.online().update([1.0, -1.0], "a"), "^stream 0, column 1: -1.0 is not a value"),
+    "infinite": (lambda: MODEL.online().update([INF, 1.0], "a"), "^stream 0, column 0: inf is not a value"),
     "text": (lambda: MODEL.online().update(["x", "y"], "a"), "could not convert"),
     "label": (lambda: MODEL.online().update([1.0, 1.0], 1.5), "whole numbers; found 1.5"),
     "unknown": (lambda: STRICT.online().update([1.0, 1.0], "z"), "^stream 0: event type 'z' was not seen"),
@@ -246,8 +246,8 @@ ONLINE = {
     "no streams": (lambda: MODEL.online(n_streams=0), "n_streams must be a whole number, 1 or more, not 0"),
     "half a stream": (lambda: MODEL.online(n_streams=1.5), "n_streams must be a whole number, 1 or more"),
     "other model": (lambda: STRICT.to_hmm().online(state()), "the state belongs to another model"),
-    "state text": (lambda: MODEL.online("state"), "no saved state of an online filter"),
-    "state empty": (lambda: MODEL.online({}), "no saved state of an online filter"),
+    "state text": (lambda: MODEL.online("state"), "not a saved state of an online filter"),
+    "state empty": (lambda: MODEL.online({}), "not a saved state of an online filter"),
     "state version": (lambda: MODEL.online(state(version=2)), "the state has version 2"),
     "state type": (lambda: MODEL.online(state(last=[9])), RANGE),
     "state count": (lambda: MODEL.online(state(n_events=[-1])), RANGE),
@@ -262,7 +262,7 @@ ONLINE = {
     ),
     "state fraction": (lambda: MODEL.online(state(n_events=[1.5])), "are not whole numbers"),
     "state nested": (lambda: MODEL.online(state(last=[[0]])), "are not whole numbers"),
-    "state huge": (lambda: MODEL.online(state(last=[10**30])), "no saved state of an online filter"),
+    "state huge": (lambda: MODEL.online(state(last=[10**30])), "not a saved state of an online filter"),
     "state shape": (lambda: MODEL.online(state(log_filtered=[[0.0]])), "different lengths"),
     "state streams": (lambda: MODEL.online(state(), n_streams=2), "the state has 1 streams, not 2"),
 }
@@ -295,7 +295,7 @@ def test_a_refused_event_leaves_a_stream_as_it_was():
     stream = MODEL.online()
     stream.update([50.0, 60.0], "a")
     before = stream.state()
-    with pytest.raises(ValueError, match="is no value"):
+    with pytest.raises(ValueError, match="is not a value"):
         stream.update([50.0, -60.0], "a")
     assert stream.state() == before
 

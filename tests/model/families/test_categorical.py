@@ -113,7 +113,7 @@ def test_event_types_and_smoothing():
 
 def test_what_is_no_category():
     X = np.array([[0.0], [1.0], [0.5]])
-    with pytest.raises(ValueError, match=r"row 2, column 0: 0\.5 is no value of a categorical emission"):
+    with pytest.raises(ValueError, match=r"row 2, column 0: 0\.5 is not a value of a categorical emission"):
         HMM(emission="categorical").fit(X)
     with pytest.raises(ValueError, match=r"whole number from 0 to 1 \(n_categories=2\)"):
         HMM(emission="categorical").fit(np.array([[0.0], [2.0]]))

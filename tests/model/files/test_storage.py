@@ -220,7 +220,7 @@ def test_every_truncation_is_noticed(path, tmp_path):
         with pytest.raises(ModelFileError, match="cut short"):
             load(part)
     part.write_bytes(whole + b"\0")
-    with pytest.raises(ModelFileError, match="is no keydyn model"):
+    with pytest.raises(ModelFileError, match="is not a keydyn model"):
         load(part)
 
 
@@ -228,13 +228,13 @@ def test_foreign_files(tmp_path):
     (tmp_path / "text").write_text("user,session,keyname\n" * 9)
     save_file({"weights": np.ones(3)}, tmp_path / "plain")
     save_file({"weights": np.ones(3)}, tmp_path / "other", {"keydyn": '{"format": "keydyn-template"}'})
-    with pytest.raises(ModelFileError, match="text is no keydyn model"):
+    with pytest.raises(ModelFileError, match="text is not a keydyn model"):
         load(tmp_path / "text")
     with pytest.raises(ModelFileError, match="plain is a safetensors file, but not a keydyn model"):
         load(tmp_path / "plain")
     with pytest.raises(ModelFileError, match="other is not a keydyn model"):
         load(tmp_path / "other")
-    with pytest.raises(ModelFileError, match="is no keydyn model"):
+    with pytest.raises(ModelFileError, match="is not a keydyn model"):
         load(tmp_path)
     with pytest.raises(FileNotFoundError, match="there is no file"):
         load(tmp_path / "nothing")

@@ -88,7 +88,7 @@ def test_one_warning_for_all_that_did_not_converge():
 def test_an_error_names_the_model():
     data = items()
     data[4] = Sequences.from_arrays(-np.ones((3, 2)), list("abc"))
-    with pytest.raises(ValueError, match=r"model 4: .*is no value of a lognormal emission"):
+    with pytest.raises(ValueError, match=r"model 4: .*is not a value of a lognormal emission"):
         fit_many(POHMM(), data)
     weights = [np.ones(len(item)) for item in items()]
     weights[2] = -weights[2]

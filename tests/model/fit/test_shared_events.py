@@ -131,7 +131,7 @@ def test_an_error_names_its_item():
     """Also where the item would have shared its events with others."""
     data = items(many.FEW + 4)
     data[13] = Sequences.from_arrays(-data[13].X, data[13].labels(), LENGTHS)
-    with pytest.raises(ValueError, match=r"model 13: .*is no value of a lognormal emission"):
+    with pytest.raises(ValueError, match=r"model 13: .*is not a value of a lognormal emission"):
         fit_many(
             POHMM(tol=1e-2),
             [Sequences.from_arrays(abs(d.X), d.labels(), LENGTHS) for d in data[:13]] + data[13:],

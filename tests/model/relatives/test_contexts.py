@@ -197,7 +197,7 @@ def test_what_is_no_context(X, registry):
         Bins((2.0,), -1)
     with pytest.raises(ValueError, match="gave 3 labels for 200 events"):
         ContextHMM(emission_context=lambda past: [1, 2, 3]).fit(X)
-    with pytest.raises(ValueError, match="the context function's answer is no context"):
+    with pytest.raises(ValueError, match="the context function's answer is not a context"):
         ContextHMM(emission_context=lambda past: past.values[:, -1, 0]).fit(X)
     with pytest.raises(ValueError, match="previous must be"):
         PartlyHMM(previous="lines").fit(X)

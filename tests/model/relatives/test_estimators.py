@@ -124,7 +124,7 @@ def test_wrong_input(sequences, fitted, kind):
         bad = X.copy()
         bad[30, 1] = -1.0
         with pytest.raises(
-            ValueError, match=r"sequence 1, row 5 .*column 1: -1\.0 is no value of a lognormal"
+            ValueError, match=r"sequence 1, row 5 .*column 1: -1\.0 is not a value of a lognormal"
         ):
             call(bad, lengths=sequences.lengths)
         bad[30, 1] = np.inf
@@ -322,7 +322,7 @@ def test_wrong_streams(sequences, fitted):
     stream, many = model.online(), model.online(n_streams=3)
     with pytest.raises(ValueError, match="x must have shape"):
         stream.update([1.0])
-    with pytest.raises(ValueError, match=r"stream 0, column 1: -5\.0 is no value"):
+    with pytest.raises(ValueError, match=r"stream 0, column 1: -5\.0 is not a value"):
         stream.update([1.0, -5.0])
     with pytest.raises(ValueError, match="named twice"):
         many.update(sequences.X[:2], None, [1, 1])
@@ -348,7 +348,7 @@ def test_wrong_streams(sequences, fitted):
     ):
         with pytest.raises(ValueError, match="state"):
             model.online(state | {name: wrong})
-    with pytest.raises(ValueError, match="no saved state"):
+    with pytest.raises(ValueError, match="not a saved state"):
         model.online({})
     np.testing.assert_array_equal(many.proba, np.tile(model.startprob_, (3, 1)))
 

@@ -68,7 +68,7 @@ class NextEmission:
             if not inside.all():
                 s = int(np.argmin(inside))
                 raise ValueError(
-                    f"sequence {s}, column {k}: {safe[s]} is no value of a {emission.family} emission, "
+                    f"sequence {s}, column {k}: {safe[s]} is not a value of a {emission.family} emission, "
                     f"which is {emission.distribution.domain}"
                 )
             density = emission.distribution.log_density(safe[:, None], emission.params)

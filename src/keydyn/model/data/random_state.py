@@ -14,4 +14,4 @@ def generator_of(random_state: Any) -> np.random.Generator:
     try:
         return np.random.default_rng(random_state)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"random_state {random_state!r} is no seed or generator: {error}") from None
+        raise ValueError(f"random_state {random_state!r} is not a seed or generator: {error}") from None

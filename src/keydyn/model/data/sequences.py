@@ -255,7 +255,7 @@ class Sequences:
     def __array__(self, *_: Any, **__: Any) -> NDArray[Any]:
         """Sequences differ in length and have event types: they are no array."""
         raise TypeError(
-            "a Sequences is no array: its attribute X has the values of all sequences. scikit-learn's "
+            "a Sequences is not an array: its attribute X has the values of all sequences. scikit-learn's "
             "transformers take sequences within keydyn's: SequenceTransformer(StandardScaler())"
         )
 

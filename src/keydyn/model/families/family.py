@@ -229,7 +229,7 @@ class Emission:
     def _of_location_scale(self, name: str) -> Floats:
         if not self.distribution.location_scale:
             raise AttributeError(
-                f"{self.family} is no location-scale family; its params are {', '.join(self.params)}"
+                f"{self.family} is not a location-scale family; its params are {', '.join(self.params)}"
             )
         return self.params[name]
 

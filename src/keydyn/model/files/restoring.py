@@ -138,7 +138,7 @@ def fit_attribute(name: str, value: Any) -> str:
 def _parameters(header: dict[str, Any], tensors: Tensors, families: tuple[Family, ...]) -> Parameters:
     labels = header["event_types"]
     if not isinstance(labels, list) or any(isinstance(label, float) for label in labels):
-        raise ValueError("event_types is no list of text or whole numbers")
+        raise ValueError("event_types is not a list of text or whole numbers")
     types = vocabulary.check_types(labels)
     m = len(types)
     startprob = distribution("startprob", tensors["startprob"], (m, None))

@@ -111,7 +111,7 @@ def load(path: str | PathLike[str]) -> Any:
     except FileNotFoundError:
         raise FileNotFoundError(f"there is no file {path}") from None
     except (UnusableFileError, OSError) as error:
-        raise ModelFileError(f"{path} is no keydyn model: {error}") from None
+        raise ModelFileError(f"{path} is not a keydyn model: {error}") from None
 
 
 def parsed(contents: bytes, path: str | PathLike[str]) -> Any:
@@ -126,7 +126,7 @@ def parsed(contents: bytes, path: str | PathLike[str]) -> Any:
         described = json.loads(contents[8 : 8 + int.from_bytes(contents[:8], "little")])
         header = _parse_header(path, described.get("__metadata__", {}).get(HEADER))
     except (SafetensorError, AttributeError, KeyError, TypeError) as error:
-        raise ModelFileError(f"{path} is no keydyn model, or it is cut short: {error}") from None
+        raise ModelFileError(f"{path} is not a keydyn model, or it is cut short: {error}") from None
     if header.get("sha256") != digest(header, tensors):
         raise ModelFileError(f"{path} is damaged: its contents do not match its SHA-256")
     try:
@@ -134,9 +134,9 @@ def parsed(contents: bytes, path: str | PathLike[str]) -> Any:
             return READERS[header["class"]](header, tensors)
         return restored(header, tensors)
     except KeyError as error:
-        raise ModelFileError(f"{path} makes no model: it has no {error}") from None
+        raise ModelFileError(f"{path} is not a complete model: it has no {error}") from None
     except (TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
-        raise ModelFileError(f"{path} holds values that make no model: {error}") from None
+        raise ModelFileError(f"{path} holds values that do not form a model: {error}") from None
 
 
 def restored(header: dict[str, Any], tensors: Tensors) -> POHMM:

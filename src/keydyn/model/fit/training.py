@@ -54,7 +54,7 @@ def training_data(
         seen = sequences.event_types[np.unique(sequences.codes[sequences.codes >= 0])]
         if vocabulary.is_single(known) and len(seen):
             raise ValueError(
-                "the model was fitted without event types and cannot learn them now: fit it anew"
+                "the model was fitted without event types and cannot learn them now: fit it again"
             )
         known = known if closed else vocabulary.union(known, seen)
     check_values_present(sequences)
@@ -92,8 +92,8 @@ def check_domain(sequences: Sequences, families: tuple[Family, ...]) -> None:
         if outside.any():
             row = int(np.argmax(outside))
             raise ValueError(
-                f"{sequences.place(row, k)}: {sequences.X[row, k]} is no value of a {family.name} emission, "
-                f"which is {family.domain}"
+                f"{sequences.place(row, k)}: {sequences.X[row, k]} is not a value of a {family.name} "
+                f"emission, which is {family.domain}"
             )
 
 

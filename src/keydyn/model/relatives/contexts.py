@@ -240,7 +240,7 @@ def named(function: Function, past: Past) -> tuple[Integers, NDArray[Any]]:
     try:
         codes, types = vocabulary.encode(given)
     except ValueError as error:
-        raise ValueError(f"the context function's answer is no context: {error}") from None
+        raise ValueError(f"the context function's answer is not a context: {error}") from None
     return np.where(past.begun, codes, MISSING), types
 
 
@@ -277,7 +277,7 @@ def restored(spec: Any) -> Context:
     fields = {"none": set(), "bins": {"edges", "feature"}, "labels": {"name", "labels"}}
     kind = spec.get("kind")
     if kind not in fields or set(spec) != {"kind", *fields[kind]}:
-        raise ValueError(f"this describes no context: {spec!r}")
+        raise ValueError(f"this does not describe a context: {spec!r}")
     if kind == "none":
         return NoContext()
     if kind == "bins":

@@ -89,7 +89,7 @@ def restored(header: dict[str, Any], tensors: Tensors) -> Relative:
     if (header["class"] == "PartiallyHMM") != isinstance(theta, LabelledTables) or (
         isinstance(theta, Lines) != _is_linear(settings)
     ):
-        raise ValueError(f"these are no parameters of a {header['class']}")
+        raise ValueError(f"these are not the parameters of a {header['class']}")
     model._take_given(theta, pair)
     names = header["feature_names"]
     if names:

@@ -127,7 +127,7 @@ class Streams:
             n_events = np.array(list(state["n_events"]))
             vocabulary.encode(events.ravel())
         except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise ValueError(f"this is no saved state of a stream: {error!r}") from None
+            raise ValueError(f"this is not a saved state of a stream: {error!r}") from None
         if version != STATE_VERSION:
             raise ValueError(f"the state has version {version!r}; this reads {STATE_VERSION}")
         if model != self._fingerprint or labelled is not self._labelled:
@@ -181,7 +181,7 @@ class Streams:
             if bad.any():
                 row = int(np.argmax(bad))
                 raise ValueError(
-                    f"stream {which[row]}, column {k}: {values[row, k]} is no value of a "
+                    f"stream {which[row]}, column {k}: {values[row, k]} is not a value of a "
                     f"{emission.family} emission, which is {emission.distribution.domain}"
                 )
 

@@ -214,7 +214,7 @@ class FilterBank:
         family = self.thetas[0].families[k]
         row = int(np.argmax(family.outside(values[:, k])))
         raise ValueError(
-            f"{self._what} {which[row]}, column {k}: {values[row, k]} is no value of a {family.name} "
+            f"{self._what} {which[row]}, column {k}: {values[row, k]} is not a value of a {family.name} "
             f"emission, which is {family.domain}"
         )
 

@@ -166,13 +166,13 @@ def _alike(models: Sequence[Fitted]) -> list[Parameters]:
     thetas = []
     for u, model in enumerate(models):
         if not isinstance(model, Fitted) or not model.__sklearn_is_fitted__():
-            raise ValueError(f"model {u} is no fitted POHMM")
+            raise ValueError(f"model {u} is not a fitted POHMM")
         theta = model._parameters
         thetas.append(theta)
         if theta.n_states != thetas[0].n_states:
             raise ValueError(f"model {u} has {theta.n_states} states, model 0 has {thetas[0].n_states}")
         if theta.families != thetas[0].families:
-            raise ValueError(f"model {u} has other features or families than model 0")
+            raise ValueError(f"model {u} has different features or families from model 0")
     return thetas
 
 

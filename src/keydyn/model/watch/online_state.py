@@ -47,7 +47,7 @@ def from_plain(state: dict[str, Any], fingerprint: str, n_states: int, n_types: 
         rows = state.get("filtered", [None] * len(last))
         exact = np.array([[np.nan] * n_states if row is None else [float(v) for v in row] for row in rows])
     except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
-        raise ValueError(f"this is no saved state of an online filter: {error!r}") from None
+        raise ValueError(f"this is not a saved state of an online filter: {error!r}") from None
     if version != STATE_VERSION:
         raise ValueError(f"the state has version {version!r}; this reads {STATE_VERSION}")
     if model != fingerprint:
