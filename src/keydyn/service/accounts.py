@@ -61,7 +61,7 @@ def tenant_named(
 ) -> str:
     """The id of a tenant, which is made with these settings if there is none of that name."""
     if not TENANT_NAME.fullmatch(name):
-        raise ValueError(f"a tenant's name has up to 64 of a-z, 0-9, _ and -, unlike {name!r}")
+        raise ValueError(f"a tenant's name must have 1 to 64 characters of a-z, 0-9, _ and -, not {name!r}")
     found = connection.execute(select(tenants.c.id).where(tenants.c.name == name)).scalar()
     if found is not None:
         return str(found)

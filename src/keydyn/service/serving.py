@@ -52,11 +52,11 @@ def check_deployment(deployment: Deployment) -> None:
     """
     if not is_loopback(deployment.host) and not deployment.behind_proxy:
         raise UsageError(
-            f"the service does not encrypt what it sends, and would listen on {deployment.host}: put a proxy "
-            "that speaks TLS before it (docs/deployment.md has one for nginx) and say so with --behind-proxy"
+            f"the service does not encrypt what it sends, and would listen on {deployment.host}: put a TLS "
+            "proxy in front of it (docs/deployment.md shows one with nginx) and use --behind-proxy"
         )
     if deployment.behind_proxy and not deployment.names:
-        raise UsageError("behind a proxy, --name must say by which host name the service is reached")
+        raise UsageError("behind a proxy, give the host name by which the service is reached with --name")
 
 
 def prepare(deployment: Deployment) -> None:

@@ -62,7 +62,7 @@ def test_sqlite_makes_a_key_beside_it_once(sqlite_database, tmp_path):
     assert len(base64.b64decode(file.read_text())) == 32
     assert open_master_keys(sqlite_database, None, {}).ids == found.ids
     file.unlink()
-    with pytest.raises(MasterKeyError, match="is gone"):
+    with pytest.raises(MasterKeyError, match="is missing"):
         open_master_keys(sqlite_database, None, {})
     assert not file.exists()
     endings = {path.name.removeprefix("service.db") for path in tmp_path.iterdir()}

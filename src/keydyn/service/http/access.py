@@ -88,7 +88,7 @@ def identified(
     if presented.startswith("kds_"):
         check_own_page(headers)
     elif "origin" in headers:
-        raise forbidden("Browsers use tokens, and never hold an API key.")
+        raise forbidden("Browsers must use tokens, not an API key.")
     with context.database.reading() as connection:
         holder = key_holder(connection, presented, context.clock())
         tenant = None if holder is None else find_tenant(connection, context.keys, holder.tenant_id)
@@ -112,7 +112,7 @@ def token_holder(context: Context, headers: Mapping[str, str], presented: str, p
         if tenant is None or token is None or not key_is_valid(connection, token.key_id, context.clock()):
             raise invalid
     if token.purpose != purpose:
-        raise forbidden(f"The token is to {token.purpose}, not to {purpose}.")
+        raise forbidden(f"The token is for the purpose {token.purpose}, not {purpose}.")
     check_origin(headers, tenant)
     return Caller(tenant, token.key_id, token=token)
 
@@ -120,7 +120,7 @@ def token_holder(context: Context, headers: Mapping[str, str], presented: str, p
 def check_origin(headers: Mapping[str, str], tenant: Tenant) -> None:
     """A `Problem` if a browser sends this from a page that is neither the service's nor the tenant's."""
     if headers.get("origin", "").lower() not in tenant.settings.origins and not _is_own_page(headers):
-        raise forbidden("The settings do not name the page's origin.")
+        raise forbidden("The page's origin is not among those in the settings.")
 
 
 def check_own_page(headers: Mapping[str, str]) -> None:

@@ -45,8 +45,8 @@ log = logging.getLogger("keydyn.service")
 DESCRIPTION = """Recognise people by the rhythm of their typing.
 
 A decision is a **risk signal and a reason to step up**, never the only factor. Times are milliseconds, dates
-milliseconds since 1970. Every write may carry an `Idempotency-Key`: sent again, it has the same answer and no
-second effect. Whatever is no success is answered as `application/problem+json` (RFC 9457).
+milliseconds since 1970. Every write may carry an `Idempotency-Key`: if it is sent again, it gets the same
+answer and has no second effect. Every failure is answered as `application/problem+json` (RFC 9457).
 """
 
 

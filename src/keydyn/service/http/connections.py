@@ -39,7 +39,7 @@ class HttpProtocol(HttpToolsProtocol):
         self._head += len(data)
         super().data_received(data)
         if self._in_head and self._head > LARGEST_HEAD and not self.transport.is_closing():
-            detail = f"Headers have {LARGEST_HEAD:,} bytes at most."
+            detail = f"Headers may have at most {LARGEST_HEAD:,} bytes."
             self._refuse(Problem(431, "too-large", "The headers are too large", detail, limit=LARGEST_HEAD))
 
     def on_message_begin(self) -> None:

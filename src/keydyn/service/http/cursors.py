@@ -28,7 +28,7 @@ def decoded(cursor: str | None, *shape: type[int] | str) -> Any:
             return tuple(values)
     except (ValueError, TypeError, RecursionError):
         pass
-    raise Problem(400, "bad-cursor", "This cursor cannot be used", "Use the one of the page before.")
+    raise Problem(400, "bad-cursor", "This cursor cannot be used", "Use the cursor from the previous page.")
 
 
 def _fits(value: Any, kind: type[int] | str) -> bool:

@@ -111,13 +111,20 @@ class Gate:
         """The body; a `Problem` if it is too large or too slow, or if this is no time or place for it."""
         if not self._knows(headers.get(b"host", b"")):
             raise Problem(
-                421, "wrong-host", "This service is not known by that name", "See --name of keydyn serve."
+                421,
+                "wrong-host",
+                "This service is not known by that host name",
+                "See --name of keydyn serve.",
             )
         if self._running > 4 * self._deployment.concurrent:
-            raise Problem(503, "busy", "The service is busy", "Too many requests at a time.", retry_after=1)
+            raise Problem(503, "busy", "The service is busy", "Too many requests at once.", retry_after=1)
         most = self._deployment.largest_body
         too_large = Problem(
-            413, "too-large", "The request is too large", f"A body has {most:,} bytes at most.", limit=most
+            413,
+            "too-large",
+            "The request is too large",
+            f"A body may have at most {most:,} bytes.",
+            limit=most,
         )
         length = headers.get(b"content-length", b"0")
         if not length.isdigit() or len(length) > 15 or int(length) > most:
@@ -128,7 +135,7 @@ class Gate:
                 while True:
                     message = await receive()
                     if message["type"] == "http.disconnect":
-                        raise Problem(400, "gone", "The client left", "")
+                        raise Problem(400, "gone", "The client disconnected", "")
                     parts.append(message.get("body", b""))
                     size += len(parts[-1])
                     if size > most:

@@ -16,7 +16,7 @@ LATEST = 1e15
 UserId = Annotated[
     str,
     StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._~@+-]{0,127}$", max_length=128),
-    Field(description="What you call the person: best an opaque id, not a name or an address."),
+    Field(description="Your id for the person: preferably an opaque one, not a name or an address."),
 ]
 KeyName = Annotated[str, StringConstraints(min_length=1, max_length=64, pattern=r"^[^\x00-\x1f\x7f]+$")]
 TextName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
@@ -62,7 +62,7 @@ class TextKind(Strict):
     @model_validator(mode="after")
     def _named(self) -> TextKind:
         if (self.kind == FREE) != (self.name is None):
-            raise ValueError("a fixed text needs a name, and a free one has none")
+            raise ValueError("a fixed text needs a name, and a free text must not have one")
         return self
 
     @property
@@ -101,13 +101,17 @@ class SampleBody(Strict):
 class ClaimBody(SampleBody):
     """A sample to be judged."""
 
-    level: Level = Field("standard", description="How sure to be: a false-match rate of the settings.")
+    level: Level = Field(
+        "standard", description="The security level, whose false-match rate is in the settings."
+    )
 
 
 class IdentifyBody(ClaimBody):
     """A sample whose typist is asked for."""
 
-    most: int = Field(10, strict=True, ge=1, le=1000, description="How many candidates to name at most.")
+    most: int = Field(
+        10, strict=True, ge=1, le=1000, description="The largest number of candidates to return."
+    )
 
 
 class NewUser(Strict):
@@ -122,7 +126,7 @@ class TokenBody(Strict):
     purpose: Purpose
     seconds: int = Field(600, strict=True, ge=10, le=3600, description="How long it is valid.")
     session: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")] | None = Field(
-        None, description="The session to resume, or to unlock; a new one unless given."
+        None, description="The session to resume, or to unlock; by default a new one."
     )
     text: TextKind = Field(
         TextKind(kind="free", name=None), description="What is typed in a watched session."
@@ -175,7 +179,7 @@ class ProfileAnswer(BaseModel):
     template_at: int | None = Field(description="When the template was learnt, milliseconds since 1970.")
     template_age_s: float | None
     drift: float = Field(
-        description="How far the template has gone from its enrolment; from 0.7 on, enrol again. At most 1."
+        description="How far the template has moved since enrolment, up to 1; from 0.7 on, enrol again."
     )
 
 
@@ -245,7 +249,7 @@ class DecisionAnswer(BaseModel):
     reasons: list[str]
     level: Level
     target_false_match_rate: float
-    updated: bool = Field(description="Whether the template followed this sample.")
+    updated: bool = Field(description="Whether the template was updated with this sample.")
 
 
 class CandidateAnswer(BaseModel):

@@ -20,14 +20,14 @@ WORDS = {
     400: "The request cannot be understood",
     401: "An API key is needed, or the one sent is not valid",
     403: "This is not allowed",
-    404: "There is no such thing",
-    405: "This cannot be done here",
+    404: "Not found",
+    405: "This method is not supported here",
     408: "The request took too long to arrive",
     409: "This cannot be done now",
     413: "The request is too large",
     415: "The body must be JSON",
-    421: "This service is not known by that name",
-    422: "The request does not fit its description",
+    421: "This service is not known by that host name",
+    422: "The request does not match its schema",
     429: "Too many requests, or too many failed attempts",
     500: "Something went wrong in the service",
     503: "The service is busy, or its database cannot be reached",
@@ -106,5 +106,5 @@ def _unavailable(request: Request, error: Exception) -> JSONResponse:
 
 def _bug(request: Request, error: Exception) -> JSONResponse:
     # The traceback is logged by the server, without local values.
-    problem = Problem(500, "internal", WORDS[500], "The log has more under the id of this request.")
+    problem = Problem(500, "internal", WORDS[500], "The service's log has more under the id of this request.")
     return answered(request, problem)

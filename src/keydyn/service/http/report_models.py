@@ -21,10 +21,10 @@ class StandingAnswer(BaseModel):
     enrolled: int = Field(description="People whose enrolment in some text is complete.")
     delayed: int = Field(description="People with so many failed attempts in a row that the next must wait.")
     blocked: int = Field(description="People with so many that an administrator must unblock them.")
-    drifted: int = Field(description="People whose template has gone so far that they should enrol again.")
-    watched: int = Field(description="Watched sessions that were heard of in the last five minutes.")
+    drifted: int = Field(description="People whose template has drifted so far that they should enrol again.")
+    watched: int = Field(description="Watched sessions that were active in the last five minutes.")
     locked: int = Field(description="Watched sessions that are locked.")
-    jobs: dict[str, int] = Field(description="What waits to be done, by kind.")
+    jobs: dict[str, int] = Field(description="Queued work, by kind.")
 
 
 class AnswersCount(BaseModel):
@@ -49,7 +49,7 @@ class PeriodAnswer(BaseModel):
     at: int = Field(description="When it began.")
     verified: LevelsCount
     identified: int
-    nobody: int = Field(description="How many of those identified were nobody's.")
+    nobody: int = Field(description="How many of those identified were from nobody enrolled.")
     sessions: int = Field(description="Watched sessions that were opened.")
     locked: int = Field(description="How often one was locked.")
     samples: int = Field(description="Samples that were enrolled.")
@@ -107,14 +107,14 @@ class StatedAnswer(BaseModel):
     standard: StatedLevelAnswer
     high: StatedLevelAnswer
     hours: float = Field(description="Hours of genuine typing from which lock-outs were measured.")
-    lockouts_per_hour: float = Field(description="What the settings aim at.")
+    lockouts_per_hour: float = Field(description="The target in the settings.")
     lockouts_supported: float = Field(description="The lowest rate of lock-outs that those hours support.")
 
 
 class CountedRateAnswer(RateAnswer):
     """A share that was counted."""
 
-    trials: int = Field(description="Samples that asked.")
+    trials: int = Field(description="Samples that were tested.")
     below: float | None = Field(
         description="Where nothing was counted: the rate is below this, with 95 % confidence (rule of three)."
     )
@@ -161,7 +161,7 @@ class AuditCheckAnswer(BaseModel):
     """Whether the log is whole, as far as it was checked."""
 
     whole: bool
-    checked: int = Field(description="The number of the last entry that fits.")
-    end: str = Field(description="Its hash: note it elsewhere, and compare.")
+    checked: int = Field(description="The number of the last entry that is intact.")
+    end: str = Field(description="Its hash: keep a copy elsewhere and compare it next time.")
     problem: str
-    next: str | None = Field(description="The cursor of what comes next; null if all was checked.")
+    next: str | None = Field(description="The cursor of the next part; null if everything was checked.")

@@ -76,7 +76,7 @@ def read_error_rates(
     request: Request,
     caller: Administering,
     positions: Annotated[
-        TextName | None, Query(description="The text, if only positions are sent of it.")
+        TextName | None, Query(description="The text, if only positions are sent for it.")
     ] = None,
     device: Device = "keyboard",
 ) -> StatedAnswer:
@@ -144,7 +144,9 @@ def check_audit(request: Request, caller: Administering, cursor: Cursor = None) 
     """
     number, hashed = decoded(cursor, int, HASH) or (0, "")
     if number < 0:
-        raise Problem(400, "bad-cursor", "This cursor cannot be used", "Use the one of the answer before.")
+        raise Problem(
+            400, "bad-cursor", "This cursor cannot be used", "Use the cursor from the previous answer."
+        )
     with context_of(request).database.reading() as connection:
         report = audit.verify_part(connection, caller.tenant.id, number, bytes.fromhex(hashed), MOST_CHECKED)
     return AuditCheckAnswer(

@@ -32,6 +32,6 @@ def open_session(request: Request, body: SessionBody) -> SessionAnswer:
 def close_session(request: Request, caller: Anybody) -> None:
     """End the session that this is sent with."""
     if caller.kind != "session":
-        raise forbidden("This is no session of a page.")
+        raise forbidden("This is not the session of a page.")
     context = context_of(request)
     end_session(context.database, context.clock, caller.key_id, caller.tenant.id)

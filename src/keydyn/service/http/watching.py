@@ -103,7 +103,7 @@ def session_for_token(
 
         return existing
     if purpose == "unlock":
-        raise Problem(422, "invalid-request", "Which session?", "A token to unlock names a session.")
+        raise Problem(422, "invalid-request", "A session is needed", "A token to unlock must name a session.")
     subject = subject_of(context, tenant, name, text, device)
 
     def opened(connection: Connection) -> str:
@@ -152,7 +152,7 @@ def _asked_for(text: dict[str, Any] | None, device: str | None) -> tuple[Text, s
         return TextKind.model_validate(text or {}).text, _DEVICE.validate_python(device or "keyboard")
     except ValidationError:
         raise Problem(
-            422, "invalid-request", "The hello does not fit its description", "See text and device."
+            422, "invalid-request", "The hello frame is not valid", "Check text and device."
         ) from None
 
 

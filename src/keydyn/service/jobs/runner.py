@@ -108,7 +108,7 @@ class JobRunner:
                     logger.warning("%s jobs: the database is unavailable; waiting for it", kind)
                 reachable = False
             except Exception as error:
-                logger.error("%s jobs: %s; going on", kind, type(error).__name__)
+                logger.error("%s jobs: %s; continuing", kind, type(error).__name__)
             look = awake.wait(self._poll_s * random.uniform(0.75, 1.25))
             awake.clear()
         if last is not None:

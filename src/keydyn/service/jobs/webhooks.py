@@ -41,7 +41,7 @@ def check_address(url: str, allow_private: bool) -> str:
     if found.scheme != "https" and not (allow_private and found.scheme == "http"):
         raise _problem("The address must begin with https://.")
     if not found.host or found.userinfo or found.fragment:
-        raise _problem("The address must have a host, and neither a user's name nor a fragment.")
+        raise _problem("The address must have a host, but neither a user name nor a fragment.")
     if not 0 < (found.port or 443) < 1 << 16:
         raise _problem("There is no such port.")
     if len(str(found)) > LONGEST_URL:
@@ -62,10 +62,10 @@ def create(
     """
     wanted = tuple(event for event in EVENTS if event in events)
     if not wanted or set(events) - set(wanted):
-        raise Problem(422, "webhook-events", "No such event", f"The events are {', '.join(EVENTS)}.")
+        raise Problem(422, "webhook-events", "There is no such event", f"The events are {', '.join(EVENTS)}.")
     number = connection.execute(_NUMBER.where(webhooks.c.tenant_id == tenant_id)).scalar_one()
     if number >= MOST:
-        detail = f"There may be {MOST} at a time; delete one first."
+        detail = f"At most {MOST} are allowed; delete one first."
         raise Problem(409, "too-many-webhooks", "Too many webhooks", detail)
     new, secret = secrets.token_hex(16), f"whsec_{secrets.token_urlsafe(32)}"
     connection.execute(

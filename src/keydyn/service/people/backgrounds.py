@@ -54,8 +54,8 @@ def background_for(
         )
     else:
         detail = (
-            "Of this text only positions are sent, which mean something only beside other people who typed "
-            "the same text: install a population for it, or let it be learnt from the people enrolled."
+            "Only positions are sent for this text, which mean something only in comparison with other "
+            "people who typed it: install a population for it, or let one be learnt from the people enrolled."
         )
     raise Problem(422, "no-population", "There is no population to compare with", detail)
 

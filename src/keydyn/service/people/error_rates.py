@@ -95,7 +95,11 @@ def counted(context: Context, tenant: Tenant, text: Text, device: str, actor: st
         )
     if not _MEASURING.acquire(blocking=False):
         raise Problem(
-            503, "busy", "Error rates are being measured", "One measurement at a time.", retry_after=5
+            503,
+            "busy",
+            "Error rates are being measured",
+            "Only one measurement can run at a time.",
+            retry_after=5,
         )
     try:
         return _counted(context, tenant, text, device, actor)
@@ -121,7 +125,7 @@ def _counted(context: Context, tenant: Tenant, text: Text, device: str, actor: s
             409,
             "too-few-people",
             "Too few people to measure with",
-            "Two people or more are needed who are enrolled and have two kept samples or more each; "
+            "At least two people are needed who are enrolled and have at least two stored samples; "
             f"there {'is one' if kept else 'are none'}.",
         )
     owners = [name for name, typed in kept.items() for _ in typed]

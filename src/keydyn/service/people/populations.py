@@ -70,7 +70,7 @@ def learn(context: Context, tenant: Tenant, device: str, vocabulary: str, actor:
             409,
             "too-few-people",
             "Too few people to learn from",
-            f"A population needs {LEAST_PEOPLE} people with two kept samples or more each; "
+            f"A population needs {LEAST_PEOPLE} people with at least two stored samples each; "
             f"there are {several}.",
         )
     users_of = [person.id for person, each in zip(people, typed, strict=True) for _ in each]
@@ -157,7 +157,7 @@ def _replace(
         there = set(connection.execute(select(users.c.id).where(users.c.tenant_id == tenant.id)).scalars())
         if not all(person.id in there for person in people):
             # Somebody was erased while it was learnt: it must not be used.
-            raise Problem(409, "busy", "Somebody was erased meanwhile", "Learn the population again.")
+            raise Problem(409, "busy", "Somebody was erased in the meantime", "Learn the population again.")
         connection.execute(delete(populations).where(*_own(tenant, device, vocabulary)))
         connection.execute(
             insert(populations).values(

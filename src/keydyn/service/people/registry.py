@@ -251,4 +251,4 @@ def _empty_log(context: Context) -> None:
 
 
 def _taken() -> Problem:
-    return Problem(409, "user-exists", "This id is taken", "There is a user of this id already.")
+    return Problem(409, "user-exists", "This id is taken", "A user with this id exists already.")

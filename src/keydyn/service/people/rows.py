@@ -85,7 +85,7 @@ def person_named(connection: Connection, context: Context, tenant: Tenant, name:
     """The same; a `Problem` if there is none."""
     found = find_person(connection, context, tenant, name)
     if found is None:
-        raise Problem(404, "no-such-user", "There is no such user", "Nobody of this id was created.")
+        raise Problem(404, "no-such-user", "There is no such user", "No user with this id has been created.")
     return found
 
 

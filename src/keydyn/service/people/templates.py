@@ -39,7 +39,7 @@ def settled(attempt: Callable[[], Result]) -> Result:
             # Two that made the same row at the same time: the one whose row was refused finds the other's.
             time.sleep(random.uniform(0.0, 0.01) * tried)
     raise Problem(
-        409, "busy", "This user is being changed", "Other requests change the same user; try again.",
+        409, "busy", "This user is being changed", "Other requests are changing the same user; try again.",
         retry_after=1,
     )  # fmt: skip
 

@@ -82,7 +82,7 @@ def samples_of(typed: Sequence[Typed], text: Text, users: Sequence[str] | None =
     """As decisions take it, of one person or of these `users`; a `Problem` says what is wrong with it."""
     for one in typed:
         if text.kind == POSITIONS and not all(key.isdecimal() and len(key) < 6 for key in one.keys):
-            raise unusable("of this text only positions are sent: each keyname must be a whole number")
+            raise unusable("only positions are sent for this text: each keyname must be a whole number")
     try:
         found = [
             recorded_samples(one_sample(list(each.keys), each.press, each.release, user, session))

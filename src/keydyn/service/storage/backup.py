@@ -38,15 +38,15 @@ def restore(url: str, file: Path) -> None:
     if target.get_backend_name() == "sqlite":
         path = Path(target.database or "")
         if not magic.startswith(SQLITE_MAGIC):
-            raise ValueError(f"{file}: not a backup of SQLite")
+            raise ValueError(f"{file}: not a backup of an SQLite database")
         if path.exists():
-            raise ValueError(f"{path}: there is a database already; stop the service and move the file away")
+            raise ValueError(f"{path}: a database already exists; stop the service and move the file away")
         with replacing(path) as temporary:
             os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
             _copy(file, temporary)
         return
     if not magic.startswith(POSTGRESQL_MAGIC):
-        raise ValueError(f"{file}: not a backup of PostgreSQL")
+        raise ValueError(f"{file}: not a backup of a PostgreSQL database")
     _run("pg_restore", target, "--single-transaction", "--no-owner", "--exit-on-error", str(file))
 
 
@@ -67,7 +67,7 @@ def _copy(source: Path, target: Path) -> None:
     except sqlite3.Error as error:
         raise DatabaseUnavailableError(f"{source}: {error}") from error
     if found != "ok":
-        raise ValueError(f"{source}: damaged, and so would be the copy: {found}")
+        raise ValueError(f"{source}: damaged, and a copy would be damaged too: {found}")
 
 
 def _run(program: str, url: URL, *arguments: str) -> None:

@@ -245,7 +245,7 @@ class Database:
             if certainly_undone(error):
                 raise
             raise DatabaseUnavailableError(
-                f"the database failed while it made changes durable, and whether it did is not known: {error}"
+                f"the database failed while storing changes; it is not known whether they are stored: {error}"
             ) from error
         return settled
 

@@ -142,7 +142,7 @@ def given(
         return decoded(text.replace(",", " ").split(), VARIABLE), None
     if key_file is None and not database.is_sqlite:
         raise MasterKeyError(
-            f"there is no master key: set {VARIABLE}, or name a file with --key-file, which can be made by "
+            f"there is no master key: set {VARIABLE}, or name a file with --key-file; create one with "
             + HOW_TO_MAKE_ONE.format(file="keydyn.key")
         )
     return None, KeyFile(key_file or Path(database.url.database or "").with_suffix(".key"))
@@ -157,9 +157,7 @@ def decoded(words: Sequence[str], source: str) -> list[bytes]:
         except ValueError:
             key = b""
         if len(key) != KEY_BYTES:
-            raise MasterKeyError(
-                f"{source}: a master key is {KEY_BYTES} bytes in base64; this is something else"
-            )
+            raise MasterKeyError(f"{source}: a master key is {KEY_BYTES} bytes in base64; this is not one")
         keys.append(key)
     if not keys:
         raise MasterKeyError(f"{source}: there is no master key in it")
@@ -201,12 +199,10 @@ def _prove(connection: Connection, keys: MasterKeys) -> bool:
 
 def _may_make(database: Database, path: Path, key_file: Path | None) -> None:
     if key_file is not None:
-        raise MasterKeyError(f"{path}: no such file; one can be made by {HOW_TO_MAKE_ONE.format(file=path)}")
+        raise MasterKeyError(f"{path}: no such file; create one with {HOW_TO_MAKE_ONE.format(file=path)}")
     with database.reading() as connection:
         if connection.execute(select(master_keys.c.id).limit(1)).first() is not None:
-            raise MasterKeyError(
-                f"{path}: the file of the master key is gone; without it nothing can be read"
-            )
+            raise MasterKeyError(f"{path}: the master key file is missing; without it nothing can be read")
 
 
 def _place(name: str) -> str:

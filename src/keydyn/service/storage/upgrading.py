@@ -147,7 +147,7 @@ def _upgrading(database: Database) -> Iterator[Connection]:
 def _check_references(connection: Connection) -> None:
     broken = connection.exec_driver_sql("PRAGMA foreign_key_check").fetchall()
     if broken:
-        raise ValueError(f"{len(broken)} rows refer to rows that are not there, first in {broken[0][0]}")
+        raise ValueError(f"{len(broken)} rows refer to rows that do not exist, the first in {broken[0][0]}")
 
 
 def _damage(connection: Connection) -> list[str]:
@@ -155,5 +155,5 @@ def _damage(connection: Connection) -> list[str]:
     damage = [] if found == ["ok"] else [f"damaged: {one}" for one in found]
     broken = connection.exec_driver_sql("PRAGMA foreign_key_check").fetchall()
     return damage + [
-        f"{row[0]}, row {row[1]}: refers to a row of {row[2]} that is not there" for row in broken
+        f"{row[0]}, row {row[1]}: refers to a row of {row[2]} that does not exist" for row in broken
     ]

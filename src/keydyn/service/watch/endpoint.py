@@ -103,7 +103,7 @@ class _Connection:
             async with asyncio.timeout(self._engine.limits.hello_s):
                 hello = await self._frame()
         except TimeoutError:
-            raise Problem(408, "no-hello", "Nothing was heard", "the first frame must be hello") from None
+            raise Problem(408, "no-hello", "No hello was received", "the first frame must be hello") from None
         if not isinstance(hello, protocol.Hello):
             raise protocol.bad("the first frame must be of type hello")
         peer = self._websocket.client
@@ -142,7 +142,7 @@ class _Connection:
                     self._client.send(protocol.composed({"type": "bye", "durable": durable}))
                     return
                 else:
-                    raise protocol.bad("hello was already said")
+                    raise protocol.bad("hello was already sent")
             except Problem as problem:
                 bad += problem.status == 400
                 if problem.status == 413 or bad == protocol.BAD_FRAMES:
@@ -164,7 +164,7 @@ class _Connection:
         if token is not None:
             await run_in_threadpool(self._check_unlock, admitted, live.id, token)
         elif not admitted.may_unlock:
-            detail = "it takes a token of the purpose unlock"
+            detail = "it needs a token with the purpose unlock"
             raise Problem(403, "may-not-unlock", "This connection may not unlock", detail)
         await self._engine.unlock(live)
         if not live.lost:

@@ -108,7 +108,7 @@ class Engine:
                     await self._quiet(live)
                 await self._saver.settled()
         for live in list(self._live.values()):
-            self._end(live, Ending(protocol.RESTARTING, "the service restarts"))
+            self._end(live, Ending(protocol.RESTARTING, "the service is restarting"))
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -171,13 +171,13 @@ class Engine:
 
     def _check_room(self, user: str) -> None:
         if self._closing:
-            raise Problem(503, "restarting", "The service restarts", "connect again")
+            raise Problem(503, "restarting", "The service is restarting", "connect again")
         if len(self._live) + self._joining.total() >= self.limits.sessions:
             raise Problem(429, "too-many-sessions", "Too many sessions are watched", "try again later")
         own = sum(live.admitted.user_id == user for live in self._live.values()) + self._joining[user]
         if own >= self.limits.sessions_per_user:
             title = "Too many sessions of this person are watched"
-            raise Problem(429, "too-many-sessions", title, f"there are {own} at once; end one of them")
+            raise Problem(429, "too-many-sessions", title, f"there are already {own}; end one of them")
 
     async def _joined(self, admitted: Admitted, client: Client, states: bool) -> Live:
         wanted, profile, background = admitted.session_id, admitted.profile_id, admitted.background_id
@@ -199,7 +199,7 @@ class Engine:
             try:
                 state = admitted.data_key.open(taken.state, place(id_))
             except ValueError:
-                log.warning("the state of a live session cannot be opened: the session begins again")
+                log.warning("the state of a live session cannot be opened: the session starts again")
         pool, at, resumed = await self._model.run(lambda: self._into_pool(admitted, state))
         restarted = taken.state is not None and not resumed
         numbers = (taken.sequence,) * 3
@@ -296,7 +296,7 @@ class Engine:
         if not live.waiting:
             live.quiet.set()
         if answer is None and not live.lost:
-            self._lose(live, Ending(protocol.BROKEN, "the session cannot go on"))
+            self._lose(live, Ending(protocol.BROKEN, "the session cannot continue"))
         if answer is None or live.lost:
             self._let_go(live)
             return
@@ -365,7 +365,7 @@ class Engine:
 
 
 _TAKEN_OVER = Ending(protocol.TAKEN_OVER, "another connection has the session")
-_GONE = Ending(protocol.NOT_FOUND, "the session is no longer there")
+_GONE = Ending(protocol.NOT_FOUND, "the session no longer exists")
 
 
 def _not_durable() -> Problem:

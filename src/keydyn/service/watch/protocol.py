@@ -119,7 +119,7 @@ def problem_frame(problem: Problem) -> str:
 def _keys(frame: dict[str, Any]) -> Keys:
     first, keys = frame.get("first"), frame.get("keys")
     if type(first) is not int or not 1 <= first < LAST_NUMBER - KEYS_PER_FRAME:
-        raise bad("first must be a whole number from 1 up")
+        raise bad("first must be a whole number, 1 or more")
     if type(keys) is not list or not 1 <= len(keys) <= KEYS_PER_FRAME:
         raise bad(f"keys must be a list of 1 to {KEYS_PER_FRAME} keystrokes")
     if set(map(type, keys)) != {list} or set(map(len, keys)) != {3}:
