@@ -345,7 +345,7 @@ BAD = {
     "not fitted": (lambda: OnlineBatch([POHMM()], 1), "model 0 is not a fitted POHMM"),
     "no model": (lambda: OnlineBatch([MODELS[0], "b"], 1), "model 1 is not a fitted POHMM"),
     "states": (lambda: OnlineBatch([MODELS[0], fitted(1, "ab", n_states=3)], 1), "model 1 has 3 states"),
-    "families": (lambda: OnlineBatch([MODELS[0], fitted(1, "ab", emission="gamma")], 1), "model 1 has different"),
+    "families": (lambda: OnlineBatch([MODELS[0], fitted(1, "ab", emission="gamma")], 1), "has different"),
     "no sessions": (lambda: OnlineBatch(MODELS, 0), "n_sessions must be a whole number, 1 or more"),
     "sessions missing": (lambda: OnlineBatch(MODELS), "n_sessions must be a whole number"),
     "flat cohorts": (lambda: OnlineBatch(MODELS, cohorts=[0, 1]), "a table of whole numbers"),
