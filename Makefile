@@ -23,7 +23,7 @@ help:
 	@echo "make bench-page     the results of make bench into the documentation"
 	@echo "make bench-service  the service under load: live sessions, verifications, 10,000 people; results in out/bench-service/"
 	@echo "make lint      ruff, mypy and import-linter only"
-	@echo "make results   all studies, half an hour or more; writes docs/results.md"
+	@echo "make results   all studies, more than two hours; writes docs/results.md and docs/results/"
 	@echo "make population     learn the population that comes with the package again, from fable and essay"
 	@echo "make docs      build the documentation in docs/_build/html"
 	@echo "make dist      wheel and source distribution in dist/, each tried in an empty environment"
