@@ -60,7 +60,7 @@ class Verifier:
         knows, the answer is "unsure". With `least_known` 0 samples of another text are judged too.
     secret : 16 to 64 bytes with which fingerprints are keyed; by default new random ones
 
-    A verifier can be used from threads: readers see the people before a change or those after it.
+    Threads may share a verifier. Readers see the people before a change or those after it.
 
     Examples
     --------

@@ -56,8 +56,8 @@ class PartlyHMM(Relative):
     previous_ : the `Bins`; in bins only
     log_likelihood_, history_, n_iter_ and the others : as in `POHMM`
 
-    Where a value is missing, x_{n−1} is the last one seen. A sequence's first event has none: u is zero, or
-    the bin is "none yet". `events` is ignored. With zero slopes, or one bin, it is the HMM.
+    Where a value is missing, x_{n−1} is the last one seen. A sequence's first event has none; u is zero
+    there, or the bin is "none yet". `events` is ignored. With zero slopes, or one bin, it is the HMM.
 
     Examples
     --------
