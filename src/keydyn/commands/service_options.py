@@ -36,16 +36,20 @@ ServiceKeyOption = Annotated[
 ]
 TenantOption = Annotated[str, typer.Option("--tenant", help="Name of the tenant.")]
 MISSING = "the service needs more packages: pip install 'keydyn[service]'"
+# Modules of Python itself that only POSIX systems have.
+POSIX = ("fcntl",)
 
 
 @contextmanager
 def needs_service() -> Iterator[None]:
-    """`UsageError` if the packages of the service are not installed."""
+    """`UsageError` if the packages of the service are not installed, or the system is not one for it."""
     try:
         yield
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("keydyn"):
             raise
+        if error.name in POSIX:
+            raise UsageError("the service does not run on Windows: use WSL, Linux or macOS") from None
         raise UsageError(f"{MISSING} ({error.name} is not installed)") from None
 
 
