@@ -66,8 +66,8 @@ def run(out: Path, n_users: int, seed: int) -> dict[str, Any]:
     asked = keystrokes[keystrokes["session"] >= TRAINING].reset_index(drop=True)
     show(
         f"[bold]{n_users} simulated typists[/bold] copy {TRAINING + QUERIES} passages of {KEYS} keys each; "
-        f"the first {TRAINING} enrol them, the last {QUERIES} are unknown samples. {CALIBRATING} others, who "
-        f"are not enrolled, show what scores mean; {STRANGERS} more are strangers."
+        f"the first {TRAINING} enrol them, and the last {QUERIES} are unknown samples. {CALIBRATING} others, "
+        f"who are not enrolled, calibrate the scores. {STRANGERS} more are strangers."
     )
     verifier = _enrol(known.drop(columns="state"), calibrating, out / "models")
     queries = recorded_samples(asked.drop(columns="state"))
@@ -155,8 +155,9 @@ def _rates(rates: pd.DataFrame, n_queries: int) -> Table:
     table.add_row("identified", f"{rates['acc'].mean():.0%}", "–")
     table.add_row("equal error rate", f"{closed:.1%}", "–" if np.isnan(opened) else f"{opened:.1%}")
     table.caption = (
-        "Scores are scaled beside others, as in the paper. There an enrolled impostor is given away by a "
-        "model of their own; a stranger has none. The verifier below compares with people at large instead."
+        "As in the paper, each score is normalised by the scores of the other users. An impostor who is "
+        "enrolled scores best with their own model; a stranger has none, and is harder to recognise. The "
+        "verifier below compares with people who are not enrolled instead."
     )
     table.caption_justify = "left"
     return table
@@ -203,9 +204,9 @@ def _watch(verifier: Verifier, queries: Samples, unknown: int, out: Path) -> dic
 def _watched_text(watched: dict[str, Any], user: object) -> str:
     at = watched["genuine_rejected_at_key"]
     genuine = "is never interrupted" if at is None else f"is interrupted at key {at}"
-    whole = "" if watched["detected"] == watched["impostors"] else ", the others counted whole"
+    whole = "" if watched["detected"] == watched["impostors"] else ", counting the others in full"
     return (
-        f"Watched key by key in the name of user {user}, at a level that interrupts genuine typing "
+        f"Watched key by key as user {user}, at a level that interrupts genuine typing "
         f"{LOCKOUTS_PER_HOUR} times per hour, the genuine session {genuine}; "
         f"{watched['detected']} of {watched['impostors']} sessions of others are detected, after "
         f"{watched['mean_keys']:.0f} keys on average{whole}."
@@ -241,8 +242,8 @@ def _show_states(
     right = float(np.mean(np.concatenate([found[one] for one in users]) == simulated))
     active = float(np.mean(simulated == 0))
     show(
-        f"In all unknown samples, {right:.0%} of the states are those that were simulated; to call every key "
-        f"active would be right for {active:.0%}."
+        f"Over all unknown samples, {right:.0%} of the states are found as they were simulated. Calling "
+        f"every key active would be right for {active:.0%} of them."
     )
     tau = sequences_of(sample[here].reset_index(drop=True), ["tau"], "none").X[:SHOWN, 0]
     draw_hidden_states(models[user], tau, states[:SHOWN], keys[:SHOWN], 0, out / "hidden_states.png")
