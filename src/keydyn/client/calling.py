@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import random
 import secrets
 import time
 from collections.abc import Mapping
+from random import SystemRandom
 from typing import Any
 
 import httpx
@@ -35,7 +35,7 @@ class Patience:
         """Wait before the next attempt; False, at once, if there is no time for it."""
         longest = min(FIRST_DELAY_S * 2**self._failures, LONGEST_DELAY_S)
         self._failures += 1
-        delay = max(at_least or 0.0, longest * random.uniform(0.5, 1))
+        delay = max(at_least or 0.0, longest * SystemRandom().uniform(0.5, 1))
         if delay >= self.left_s:
             return False
         time.sleep(delay)

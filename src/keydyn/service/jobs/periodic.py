@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-import random
 import threading
 from collections.abc import Callable
+from random import SystemRandom
 
 from keydyn.service.storage.database import DatabaseUnavailableError
 
@@ -31,7 +31,7 @@ class Periodic:
             self._thread.join(timeout_s)
 
     def _run(self) -> None:
-        while not self._stopping.wait(self._every_s * random.uniform(0.5, 1)):
+        while not self._stopping.wait(self._every_s * SystemRandom().uniform(0.5, 1)):
             try:
                 self._work()
             except DatabaseUnavailableError:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-import random
 import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from functools import partial
+from random import SystemRandom
 
 from sqlalchemy import Connection, event
 
@@ -109,7 +109,7 @@ class JobRunner:
                 reachable = False
             except Exception as error:
                 logger.error("%s jobs: %s; continuing", kind, type(error).__name__)
-            look = awake.wait(self._poll_s * random.uniform(0.75, 1.25))
+            look = awake.wait(self._poll_s * SystemRandom().uniform(0.75, 1.25))
             awake.clear()
         if last is not None:
             last.exception()
@@ -179,4 +179,4 @@ class JobRunner:
 def delay(attempt: int) -> int:
     """How long to wait after so many failed attempts: twice as long each time, and never in step."""
     longest = min(FIRST_DELAY << min(attempt - 1, 30), FARTHEST)
-    return round(longest * random.uniform(0.5, 1))
+    return round(longest * SystemRandom().uniform(0.5, 1))

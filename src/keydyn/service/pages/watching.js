@@ -26,7 +26,7 @@ export class Watching {
   #tiles;
   #risen = new Map();
   #before = 0;
-  #spokenAt = 0;
+  #spokenAt = -SPOKEN;
 
   constructor(call) {
     this.#call = call;

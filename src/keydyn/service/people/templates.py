@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Callable
+from random import SystemRandom
 from typing import TypeVar
 
 from sqlalchemy import Connection, bindparam, delete, func, select, update
@@ -37,7 +37,7 @@ def settled(attempt: Callable[[], Result]) -> Result:
             return attempt()
         except (Stale, IntegrityError):
             # Two that made the same row at the same time: the one whose row was refused finds the other's.
-            time.sleep(random.uniform(0.0, 0.01) * tried)
+            time.sleep(SystemRandom().uniform(0.0, 0.01) * tried)
     raise Problem(
         409, "busy", "This user is being changed", "Other requests are changing the same user; try again.",
         retry_after=1,
