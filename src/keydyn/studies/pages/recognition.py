@@ -33,15 +33,15 @@ def answer(tables: Tables) -> str:
         [row for row in tables.get("open_set", []) if row["Detector"] == detector],
         "Impostor not in the cohort",
     )
-    if strangers:
-        sentences.append(
-            f"If they are unknown to the system, the equal error rate is {span(strangers, percent)}"
-        )
-    return ". ".join(sentences + _reproduced(tables)) + "."
+    unknown = [f"the equal error rate is {span(strangers, percent)} if impostors are unknown to the system"]
+    rest = "; ".join((unknown if strangers else []) + _reproduced(tables))
+    if rest:
+        sentences.append(rest[0].upper() + rest[1:])
+    return ". ".join(sentences) + "."
 
 
 def _reproduced(tables: Tables) -> list[str]:
-    """A sentence on the published figures, if there are any."""
+    """A clause on the published figures, if there are any."""
     same = []
     for name in ("identification", "verification"):
         measured: dict[tuple[str, str], str] = {}
@@ -55,7 +55,7 @@ def _reproduced(tables: Tables) -> list[str]:
     if not same:
         return []
     return [
-        f"The study reproduces {of_all(sum(same), len(same), 'published mean')}, with their standard "
+        f"the study reproduces {of_all(sum(same), len(same), 'published mean')}, with their standard "
         "deviations"
     ]
 

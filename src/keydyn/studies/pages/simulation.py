@@ -19,15 +19,16 @@ def answer(tables: Tables) -> str:
     slopes = [row["slope"].replace("-", "−") for row in of_pohmm if has_number(row["slope"])]
     ends = " to ".join(dict.fromkeys(f(slopes, key=number) for f in (min, max))) if slopes else ""
     falling = f", with errors that fall as the number of events to the power of {ends} (−0.50 is expected)"
-    sentences = [
+    first = (
         f"{'Yes' if found == len(of_pohmm) else 'Not always'}: a POHMM finds the true parameters in "
-        f"{of_all(found, len(of_pohmm), 'comparison')}{falling if ends else ''}."
-    ]
+        f"{of_all(found, len(of_pohmm), 'comparison')}{falling if ends else ''}"
+    )
     if of_hmm:
-        sentences.append(
-            "An HMM, which does not see event types, stays biased in "
-            f"{of_all(biased, len(of_hmm), 'comparison')}."
+        first += (
+            "; an HMM, which does not see event types, stays biased in "
+            f"{of_all(biased, len(of_hmm), 'comparison')}"
         )
+    sentences = [first + "."]
     shares = [row for row in tables.get("accuracy", []) if (row["scenario"], row["n"]) == ("1", EVENTS)]
     if len(shares) == 1:
         accuracy, best = (percent(shares[0][name]) for name in ("accuracy", "best"))
