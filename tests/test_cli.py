@@ -56,7 +56,7 @@ def test_demo(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "Warning" not in done.stderr
     shown = " ".join(done.stdout.split())
-    for words in ("typed it", "equal error rate", "are detected, after", "of the states are those"):
+    for words in ("typed it", "equal error rate", "are detected, after", "of the states are found"):
         assert words in shown
     table = pd.read_csv(out / "recognition.csv")
     assert len(table) == 3
