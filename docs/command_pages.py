@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import typer
+import written_pages
 
 from keydyn.cli import app
 
@@ -22,22 +23,14 @@ prints results for machines. Exit codes: 0 done or accepted, 1 rejected, 2 wrong
 
 
 def write_pages(folder: Path = FOLDER) -> list[Path]:
-    """Write the pages and their index; files that would not change are left alone."""
-    folder.mkdir(exist_ok=True)
+    """Write the pages and their index."""
     root = typer.main.get_command(app)
     commands = list(_commands(root, "keydyn"))
     rows = [f"| {{doc}}`{_file(name)}` | {_first_line(command)} |" for name, command in commands]
     toctree = ["```{toctree}", ":hidden:", "", *(_file(name) for name, _ in commands), "```"]
     pages = {"index": "\n".join([INDEX, "| | |", "| --- | --- |", *rows, "", *toctree, ""])}
     pages |= {_file(name): _page(name, command) for name, command in commands}
-    for name, text in pages.items():
-        path = folder / f"{name}.md"
-        if not path.exists() or path.read_text(encoding="utf-8") != text:
-            path.write_text(text, encoding="utf-8")
-    written = [folder / f"{name}.md" for name in pages]
-    for left in set(folder.glob("*.md")) - set(written):
-        left.unlink()
-    return written
+    return written_pages.write(folder, pages)
 
 
 def _commands(command: Any, name: str) -> Iterator[tuple[str, Any]]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import written_pages
 from fastapi.routing import APIRoute
 
 from keydyn.service.http.access import Rule
@@ -142,23 +143,14 @@ class Operation:
 
 
 def write_http_pages(folder: Path = FOLDER) -> list[Path]:
-    """Write the pages and their index; files that would not change are left alone."""
-    folder.mkdir(exist_ok=True)
+    """Write the pages and their index."""
     operations, schemas = described()
     by_tag = {tag: [one for one in operations if one.document["tags"] == [tag]] for tag in TAGS}
     if sum(map(len, by_tag.values())) != len(operations):
         raise ValueError("a route has no page: add its tag to TAGS")
     pages = {tag: _page(tag, some, schemas) for tag, some in by_tag.items()}
     pages |= {"index": _index(by_tag), "types": _types(schemas)}
-    written = []
-    for name, text in pages.items():
-        path = folder / f"{name}.md"
-        if not path.exists() or path.read_text(encoding="utf-8") != text:
-            path.write_text(text, encoding="utf-8")
-        written.append(path)
-    for left in set(folder.glob("*.md")) - set(written):
-        left.unlink()
-    return written
+    return written_pages.write(folder, pages)
 
 
 def described() -> tuple[list[Operation], dict[str, Any]]:

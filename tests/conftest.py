@@ -64,6 +64,17 @@ def no_loop_of_the_browser(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @pytest.fixture
+def own_registries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A family, a detector or a context that a test registers is gone after it."""
+    from keydyn.detectors import detector
+    from keydyn.model.families import family
+    from keydyn.model.relatives import contexts
+
+    for module, name in ((family, "_FAMILIES"), (detector, "_DETECTORS"), (contexts, "_REGISTERED")):
+        monkeypatch.setattr(module, name, dict(getattr(module, name)))
+
+
+@pytest.fixture
 def sketched(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave figures empty, for tests of studies that look at something else: drawing takes most of the time.
 

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.documents import DOCS
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 pytestmark = pytest.mark.slow
-DOCS = Path(__file__).parents[1] / "docs"
 LOADED = re.compile(r"<(?:script|img|link|iframe)\b[^>]*?\b(?:src|href)=\"(https?:)?//", re.IGNORECASE)
 PHONE = 390
 

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import shlex
-from pathlib import Path
 
 import pytest
 
-PAGES = Path(__file__).parents[1] / "docs" / "command_pages.py"
+from tests.documents import program
 
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
-    spec = importlib.util.spec_from_file_location("command_pages", PAGES)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
     folder = tmp_path_factory.mktemp("commands")
-    written = module.write_pages(folder)
+    written = program("command_pages").write_pages(folder)
     assert sorted(folder.iterdir()) == sorted(written)
     return {path.stem: path.read_text(encoding="utf-8") for path in written}
 

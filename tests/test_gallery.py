@@ -9,13 +9,11 @@ import matplotlib.pyplot as plt
 import pytest
 from matplotlib.figure import Figure
 
-from keydyn.detectors import detector
-from keydyn.model.families import family as emissions
+from tests.documents import DOCS
 
 matplotlib.use("Agg")
 
-EXAMPLES = Path(__file__).parents[1] / "docs" / "examples"
-SCRIPTS = sorted(EXAMPLES.glob("*/*.py"))
+SCRIPTS = sorted((DOCS / "examples").glob("*/*.py"))
 
 
 def test_a_part_of_the_examples_is_not_about_keys() -> None:
@@ -40,12 +38,10 @@ def test_example_says_what_it_is_about(script: Path) -> None:
     assert len(" ".join(last_cell[3:])) > 100
 
 
+@pytest.mark.usefixtures("own_registries")
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
 def test_example(script: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    # A family or a detector that a script registers is gone after it.
-    monkeypatch.setattr(emissions, "_FAMILIES", dict(emissions._FAMILIES))
-    monkeypatch.setattr(detector, "_DETECTORS", dict(detector._DETECTORS))
     names: dict[str, object] = {"__name__": "__gallery__"}
     try:
         with warnings.catch_warnings():

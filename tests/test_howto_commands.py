@@ -19,11 +19,8 @@ import pytest
 from typer.testing import CliRunner
 
 from keydyn.cli import app
-from keydyn.detectors import detector
-from keydyn.model.families import family as emissions
-from tests.test_documentation import ROOT, needs_service
+from tests.documents import DOCS, needs_service
 
-DOCS = ROOT / "docs"
 PAGES = [DOCS / "start.md", *sorted((DOCS / "start").glob("*.md")), *sorted((DOCS / "how-to").glob("*.md"))]
 # They open a browser, start a server, ask another machine, or take long and have tests of their own.
 NOT_RUN = (
@@ -93,13 +90,10 @@ def test_most_pages_have_commands_that_run() -> None:
 
 
 @pytest.mark.parametrize("page", RUNNING, ids=lambda page: str(page.relative_to(DOCS)))
-@pytest.mark.usefixtures("sketched")
+@pytest.mark.usefixtures("sketched", "own_registries")
 def test_page(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    # A family or a detector that a page registers is gone after it.
-    monkeypatch.setattr(emissions, "_FAMILIES", dict(emissions._FAMILIES))
-    monkeypatch.setattr(detector, "_DETECTORS", dict(detector._DETECTORS))
     namespace: dict[str, object] = {"__name__": "__documentation__"}
     for kind, code in blocks_of(page):
         if kind == "python":

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
 import shlex
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -18,13 +15,13 @@ import pytest
 from keydyn.service.clock import wall_clock
 from keydyn.service.http.models import SampleBody
 from keydyn.service.watch import protocol
+from tests.documents import DOCS, program
 from tests.service.conftest import opened
 from tests.service.http.test_access import ROUTES
 from tests.service.running import UNENCRYPTED, Service, running
 from tests.service.test_guide import problems_in_the_code
 from tests.service.typists import keystrokes_of
 
-DOCS = Path(__file__).parents[1] / "docs"
 # What pages show in a browser: files, and the reference itself.
 FILES = {"/", "/admin", "/docs", "/docs/start.js", "/openapi.json", "/pages/{name}"} | {
     "/recorder.js",
@@ -37,13 +34,7 @@ FORMATS = (DOCS / "file-format.md").read_text(encoding="utf-8")
 @pytest.fixture(scope="module")
 def http_pages() -> ModuleType:
     """The module that writes them."""
-    spec = importlib.util.spec_from_file_location("http_pages", DOCS / "http_pages.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["http_pages"] = module
-    spec.loader.exec_module(module)
-    return module
+    return program("http_pages")
 
 
 @pytest.fixture(scope="module")

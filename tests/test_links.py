@@ -11,7 +11,7 @@ import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from tests.test_documentation import DOCS, GENERATED, PAGES, ROOT
+from tests.documents import DOCS, GENERATED, PAGES, ROOT
 
 ELSEWHERE = re.compile(r"[a-z]+:", re.IGNORECASE)
 ROLE = re.compile(r"{doc}`(?:[^`<]*<)?([^`>]+)>?`")

@@ -24,13 +24,10 @@ import pytest
 from keydyn import dask_engine
 from keydyn.client import Client
 from keydyn.datasets import make_typists
-from keydyn.detectors import detector
-from keydyn.model.families import family as emissions
-from keydyn.model.relatives import contexts
 from keydyn.service.clock import wall_clock
+from tests.documents import DOCS, PAGES, blocks_of
 from tests.service.conftest import opened
 from tests.service.running import running
-from tests.test_documentation import PAGES, ROOT, blocks_of
 
 matplotlib.use("Agg")
 
@@ -49,7 +46,7 @@ WITH_RECORDINGS = {f"keydyn.datasets.{name}" for name in ("Dataset", "load_datas
 @cache
 def directives() -> dict[str, tuple[str, str]]:
     """The kind and the options of each name's directive on the pages."""
-    pages = [path.read_text(encoding="utf-8") for path in (ROOT / "docs" / "reference").glob("*.md")]
+    pages = [path.read_text(encoding="utf-8") for path in (DOCS / "reference").glob("*.md")]
     return {name: (kind, options) for page in pages for kind, name, options in DIRECTIVE.findall(page)}
 
 
@@ -61,7 +58,7 @@ def reference() -> dict[str, str]:
 @cache
 def shown_elsewhere() -> dict[str, str]:
     """Types without an example of their own, and whose example shows them."""
-    pages = [path.read_text(encoding="utf-8") for path in (ROOT / "docs" / "reference").glob("*.md")]
+    pages = [path.read_text(encoding="utf-8") for path in (DOCS / "reference").glob("*.md")]
     return {name: shown for page in pages for name, shown in SHOWN.findall(page)}
 
 
@@ -129,13 +126,10 @@ ALONE = [name for name in CASES if name not in SERVED]
 
 
 @pytest.fixture
-def quiet(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, sketched: None) -> None:
+def quiet(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, sketched: None, own_registries: None) -> None:
     """An empty folder and caches, and nothing that is registered stays so."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(emissions, "_FAMILIES", dict(emissions._FAMILIES))
-    monkeypatch.setattr(detector, "_DETECTORS", dict(detector._DETECTORS))
-    monkeypatch.setattr(contexts, "_REGISTERED", dict(contexts._REGISTERED))
     # No cluster answers in any case.
     monkeypatch.setattr(dask_engine, "PATIENCE", 1)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
 
@@ -11,14 +10,9 @@ import pytest
 from keydyn.commands.run_study import STUDIES
 from keydyn.evaluation.markdown_rows import rows_of
 from keydyn.studies.pages.cells import of_all, percent, span
-from tests.test_documentation import ROOT
+from tests.documents import ROOT, program
 
-spec = importlib.util.spec_from_file_location("results_page", ROOT / "docs" / "results_page.py")
-assert spec is not None
-assert spec.loader is not None
-results_page = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(results_page)
-
+results_page = program("results_page")
 OVERVIEW = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
 PAGES = {name: study.results for name, study in STUDIES.items() if study.results}
 TABLE = re.compile(r"<!-- table: (\w+) -->\n((?:\|.*\n)+)")

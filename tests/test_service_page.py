@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
 import pytest
 
-from tests.test_documentation import ROOT
+from tests.documents import ROOT, program
 
-spec = importlib.util.spec_from_file_location("service_page", ROOT / "docs" / "service_page.py")
-assert spec is not None
-assert spec.loader is not None
-service_page = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(service_page)
+service_page = program("service_page")
 
 
 def test_a_table_has_title_rows_and_note() -> None:

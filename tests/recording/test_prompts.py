@@ -8,8 +8,8 @@ from collections import Counter
 import pytest
 
 from keydyn.recording.prompts import Prompt, Study, Task, read_study
+from tests.documents import ROOT
 from tests.recording.studies import study_of
-from tests.test_documentation import ROOT
 
 
 def test_lines_or_paragraphs_of_plain_text(tmp_path):

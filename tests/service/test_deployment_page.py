@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.documents import ROOT
 from tests.service.conftest import opened
 from tests.service.running import running
 from tests.service.typists import enrol, keystrokes_of
-from tests.test_documentation import ROOT
 
 PAGE = (ROOT / "docs" / "deployment.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)

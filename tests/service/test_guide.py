@@ -8,7 +8,7 @@ import re
 from keydyn.service.http.problem_answers import HTTP_KINDS, OTHER_KIND
 from keydyn.service.settings import TenantSettings
 from keydyn.service.storage.tables import metadata
-from tests.test_documentation import ROOT
+from tests.documents import ROOT
 
 GUIDE = (ROOT / "docs" / "guide" / "service.md").read_text(encoding="utf-8")
 ROW = re.compile(r"^\| ([\d, ]+) \| ((?:`[a-z-]+`(?:, )?)+) \|", re.MULTILINE)

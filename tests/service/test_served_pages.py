@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_documentation import PAGES, ROOT, needs_service
+from tests.documents import PAGES, ROOT, needs_service
 
 SERVED = [page for page in PAGES if needs_service(page)]
 BLOCK = re.compile(r"^```(python|sh)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -39,7 +39,7 @@ hours, types, simulated = developer.sample(lengths=[60] * 20, random_state=1)
 history = Sequences.from_arrays(hours, types, [60] * 20)
 
 # %%
-# Both models are told that there are two states, and nothing about what they mean. The
+# Both models have two states, and know nothing about what they mean. The
 # fit starts four times, from different values, and the best result counts.
 
 model = POHMM(n_states=2, n_init=4, random_state=0).fit(history)

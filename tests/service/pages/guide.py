@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tests.test_documentation import ROOT
+from tests.documents import ROOT
 
 GUIDE = (ROOT / "docs" / "guide" / "recorder.md").read_text(encoding="utf-8")
 ADDRESS = "http://127.0.0.1:8421"

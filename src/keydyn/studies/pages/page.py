@@ -38,7 +38,7 @@ class ResultsPage:
     Attributes
     ----------
     question : what the study asks, in one sentence
-    answer : what it found, in two or three sentences, from the tables of a run; empty if these cannot say
+    answer : what it found, in two sentences, from the tables of a run; empty if these cannot say
     runs : what is shown; the first run answers the question
     """
 
