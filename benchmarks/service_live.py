@@ -63,14 +63,14 @@ def serve(port: int, url: str, ws: str, tick: float) -> None:
     from fastapi import FastAPI
 
     from keydyn.service.clock import wall_clock
+    from keydyn.service.live.admission import Admitted, Arrival
+    from keydyn.service.live.endpoint import UVICORN, watch_router
+    from keydyn.service.live.engine import Engine
+    from keydyn.service.live.limits import Limits
     from keydyn.service.storage.database import Database
     from keydyn.service.storage.sealing import DataKey
     from keydyn.service.storage.tables import metadata, profiles, tenants, users
     from keydyn.service.warming import warm
-    from keydyn.service.watch.admission import Admitted, Arrival
-    from keydyn.service.watch.endpoint import UVICORN, watch_router
-    from keydyn.service.watch.engine import Engine
-    from keydyn.service.watch.limits import Limits
 
     verifier, database, key = known_people(), Database(url), DataKey.new()
     metadata.create_all(database.engine)
@@ -299,7 +299,7 @@ async def soak(port: int, events: int) -> dict[str, Any]:
 
 def model_cost(sessions: int) -> dict[str, float]:
     """Processor time of the model alone for the same events: ticks of a fiftieth of them, and all at once."""
-    from keydyn.service.watch.pool import Pool
+    from keydyn.service.live.pool import Pool
 
     verifier, rows = known_people(), typing()[1::2]
     pool = Pool(verifier.background, verifier.watching)

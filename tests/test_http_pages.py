@@ -14,7 +14,7 @@ import pytest
 
 from keydyn.service.clock import wall_clock
 from keydyn.service.http.models import SampleBody
-from keydyn.service.watch import protocol
+from keydyn.service.live import protocol
 from tests.documents import DOCS, program
 from tests.service.conftest import opened
 from tests.service.http.test_access import ROUTES

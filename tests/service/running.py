@@ -14,10 +14,10 @@ import uvicorn
 from keydyn.service import accounts
 from keydyn.service.http.app import create_app
 from keydyn.service.http.connections import HttpProtocol
+from keydyn.service.live.endpoint import UVICORN
 from keydyn.service.settings import Deployment
 from keydyn.service.storage.database import Database
 from keydyn.service.storage.sealing import MasterKeys
-from keydyn.service.watch.endpoint import UVICORN
 
 KEYS = MasterKeys.of([b"k" * 32])
 STARTED = 1_700_000_000_000

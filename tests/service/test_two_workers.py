@@ -11,9 +11,9 @@ from keydyn.service.accounts import find_tenant, tenant_named
 from keydyn.service.clock import wall_clock
 from keydyn.service.people import enrolment, registry, templates, verification
 from keydyn.service.people.context import Context
+from keydyn.service.people.keystroke_payload import Typed
 from keydyn.service.people.rows import person_named, profile_of
 from keydyn.service.people.texts import Text
-from keydyn.service.people.typed import Typed
 from tests.service.running import KEYS
 
 ENROLLED, TEXT = 5, Text()

@@ -202,7 +202,7 @@ def _announce(listening: socket.socket, ready: Callable[[str], None]) -> None:
 
 
 def _websockets() -> dict[str, Any]:
-    from keydyn.service.watch.endpoint import UVICORN
+    from keydyn.service.live.endpoint import UVICORN
 
     return UVICORN
 

@@ -18,8 +18,8 @@ from base64 import b64encode
 import httpx
 
 from keydyn.service.settings import Deployment
+from tests.service.live.world import free_port
 from tests.service.running import UNENCRYPTED
-from tests.service.watch.world import free_port
 
 KEY = b"k" * 32
 ENVIRONMENT = {

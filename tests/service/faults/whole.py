@@ -8,7 +8,8 @@ from collections import Counter
 from sqlalchemy import func, select
 
 from keydyn.service.accounts import find_tenant
-from keydyn.service.people.typed import Typed
+from keydyn.service.live.session_rows import place
+from keydyn.service.people.keystroke_payload import Typed
 from keydyn.service.storage import audit
 from keydyn.service.storage.database import Database
 from keydyn.service.storage.sealing import MasterKeys
@@ -23,7 +24,6 @@ from keydyn.service.storage.tables import (
     watch_sessions,
 )
 from keydyn.service.storage.upgrading import check
-from keydyn.service.watch.sessions import place
 from tests.service.faults.served import KEY
 
 KEYS = MasterKeys.of([KEY])

@@ -13,8 +13,8 @@ from keydyn.decisions import Targets
 from keydyn.decisions.error_rates import claims_among, counted_rates
 from keydyn.decisions.shipped import shipped_background
 from keydyn.service.people import error_rates
+from keydyn.service.people.keystroke_payload import Typed, samples_of
 from keydyn.service.people.texts import Text
-from keydyn.service.people.typed import Typed, samples_of
 from keydyn.service.storage import audit
 from tests.service.running import STARTED
 from tests.service.typists import enrol, keystrokes_of

@@ -14,9 +14,9 @@ from sqlalchemy import select
 from keydyn.service.storage import audit, backup
 from keydyn.service.storage.backup import back_up, restore
 from keydyn.service.storage.database import Database
+from keydyn.service.storage.errors import DatabaseUnavailableError
 from keydyn.service.storage.master_keys import open_master_keys
 from keydyn.service.storage.tables import users
-from keydyn.service.storage.troubles import DatabaseUnavailableError
 from keydyn.service.storage.upgrading import check
 from tests.service.storage.rows import add_tenant, add_user
 from tests.service.storage.test_master_keys import OLD, key_file

@@ -31,15 +31,15 @@ from keydyn.service.http.watching import Admission
 from keydyn.service.jobs.delivery import WebhookDelivery
 from keydyn.service.jobs.expiry import Expiry
 from keydyn.service.jobs.runner import JobRunner
+from keydyn.service.live.endpoint import watch_router
+from keydyn.service.live.engine import Engine
+from keydyn.service.live.limits import Limits
 from keydyn.service.people.context import Context
-from keydyn.service.people.work import handlers
+from keydyn.service.people.job_handlers import handlers
 from keydyn.service.settings import Deployment, TenantSettings
 from keydyn.service.storage.database import Database
 from keydyn.service.storage.sealing import MasterKeys
 from keydyn.service.storage.tables import tenants
-from keydyn.service.watch.endpoint import watch_router
-from keydyn.service.watch.engine import Engine
-from keydyn.service.watch.limits import Limits
 
 log = logging.getLogger("keydyn.service")
 DESCRIPTION = """Recognise people by the rhythm of their typing.

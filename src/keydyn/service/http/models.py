@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from keydyn.service.jobs.webhooks import EVENTS
+from keydyn.service.people.keystroke_payload import Typed, paired
 from keydyn.service.people.texts import FREE, Text
-from keydyn.service.people.typed import Typed, paired
 from keydyn.service.settings import Level
 
 MOST_KEYSTROKES = 5000

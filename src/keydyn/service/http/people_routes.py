@@ -9,6 +9,7 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from keydyn.service.http.access import Caller, Rule, context_of
 from keydyn.service.http.answers import densities_answer, user_answer
 from keydyn.service.http.cursors import ID, decoded, encoded
+from keydyn.service.http.idempotency import once
 from keydyn.service.http.models import (
     DensitiesAnswer,
     Device,
@@ -19,7 +20,6 @@ from keydyn.service.http.models import (
     UserId,
     UsersAnswer,
 )
-from keydyn.service.http.once import once
 from keydyn.service.people import registry
 from keydyn.service.people.densities import curves_of
 from keydyn.service.people.registry import Erased, Overview

@@ -10,6 +10,7 @@ from sqlalchemy import Connection
 from keydyn.service.clock import SECOND
 from keydyn.service.http.access import Caller, Rule, context_of
 from keydyn.service.http.answers import decision_answer, identification_answer, sample_answer
+from keydyn.service.http.idempotency import once
 from keydyn.service.http.models import (
     ClaimBody,
     DecisionAnswer,
@@ -21,7 +22,6 @@ from keydyn.service.http.models import (
     TokenBody,
     UserId,
 )
-from keydyn.service.http.once import once
 from keydyn.service.http.watching import session_for_token
 from keydyn.service.people.enrolment import Enrolment, add_sample
 from keydyn.service.people.identification import identify

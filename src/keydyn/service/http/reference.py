@@ -9,7 +9,7 @@ from fastapi import APIRouter, FastAPI
 from starlette.responses import HTMLResponse, Response
 from starlette.staticfiles import StaticFiles
 
-from keydyn.service.http.once import LONGEST
+from keydyn.service.http.idempotency import LONGEST
 from keydyn.service.http.problem_answers import problem_schema
 
 router = APIRouter(include_in_schema=False)

@@ -9,6 +9,7 @@ from sqlalchemy import Connection, select, update
 
 from keydyn.service.http.access import Caller, Rule, context_of
 from keydyn.service.http.answers import population_answer, webhook_answer
+from keydyn.service.http.idempotency import once
 from keydyn.service.http.models import (
     NewWebhook,
     NewWebhookAnswer,
@@ -17,7 +18,6 @@ from keydyn.service.http.models import (
     WebhookAnswer,
     WebhooksAnswer,
 )
-from keydyn.service.http.once import once
 from keydyn.service.jobs import webhooks
 from keydyn.service.jobs.queue import enqueue
 from keydyn.service.jobs.webhooks import Webhook

@@ -14,6 +14,8 @@ from keydyn.service.accounts import Tenant, find_tenant
 from keydyn.service.http.access import Caller, Rates, forbidden, identified, token_holder
 from keydyn.service.http.models import Device, TextKind
 from keydyn.service.jobs.webhooks import announce
+from keydyn.service.live.admission import Admitted, Arrival
+from keydyn.service.live.session_rows import SessionEvent, new_id, open_session
 from keydyn.service.people.context import Context
 from keydyn.service.people.rows import Person, find_person, person_row
 from keydyn.service.people.templates import verifier_for
@@ -22,8 +24,6 @@ from keydyn.service.people.verification import Subject, subject_of
 from keydyn.service.problems import Problem
 from keydyn.service.storage import audit
 from keydyn.service.storage.tables import profiles, users, watch_sessions
-from keydyn.service.watch.admission import Admitted, Arrival
-from keydyn.service.watch.sessions import SessionEvent, new_id, open_session
 
 _DEVICE: TypeAdapter[Device] = TypeAdapter(Device)
 

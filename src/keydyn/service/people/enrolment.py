@@ -19,10 +19,10 @@ from keydyn.service.jobs.queue import enqueue
 from keydyn.service.jobs.webhooks import announce
 from keydyn.service.people.backgrounds import background_for, find_background
 from keydyn.service.people.context import Context
+from keydyn.service.people.keystroke_payload import Typed, samples_of
 from keydyn.service.people.rows import Person, Profile, new_profile, person_named, profile_of, unchanged
 from keydyn.service.people.templates import kept_samples, known_fingerprints, secret_of, settled
 from keydyn.service.people.texts import POSITIONS, Text
-from keydyn.service.people.typed import Typed, samples_of
 from keydyn.service.problems import Problem
 from keydyn.service.storage import audit
 from keydyn.service.storage.tables import fingerprints, profiles, samples

@@ -25,11 +25,11 @@ from keydyn.decisions.trials import spread
 from keydyn.service.accounts import Tenant
 from keydyn.service.people.backgrounds import background_for
 from keydyn.service.people.context import Context
+from keydyn.service.people.keystroke_payload import Typed, samples_of
 from keydyn.service.people.populations import Population, list_populations
 from keydyn.service.people.rows import person_row, profile_row, with_users
 from keydyn.service.people.templates import stored_samples
 from keydyn.service.people.texts import Text
-from keydyn.service.people.typed import Typed, samples_of
 from keydyn.service.problems import Problem
 from keydyn.service.settings import Level
 from keydyn.service.storage import audit

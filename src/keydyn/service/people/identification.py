@@ -10,10 +10,10 @@ from keydyn.decisions.enrolled import Enrolled
 from keydyn.service.accounts import Tenant
 from keydyn.service.people.backgrounds import background_for
 from keydyn.service.people.context import Context
+from keydyn.service.people.keystroke_payload import Typed, samples_of
 from keydyn.service.people.rows import Person, Profile, Stale, person_row, profile_row, with_users
 from keydyn.service.people.templates import enrolled_from, fit, settled, verifier_for
 from keydyn.service.people.texts import Text
-from keydyn.service.people.typed import Typed, samples_of
 from keydyn.service.problems import Problem
 from keydyn.service.settings import Level
 from keydyn.service.storage import audit

@@ -16,10 +16,10 @@ from keydyn.decisions.trials import LEAST_PEOPLE
 from keydyn.service.accounts import Tenant
 from keydyn.service.jobs.queue import enqueue
 from keydyn.service.people.context import Context
+from keydyn.service.people.keystroke_payload import Typed, samples_of
 from keydyn.service.people.rows import Person, Profile, person_row, profile_row, with_users
 from keydyn.service.people.templates import stored_samples
 from keydyn.service.people.texts import Text
-from keydyn.service.people.typed import Typed, samples_of
 from keydyn.service.problems import Problem
 from keydyn.service.storage import audit
 from keydyn.service.storage.tables import members, populations, profiles, users

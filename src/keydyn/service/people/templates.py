@@ -18,8 +18,8 @@ from keydyn.decisions.fingerprint_bytes import fingerprints_of
 from keydyn.decisions.stored import enrolled_of, template_bytes
 from keydyn.service.accounts import Tenant
 from keydyn.service.people.context import Context, Known
+from keydyn.service.people.keystroke_payload import Typed, samples_of
 from keydyn.service.people.rows import Person, Profile, Stale, unchanged
-from keydyn.service.people.typed import Typed, samples_of
 from keydyn.service.problems import Problem
 from keydyn.service.settings import Level
 from keydyn.service.storage import audit

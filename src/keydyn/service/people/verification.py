@@ -20,10 +20,10 @@ from keydyn.service.people import attempts
 from keydyn.service.people.backgrounds import background_for
 from keydyn.service.people.context import Context, Known
 from keydyn.service.people.enrolment import remember
+from keydyn.service.people.keystroke_payload import Typed, samples_of
 from keydyn.service.people.rows import Person, Profile, person_named, profile_of, unchanged
 from keydyn.service.people.templates import enrolled_from, fit, secret_of, settled, verifier_for
 from keydyn.service.people.texts import Text
-from keydyn.service.people.typed import Typed, samples_of
 from keydyn.service.problems import Problem
 from keydyn.service.settings import Level
 from keydyn.service.storage import audit

@@ -12,7 +12,7 @@ from sqlalchemy.engine import URL
 
 from keydyn.atomic import replacing
 from keydyn.service.storage.database import Database, checked_url
-from keydyn.service.storage.troubles import PATIENCE, DatabaseUnavailableError
+from keydyn.service.storage.errors import PATIENCE, DatabaseUnavailableError
 
 # Pages that SQLite copies at a time, between which others may write.
 PAGES = 1000

@@ -19,7 +19,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from keydyn.service.storage import postgresql, sqlite
-from keydyn.service.storage.troubles import (
+from keydyn.service.storage.errors import (
     PATIENCE,
     DatabaseUnavailableError,
     DriverError,
@@ -27,7 +27,7 @@ from keydyn.service.storage.troubles import (
     must_run_again,
     translated,
 )
-from keydyn.service.storage.turns import Turns
+from keydyn.service.storage.sqlite_write_queue import Turns
 
 __all__ = ["Change", "Database", "DatabaseUnavailableError", "checked_url"]
 

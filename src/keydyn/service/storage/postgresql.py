@@ -9,7 +9,7 @@ import psycopg
 from sqlalchemy import Connection, Engine, NullPool, create_engine
 from sqlalchemy.engine import URL
 
-from keydyn.service.storage.troubles import PATIENCE
+from keydyn.service.storage.errors import PATIENCE
 
 # A worker that hangs within a transaction must not hold up the others for ever.
 OPTIONS = {

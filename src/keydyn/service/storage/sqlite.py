@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine, NullPool, create_engine, event
 from sqlalchemy.engine import URL
 
-from keydyn.service.storage.troubles import PATIENCE
+from keydyn.service.storage.errors import PATIENCE
 
 SETTINGS = (
     "synchronous=FULL",

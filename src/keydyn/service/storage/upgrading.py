@@ -21,8 +21,8 @@ from sqlalchemy import Connection, inspect
 
 from keydyn.service.storage import sqlite
 from keydyn.service.storage.database import Database
+from keydyn.service.storage.errors import DriverError, translated
 from keydyn.service.storage.tables import metadata
-from keydyn.service.storage.troubles import DriverError, translated
 
 # Any number that nobody else uses.
 ADVISORY_LOCK = 0x6B65_7964_796E

@@ -15,7 +15,7 @@ from sqlalchemy import delete, select
 from websockets.exceptions import ConnectionClosed
 
 from keydyn.service.storage.tables import users, watch_sessions
-from tests.service.watch.world import PEOPLE, Server, make_database, session_of, undisturbed
+from tests.service.live.world import PEOPLE, Server, make_database, session_of, undisturbed
 
 
 @pytest.fixture(scope="module")

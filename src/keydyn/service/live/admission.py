@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from keydyn.decisions.background import Background
 from keydyn.decisions.enrolled import Enrolled
 from keydyn.decisions.watching import Watching
+from keydyn.service.live.protocol import Hello
 from keydyn.service.storage.sealing import DataKey
-from keydyn.service.watch.protocol import Hello
 
 
 @dataclass(frozen=True)

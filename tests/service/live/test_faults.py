@@ -14,12 +14,12 @@ import pytest
 from sqlalchemy import select
 
 from keydyn.decisions.watching import Watching
+from keydyn.service.live import pool as pools
+from keydyn.service.live.limits import Limits
+from keydyn.service.live.session_rows import expire
 from keydyn.service.storage.database import Database, DatabaseUnavailableError
 from keydyn.service.storage.tables import watch_sessions
-from keydyn.service.watch import pool as pools
-from keydyn.service.watch.limits import Limits
-from keydyn.service.watch.sessions import expire
-from tests.service.watch.world import (
+from tests.service.live.world import (
     PEOPLE,
     QUICK,
     Server,

@@ -13,10 +13,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from websockets.exceptions import ConnectionClosed
 
+from keydyn.service.live import protocol
 from keydyn.service.problems import Problem
-from keydyn.service.watch import protocol
 from tests.examples import examples
-from tests.service.watch.world import PEOPLE, Server, handshake, make_database, session_of, undisturbed
+from tests.service.live.world import PEOPLE, Server, handshake, make_database, session_of, undisturbed
 
 
 def keys(*rows, first=1):

@@ -11,13 +11,13 @@ from fastapi import APIRouter
 from starlette.concurrency import run_in_threadpool
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from keydyn.service.live import protocol
+from keydyn.service.live.admission import Admit, Arrival, CheckUnlock
+from keydyn.service.live.client import Client, Ending
+from keydyn.service.live.engine import Engine
+from keydyn.service.live.session import Live
 from keydyn.service.problems import Problem
 from keydyn.service.storage.database import DatabaseUnavailableError
-from keydyn.service.watch import protocol
-from keydyn.service.watch.admission import Admit, Arrival, CheckUnlock
-from keydyn.service.watch.client import Client, Ending
-from keydyn.service.watch.engine import Engine
-from keydyn.service.watch.live import Live
 
 # What uvicorn is to be run with. Frames that are larger it refuses by itself, with 1009.
 UVICORN: dict[str, Any] = {

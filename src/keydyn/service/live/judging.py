@@ -10,9 +10,9 @@ import numpy as np
 
 from keydyn.arrays import Floats
 from keydyn.decisions.watching import Watched
-from keydyn.service.watch.live import Answer, Live, Waiting
-from keydyn.service.watch.pool import Pool
-from keydyn.service.watch.protocol import Keys
+from keydyn.service.live.pool import Pool
+from keydyn.service.live.protocol import Keys
+from keydyn.service.live.session import Answer, Live, Waiting
 
 log = logging.getLogger(__name__)
 Typed = tuple[Waiting, Keys]

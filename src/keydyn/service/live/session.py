@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
+from keydyn.service.live.admission import Admitted
+from keydyn.service.live.client import Client
+from keydyn.service.live.pool import Pool
+from keydyn.service.live.protocol import Keys
 from keydyn.service.problems import Problem
-from keydyn.service.watch.admission import Admitted
-from keydyn.service.watch.client import Client
-from keydyn.service.watch.pool import Pool
-from keydyn.service.watch.protocol import Keys
 
 LOCKED, UNLOCKED = "locked", "unlocked"
 

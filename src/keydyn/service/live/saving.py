@@ -13,10 +13,10 @@ from typing import NamedTuple
 from sqlalchemy import Connection
 
 from keydyn.service.clock import Clock
+from keydyn.service.live.model_thread import ModelThread
+from keydyn.service.live.session import Live
+from keydyn.service.live.session_rows import Hook, Saving, SessionEvent, place, save
 from keydyn.service.storage.database import Database, DatabaseUnavailableError
-from keydyn.service.watch.live import Live
-from keydyn.service.watch.model_thread import ModelThread
-from keydyn.service.watch.sessions import Hook, Saving, SessionEvent, place, save
 
 log = logging.getLogger(__name__)
 # Sessions that somebody else holds now, by their epochs; None for those that are gone.

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from keydyn.service.live.limits import Limits
+from keydyn.service.live.protocol import problem_frame
 from keydyn.service.problems import Problem
-from keydyn.service.watch.limits import Limits
-from keydyn.service.watch.protocol import problem_frame
 
 
 @dataclass(frozen=True)

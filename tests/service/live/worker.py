@@ -1,6 +1,6 @@
 """Processes of the service that are killed: a parent that has loaded everything starts them by fork.
 
-`python -m tests.service.watch.worker`: each line that it reads is a port and the address of a database, and
+`python -m tests.service.live.worker`: each line that it reads is a port and the address of a database, and
 answered with the process that serves it there.
 """
 
@@ -13,10 +13,10 @@ from dataclasses import replace
 
 from keydyn.decisions.watching import Watching
 from keydyn.service.clock import wall_clock
+from keydyn.service.live.engine import Engine
 from keydyn.service.storage.database import Database
 from keydyn.service.warming import warm
-from keydyn.service.watch.engine import Engine
-from tests.service.watch.world import QUICK, admit, server_of, verifier
+from tests.service.live.world import QUICK, admit, server_of, verifier
 
 
 def never_locked(arrival):

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from websockets.exceptions import ConnectionClosed
 
-from tests.service.watch.world import PEOPLE, Talk, free_port, make_database, session_of, undisturbed
+from tests.service.live.world import PEOPLE, Talk, free_port, make_database, session_of, undisturbed
 
 FRAME = 5
 
@@ -24,7 +24,7 @@ class Workers:
 
     def __init__(self):
         environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-        command = [sys.executable, "-m", "tests.service.watch.worker"]
+        command = [sys.executable, "-m", "tests.service.live.worker"]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
         self._parent = subprocess.Popen(command, text=True, env=environment, **pipes)
         assert self._parent.stdout.readline() == "ready\n"

@@ -18,15 +18,15 @@ from websockets.sync.client import connect
 from keydyn.datasets import make_typists
 from keydyn.decisions import Verifier
 from keydyn.service.clock import wall_clock
+from keydyn.service.live.admission import Admitted
+from keydyn.service.live.endpoint import UVICORN, watch_router
+from keydyn.service.live.engine import Engine
+from keydyn.service.live.limits import Limits
 from keydyn.service.problems import Problem
 from keydyn.service.storage.database import Database
 from keydyn.service.storage.sealing import DataKey
 from keydyn.service.storage.tables import profiles, tenants, users
 from keydyn.service.storage.upgrading import upgrade
-from keydyn.service.watch.admission import Admitted
-from keydyn.service.watch.endpoint import UVICORN, watch_router
-from keydyn.service.watch.engine import Engine
-from keydyn.service.watch.limits import Limits
 
 PEOPLE = tuple(f"user{n}" for n in range(4))
 KEY = DataKey(bytes(32))

@@ -16,18 +16,16 @@ from sqlalchemy import Connection
 
 from keydyn.decisions.watching import Watching
 from keydyn.service.clock import Clock
-from keydyn.service.problems import Problem
-from keydyn.service.storage.database import Database
-from keydyn.service.watch import protocol
-from keydyn.service.watch.admission import Admitted
-from keydyn.service.watch.client import Client, Ending
-from keydyn.service.watch.judging import judged
-from keydyn.service.watch.limits import Limits, Meter, NoMeter
-from keydyn.service.watch.live import LOCKED, UNLOCKED, Answer, Live, Waiting
-from keydyn.service.watch.model_thread import ModelThread
-from keydyn.service.watch.pool import Pool
-from keydyn.service.watch.saving import Saver
-from keydyn.service.watch.sessions import (
+from keydyn.service.live import protocol
+from keydyn.service.live.admission import Admitted
+from keydyn.service.live.client import Client, Ending
+from keydyn.service.live.judging import judged
+from keydyn.service.live.limits import Limits, Meter, NoMeter
+from keydyn.service.live.model_thread import ModelThread
+from keydyn.service.live.pool import Pool
+from keydyn.service.live.saving import Saver
+from keydyn.service.live.session import LOCKED, UNLOCKED, Answer, Live, Waiting
+from keydyn.service.live.session_rows import (
     Hook,
     SessionEvent,
     Taken,
@@ -36,6 +34,8 @@ from keydyn.service.watch.sessions import (
     place,
     take_over,
 )
+from keydyn.service.problems import Problem
+from keydyn.service.storage.database import Database
 
 log = logging.getLogger(__name__)
 # How long the last save may take when the service stops, seconds.
