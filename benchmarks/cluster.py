@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 from distributed import LocalCluster
 
-from keydyn.engine import mapped
+from keydyn.parallel import mapped
 
 
 def main() -> None:

@@ -15,22 +15,22 @@ from keydyn.exit_codes import ExitCode, UsageError, checking_options, fail_clear
 
 # Every command, and something that it does early.
 COMMANDS = {
-    "pair x.csv --out y.csv": "keydyn.datasets.recordings.contents_of",
-    "fit x.csv --out m": "keydyn.datasets.recordings.read_recording",
+    "pair x.csv --out y.csv": "keydyn.datasets.files.recordings.contents_of",
+    "fit x.csv --out m": "keydyn.datasets.files.recordings.read_recording",
     "users --models m": "keydyn.decisions.folder.read_manifest",
     "score x.csv --models m": "keydyn.decisions.folder.read_manifest",
     "identify x.csv --models m": "keydyn.decisions.folder.read_manifest",
     "verify x.csv --models m --user a": "keydyn.decisions.folder.read_manifest",
     "watch x.csv --models m --user a": "keydyn.decisions.folder.read_manifest",
-    "evaluate x.csv": "keydyn.datasets.recordings.read_recording",
+    "evaluate x.csv": "keydyn.datasets.files.recordings.read_recording",
     "report out": "json.loads",
     "record --user a --text x --out y.csv": "keydyn.recording.prompts.read_study",
     "demo": "keydyn.demo.run",
-    "population fit x.csv --out p": "keydyn.datasets.recordings.read_recording",
+    "population fit x.csv --out p": "keydyn.datasets.files.recordings.read_recording",
     "population info p": "keydyn.population.PopulationModel.load",
-    "data list": "keydyn.datasets.published_files.data_folders",
-    "data fetch fable": "keydyn.datasets.fetching.fetch_dataset",
-    "data check": "keydyn.datasets.published_files.check_files",
+    "data list": "keydyn.datasets.published.published_files.data_folders",
+    "data fetch fable": "keydyn.datasets.published.fetching.fetch_dataset",
+    "data check": "keydyn.datasets.published.published_files.check_files",
     "study all": "keydyn.studies.dataset_rows.available_rows",
     **{
         f"study {name}": "keydyn.studies.dataset_rows.available_rows"

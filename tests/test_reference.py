@@ -21,7 +21,7 @@ from typing import Any
 import matplotlib
 import pytest
 
-from keydyn import dask_engine
+from keydyn import dask_cluster
 from keydyn.client import Client
 from keydyn.datasets import make_typists
 from keydyn.service.clock import wall_clock
@@ -131,7 +131,7 @@ def quiet(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, sketched: None, own_r
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     # No cluster answers in any case.
-    monkeypatch.setattr(dask_engine, "PATIENCE", 1)
+    monkeypatch.setattr(dask_cluster, "PATIENCE", 1)
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 
 from keydyn import load
-from keydyn.datasets import load_recordings, table_files
+from keydyn.datasets import load_recordings
+from keydyn.datasets.files import table_files
 from keydyn.model import ModelFileError
 from keydyn.regular_files import UnusableFileError, opened, read_regular, read_unpacked
 

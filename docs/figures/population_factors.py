@@ -14,7 +14,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import TwoSlopeNorm
 from matplotlib.patches import FancyBboxPatch
 
-from keydyn.datasets.keyboard import ROWS
+from keydyn.datasets.simulated.keyboard import ROWS
 from keydyn.population import PopulationModel
 
 HERE = Path(__file__).parent

@@ -21,7 +21,7 @@ from rich.text import Text
 from keydyn.arrays import Floats, Integers
 from keydyn.atomic import replacing
 from keydyn.datasets import save_recordings
-from keydyn.datasets.typists import make_typists
+from keydyn.datasets.simulated.typists import make_typists
 from keydyn.decisions import Identification, Targets, Verifier
 from keydyn.decisions.recorded_samples import recorded_samples
 from keydyn.decisions.trials import suspicion_of

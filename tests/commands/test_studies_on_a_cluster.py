@@ -10,7 +10,7 @@ from distributed import Client
 from typer.testing import CliRunner
 
 from keydyn.cli import app
-from tests.test_engine import cluster_in
+from tests.test_parallel import cluster_in
 
 pytestmark = pytest.mark.usefixtures("sketched")
 

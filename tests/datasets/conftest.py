@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from keydyn.datasets import catalogue, fetching, published_files
+from keydyn.datasets.published import catalogue, fetching, published_files
 from tests.datasets.server import FileServer, running
 
 KEYSTROKES = b"user,session,keyname,timepress,timerelease\n" + b"".join(

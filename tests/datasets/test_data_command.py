@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from keydyn.commands.data import app
-from keydyn.datasets.catalogue import CATALOGUE, NAMES
+from keydyn.datasets.published.catalogue import CATALOGUE, NAMES
 from tests.datasets.server import closed_address
 
 

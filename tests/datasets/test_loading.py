@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from keydyn.datasets import dataset_summary, load_dataset
-from keydyn.datasets.catalogue import NAMES
+from keydyn.datasets.published.catalogue import NAMES
 from keydyn.keystrokes.schema import check_keystrokes
 
 PASSWORD_KEYS = ["period", "t", "i", "e", "five", "Shift.r", "o", "a", "n", "l", "Return"]

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keydyn.datasets import keyboard, texts
-from keydyn.datasets.typists import make_typists
+from keydyn.datasets.simulated import keyboard, texts
+from keydyn.datasets.simulated.typists import make_typists
 from tests.examples import examples
 
 

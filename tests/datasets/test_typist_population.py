@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from keydyn import POHMM, POHMMClassifier, Sequences
-from keydyn.datasets.texts import NUMBER
-from keydyn.datasets.typists import make_typists
+from keydyn.datasets.simulated.texts import NUMBER
+from keydyn.datasets.simulated.typists import make_typists
 
 # The ranges that `make_typists` states. Real recordings are held to them as well: a range that they are not
 # in would say nothing about realism.

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from keydyn.datasets.catalogue import CATALOGUE
+from keydyn.datasets.published.catalogue import CATALOGUE
 from keydyn.detectors import Detector, detector_names, detector_title, make_detector, register
 from keydyn.detectors import detector as registry
 from keydyn.evaluation.names import dataset_name, detector_name

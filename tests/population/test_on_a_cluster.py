@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from keydyn.engine import using
+from keydyn.parallel import using
 from keydyn.population import PopulationModel, groups
 from tests.commands.test_studies_on_a_cluster import tasks_done
 from tests.population.simulated import samples_of_people
-from tests.test_engine import cluster_in
+from tests.test_parallel import cluster_in
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ import httpx
 import numpy as np
 import pytest
 
-from keydyn.datasets.recordings import FileForm, read_recording
+from keydyn.datasets.files.recordings import FileForm, read_recording
 from keydyn.evaluation.protocols import LeaveOneOut
 from keydyn.studies.own_recordings import own_rows
 from tests.recording.killed import Recordings

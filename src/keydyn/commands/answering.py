@@ -14,7 +14,7 @@ from keydyn.progress import working
 from keydyn.terminal import heading, print_json, show_table
 
 if TYPE_CHECKING:
-    from keydyn.datasets.recordings import Recording
+    from keydyn.datasets.files.recordings import Recording
     from keydyn.decisions import Verifier
 
 OutOption = Annotated[Path | None, typer.Option("--out", help="Also write the table to this CSV file.")]

@@ -12,7 +12,7 @@ from keydyn.exit_codes import ExitCode, complain
 from keydyn.terminal import JsonOption, print_json, say, show_table
 
 if TYPE_CHECKING:
-    from keydyn.datasets.published_files import FileState
+    from keydyn.datasets.published.published_files import FileState
 
 app = typer.Typer(
     name="data",
@@ -42,8 +42,8 @@ def list_datasets(data: DataOption = None, as_json: JsonOption = False) -> None:
 
     Example: `keydyn data list`
     """
-    from keydyn.datasets.catalogue import CATALOGUE
-    from keydyn.datasets.published_files import data_folders, find_file
+    from keydyn.datasets.published.catalogue import CATALOGUE
+    from keydyn.datasets.published.published_files import data_folders, find_file
 
     folders = data_folders(data)
     full, short = [], []
@@ -100,8 +100,8 @@ def fetch(
 
     Examples: `keydyn data fetch` · `keydyn data fetch fable --data recordings`
     """
-    from keydyn.datasets.catalogue import entry_of
-    from keydyn.datasets.fetching import FetchError, fetch_dataset
+    from keydyn.datasets.published.catalogue import entry_of
+    from keydyn.datasets.published.fetching import FetchError, fetch_dataset
 
     rows: list[dict[str, Any]] = []
     for name in _names(names or [EVERYTHING]):
@@ -139,7 +139,7 @@ def check(
 
     Examples: `keydyn data check` · `keydyn data check essay --data recordings --json`
     """
-    from keydyn.datasets.published_files import check_files
+    from keydyn.datasets.published.published_files import check_files
 
     states = check_files(_names(names or [EVERYTHING]), data)
     if as_json:
@@ -165,7 +165,7 @@ def check(
 
 
 def _names(names: list[str]) -> list[str]:
-    from keydyn.datasets.catalogue import NAMES
+    from keydyn.datasets.published.catalogue import NAMES
 
     unknown = [name for name in names if name not in (*NAMES, EVERYTHING)]
     if unknown:

@@ -42,10 +42,10 @@ def pair(
     `keydyn pair log.tsv --out typing.csv --separator '\\t' --columns time=when,key=scan --unit s`
     """
     from keydyn.datasets import save_recordings
-    from keydyn.datasets.event_files import events_in
-    from keydyn.datasets.recording_notes import unit_text
-    from keydyn.datasets.recordings import UNKNOWN, contents_of
-    from keydyn.datasets.table_files import parse_table
+    from keydyn.datasets.files.event_files import events_in
+    from keydyn.datasets.files.recording_notes import unit_text
+    from keydyn.datasets.files.recordings import UNKNOWN, contents_of
+    from keydyn.datasets.files.table_files import parse_table
     from keydyn.keystrokes.pairing import pair_events
 
     if reading.sort or reading.clean:

@@ -74,8 +74,8 @@ def fit(
     `keydyn population fit first.parquet --also second.parquet --out people.keydyn`
     """
     from keydyn.decisions.population_files import write_background, write_population
-    from keydyn.engine import using
     from keydyn.keystrokes.samples import Samples
+    from keydyn.parallel import using
     from keydyn.population import PopulationModel
 
     used = listed(sensors)

@@ -29,7 +29,7 @@ from keydyn.progress import working
 from keydyn.terminal import JsonOption, say, warn
 
 if TYPE_CHECKING:
-    from keydyn.datasets.recordings import Recording
+    from keydyn.datasets.files.recordings import Recording
     from keydyn.decisions import Decision, Verifier
 
 MOST_WARNINGS = 5

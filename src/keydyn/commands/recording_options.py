@@ -21,8 +21,8 @@ from keydyn.progress import working
 from keydyn.terminal import warn
 
 if TYPE_CHECKING:
-    from keydyn.datasets.recording_notes import Notes
-    from keydyn.datasets.recordings import FileForm, Recording
+    from keydyn.datasets.files.recording_notes import Notes
+    from keydyn.datasets.files.recordings import FileForm, Recording
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -112,8 +112,8 @@ class Reading:
         With `anonymous` the file need not say who typed, nor have a column `session`. What is wrong with the
         file is reported in terms of the options.
         """
-        from keydyn.datasets.recording_notes import notes_of
-        from keydyn.datasets.recordings import read_recording
+        from keydyn.datasets.files.recording_notes import notes_of
+        from keydyn.datasets.files.recordings import read_recording
         from keydyn.keystrokes import CleaningRules
 
         form = self.form()
@@ -149,7 +149,7 @@ class Reading:
 
     def form(self) -> FileForm:
         """The options in the form that readers take; an option that makes no sense is an error of usage."""
-        from keydyn.datasets.recordings import FileForm
+        from keydyn.datasets.files.recordings import FileForm
         from keydyn.keystrokes.units import check_unit
 
         separator = {r"\t": "\t", "tab": "\t"}.get(self.separator, self.separator)

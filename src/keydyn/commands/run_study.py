@@ -54,7 +54,7 @@ def run_study(
 
     Returned is what --json prints.
     """
-    from keydyn.engine import using
+    from keydyn.parallel import using
     from keydyn.studies.outputs import Outputs
     from keydyn.studies.saved_parts import Parts
 

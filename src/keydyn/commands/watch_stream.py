@@ -15,7 +15,7 @@ import pandas as pd
 import typer
 
 from keydyn.arrays import Floats, Integers
-from keydyn.datasets.recordings import Recording, read_recording
+from keydyn.datasets.files.recordings import Recording, read_recording
 from keydyn.decisions.cohort import HIGHEST, LOWEST
 from keydyn.decisions.evidence import Evidence, evidence_by_key
 from keydyn.decisions.sequential import increments, suspicion

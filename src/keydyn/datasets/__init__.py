@@ -4,25 +4,25 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from keydyn.datasets.fetching import FetchError, fetch_dataset
-    from keydyn.datasets.loading import Dataset, load_dataset
-    from keydyn.datasets.published_files import cache_folder, check_files
-    from keydyn.datasets.recordings import load_recordings, save_recordings
-    from keydyn.datasets.summary import dataset_summary
-    from keydyn.datasets.typists import make_typists, stream_typists
+    from keydyn.datasets.files.recordings import load_recordings, save_recordings
+    from keydyn.datasets.published.fetching import FetchError, fetch_dataset
+    from keydyn.datasets.published.loading import Dataset, load_dataset
+    from keydyn.datasets.published.published_files import cache_folder, check_files
+    from keydyn.datasets.published.summary import dataset_summary
+    from keydyn.datasets.simulated.typists import make_typists, stream_typists
 
 _MODULES = {
-    "FetchError": "fetching",
-    "fetch_dataset": "fetching",
-    "cache_folder": "published_files",
-    "check_files": "published_files",
-    "Dataset": "loading",
-    "load_dataset": "loading",
-    "load_recordings": "recordings",
-    "save_recordings": "recordings",
-    "dataset_summary": "summary",
-    "make_typists": "typists",
-    "stream_typists": "typists",
+    "FetchError": "published.fetching",
+    "fetch_dataset": "published.fetching",
+    "cache_folder": "published.published_files",
+    "check_files": "published.published_files",
+    "Dataset": "published.loading",
+    "load_dataset": "published.loading",
+    "load_recordings": "files.recordings",
+    "save_recordings": "files.recordings",
+    "dataset_summary": "published.summary",
+    "make_typists": "simulated.typists",
+    "stream_typists": "simulated.typists",
 }
 __all__ = [
     "Dataset",

@@ -24,8 +24,8 @@ from keydyn.decisions.trials import (
 )
 from keydyn.detectors import Detector, PopulationDetector
 from keydyn.detectors.population import fit_templates
-from keydyn.engine import Progress
 from keydyn.keystrokes.samples import Samples
+from keydyn.parallel import Progress
 from keydyn.population import PopulationModel
 
 # People are left out in so many groups when the detector learns from the same people that calibrate it.

@@ -21,9 +21,9 @@ from keydyn.decisions.sample_times import times_of
 from keydyn.decisions.sequential import increments, suspicion
 from keydyn.detectors import Detector
 from keydyn.detectors.population import fit_templates
-from keydyn.engine import Progress
 from keydyn.evaluation.running import sums_after
 from keydyn.keystrokes.samples import Samples
+from keydyn.parallel import Progress
 
 # Scores are taken after so many keys, as far as samples are longer than that.
 LENGTHS = (10, 20, 40, 80, 160, 320, 640)

@@ -27,8 +27,8 @@ from keydyn.decisions.shipped import shipped_background
 from keydyn.decisions.watching import Watch, WatchedSessions, Watching
 from keydyn.detectors import Detector, PopulationDetector
 from keydyn.detectors.population import fit_templates
-from keydyn.engine import Progress
 from keydyn.keystrokes.samples import Samples
+from keydyn.parallel import Progress
 from keydyn.population import PopulationModel
 
 Typing = pd.DataFrame | Samples

@@ -14,9 +14,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from keydyn.arrays import Floats
 from keydyn.detectors.detector import Detector, make_detector
-from keydyn.engine import Progress, each
 from keydyn.keystrokes.samples import Samples
 from keydyn.model.data.vocabulary import Types
+from keydyn.parallel import Progress, each
 
 # The most templates in one task: its samples and its templates must fit into memory, and into a message.
 LARGEST_BATCH = 256
@@ -128,7 +128,7 @@ def fit_templates(
 ) -> list[Detector]:
     """Fit a template to each group of samples, all of one user; `progress` is called with the number done.
 
-    On a cluster where `keydyn.engine.using` names one; a batch of groups is one task there. One warning
+    On a cluster where `keydyn.parallel.using` names one; a batch of groups is one task there. One warning
     covers all templates that have not converged.
     """
     batches = _batches(len(groups), n_jobs, pattern.batch_size(groups))

@@ -11,12 +11,12 @@ from dataclasses import replace
 import pandas as pd
 
 from keydyn.detectors import Detector, make_detector
-from keydyn.engine import Progress
 from keydyn.evaluation.protocols import KillourhyMaxion
 from keydyn.evaluation.rates import equal_error_rate, zero_miss_rate
 from keydyn.evaluation.running import score_protocol
 from keydyn.keystrokes.fixed_text import fixed_text_vectors
 from keydyn.keystrokes.samples import Samples
+from keydyn.parallel import Progress
 
 TIMINGS = ("duration", "tau", "release_press")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from keydyn.datasets.catalogue import CATALOGUE
+from keydyn.datasets.published.catalogue import CATALOGUE
 from keydyn.detectors import detector_title
 
 

@@ -14,12 +14,12 @@ from sklearn.exceptions import ConvergenceWarning
 from keydyn.arrays import Floats, Integers
 from keydyn.detectors import Detector, Population, make_detector
 from keydyn.detectors.population import fit_templates
-from keydyn.engine import Progress, counting_on
 from keydyn.evaluation.event_ranks import EventRanks
 from keydyn.evaluation.protocols import Protocol, Split
 from keydyn.evaluation.scores import Mask, Scores
 from keydyn.keystrokes.samples import Samples
 from keydyn.model.data.vocabulary import Types
+from keydyn.parallel import Progress, counting_on
 
 # A template is identified by the split whose samples scaled it (−1: all), its user, and a digest of the
 # numbers of the samples that it learns from; the numbers themselves would take much more room.

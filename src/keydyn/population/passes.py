@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
-from keydyn import engine
+from keydyn import parallel
 
 Progress = Callable[[float], object]
 Task = TypeVar("Task")
@@ -28,7 +28,7 @@ class Passes:
         if len(tasks) == 1:
             yield function(tasks[0])
         else:
-            yield from engine.each(function, tasks, n_jobs=self._n_jobs, names=[""] * len(tasks))
+            yield from parallel.each(function, tasks, n_jobs=self._n_jobs, names=[""] * len(tasks))
         self._done += 1
         if self._progress is not None:
             self._progress(self._done / self.total)

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-from keydyn.datasets.recordings import Recording
+from keydyn.datasets.files.recordings import Recording
 from keydyn.evaluation.failures import Failures, find_failures
 from keydyn.evaluation.protocols import (
     Chronological,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, TypeVar
 
-from keydyn.engine import each
+from keydyn.parallel import each
 
 Result = TypeVar("Result")
 
@@ -16,7 +16,7 @@ def results(
 ) -> Iterator[Result]:
     """The function's result for the arguments of each piece, in order, as soon as they are done.
 
-    The pieces run in processes, or on the cluster that `keydyn.engine.using` names. Threads would wait for
+    The pieces run in processes, or on the cluster that `keydyn.parallel.using` names. Threads would wait for
     one another, because much of the work around the compiled fits is done by the interpreter.
     """
     yield from each(partial(_called, function), pieces, n_jobs=n_jobs, threads=False)

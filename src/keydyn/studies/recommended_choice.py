@@ -15,10 +15,10 @@ import pandas as pd
 import pyarrow as pa
 
 from keydyn.detectors.markov import RecommendedPOHMM
-from keydyn.engine import Progress
 from keydyn.evaluation.recognition import recognition
 from keydyn.evaluation.running import n_templates, score_protocol
 from keydyn.evaluation.tables import Table, plain_table
+from keydyn.parallel import Progress
 from keydyn.studies.dataset_rows import Row
 from keydyn.studies.outputs import Outputs
 from keydyn.studies.report import Section

@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 
 from keydyn.detectors import Detector, make_detector
-from keydyn.engine import Progress
 from keydyn.evaluation.running import enrolments, n_limited, n_templates, ranks_of, scores_of
+from keydyn.parallel import Progress
 from keydyn.studies.dataset_rows import Row
 from keydyn.studies.rank_files import rank_table
 from keydyn.studies.recommended_settings import detector_for

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from keydyn.arrays import Floats, Integers
-from keydyn.datasets.recording_columns import labels
-from keydyn.datasets.table_files import Table
+from keydyn.datasets.files.recording_columns import labels
+from keydyn.datasets.files.table_files import Table
 from keydyn.keystrokes.units import milliseconds
 
 HOLD, DOWN_DOWN, UP_DOWN = "H.", "DD.", "UD."

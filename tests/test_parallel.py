@@ -14,12 +14,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from keydyn import dask_engine
-from keydyn.dask_engine import EngineError
+from keydyn import dask_cluster
 from keydyn.detectors import fit_population
-from keydyn.engine import mapped, using
+from keydyn.parallel import EngineError, mapped, using
 from tests.detectors.test_detectors import typed
-from tests.engine_tasks import (
+from tests.parallel_tasks import (
     break_at_three,
     die_at_three,
     die_once,
@@ -225,11 +224,11 @@ def test_what_cannot_be_used_is_reported(monkeypatch, tmp_path):
     for wrong in ("dask://nowhere", "tcp://127.0.0.1:1", "dask://:1", "dask", "dask://a:1/b"):
         with pytest.raises(ValueError, match="engine must be dask://HOST:PORT"):
             mapped(square, [1], engine=wrong)
-    monkeypatch.setattr(dask_engine, "PATIENCE", 0.5)
+    monkeypatch.setattr(dask_cluster, "PATIENCE", 0.5)
     with pytest.raises(EngineError, match=r"no Dask scheduler answers at dask://127\.0\.0\.1"):
         mapped(square, [1], engine=f"dask://127.0.0.1:{free_port()}")
     with cluster_in(tmp_path, n_workers=0) as empty:
-        monkeypatch.setattr(dask_engine, "PATIENCE", 5)
+        monkeypatch.setattr(dask_cluster, "PATIENCE", 5)
         with pytest.raises(EngineError, match="the scheduler has no workers"):
             mapped(square, [1], engine=empty.engine)
 
@@ -248,6 +247,6 @@ def test_another_version_on_a_worker_is_reported(cluster, monkeypatch):
 
 def test_the_engine_is_light():
     """Every part of the package may use it, so it imports none of them."""
-    code = "import sys, keydyn.engine; print(sorted(m for m in sys.modules if m.startswith('keydyn')))"
+    code = "import sys, keydyn.parallel; print(sorted(m for m in sys.modules if m.startswith('keydyn')))"
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert printed.stdout.strip() == "['keydyn', 'keydyn.engine']"
+    assert printed.stdout.strip() == "['keydyn', 'keydyn.parallel']"

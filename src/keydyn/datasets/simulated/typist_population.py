@@ -14,9 +14,9 @@ import numpy as np
 from scipy.special import ndtr
 
 from keydyn.arrays import Floats, Integers
-from keydyn.datasets import keyboard
-from keydyn.datasets.keyboard import CODES, DIGITS, KEYS, LETTERS, NUMPAD, PUNCTUATION
-from keydyn.datasets.random_streams import PERSON, Streams
+from keydyn.datasets.simulated import keyboard
+from keydyn.datasets.simulated.keyboard import CODES, DIGITS, KEYS, LETTERS, NUMPAD, PUNCTUATION
+from keydyn.datasets.simulated.random_streams import PERSON, Streams
 from keydyn.model import POHMM
 
 # What differs between people: mean and standard deviation of a normal distribution. `speed` and `touch` are

@@ -15,12 +15,12 @@ import numpy as np
 import pandas as pd
 
 from keydyn.atomic import replacing
-from keydyn.datasets import password_layout
-from keydyn.datasets.column_names import likely_names, refuse_absent, renamed
-from keydyn.datasets.event_files import is_event_table
-from keydyn.datasets.recording_columns import further, key_names, labels, press_and_release
-from keydyn.datasets.row_order import in_order
-from keydyn.datasets.table_files import LARGEST, PARQUET_MAGIC, Table, parse_table
+from keydyn.datasets.files.column_names import likely_names, refuse_absent, renamed
+from keydyn.datasets.files.event_files import is_event_table
+from keydyn.datasets.files.recording_columns import further, key_names, labels, press_and_release
+from keydyn.datasets.files.row_order import in_order
+from keydyn.datasets.files.table_files import LARGEST, PARQUET_MAGIC, Table, parse_table
+from keydyn.datasets.published import password_layout
 from keydyn.keystrokes.cleaning import CleaningReport, CleaningRules, clean
 from keydyn.keystrokes.schema import COLUMNS, SAMPLE, check_keystrokes
 from keydyn.keystrokes.units import check_unit

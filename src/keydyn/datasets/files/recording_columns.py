@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from keydyn.arrays import Floats
-from keydyn.datasets.table_files import NO_VALUE, NUMBER, Table
+from keydyn.datasets.files.table_files import NO_VALUE, NUMBER, Table
 from keydyn.keystrokes.units import milliseconds
 
 INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"

@@ -12,25 +12,12 @@ from typing import Any
 
 from joblib import parallel_config, register_parallel_backend
 
+from keydyn.parallel import EngineError
+
 ADDRESS = re.compile(r"dask://(\[[0-9A-Fa-f:.]+\]|[^\s:/\[\]]+):(\d{1,5})/?")
 BACKEND = "keydyn-dask"
 # Seconds to wait for a scheduler to answer, and for a first worker.
 PATIENCE = 10
-
-
-class EngineError(OSError):
-    """The cluster cannot be used: the message says why.
-
-    Examples
-    --------
-    >>> from keydyn.dask_engine import EngineError
-    >>> from keydyn.engine import mapped
-    >>> try:
-    ...     mapped(len, ["a"], engine="dask://127.0.0.1:9")
-    ... except EngineError as error:
-    ...     print("127.0.0.1:9" in str(error))
-    True
-    """
 
 
 @contextmanager

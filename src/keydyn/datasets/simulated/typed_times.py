@@ -7,9 +7,9 @@ import math
 import numpy as np
 
 from keydyn.arrays import Floats, Integers, compiled
-from keydyn.datasets.keyboard import KEYS
-from keydyn.datasets.random_streams import TIMES, Streams
-from keydyn.datasets.typist_population import DIGRAPHS, People
+from keydyn.datasets.simulated.keyboard import KEYS
+from keydyn.datasets.simulated.random_streams import TIMES, Streams
+from keydyn.datasets.simulated.typist_population import DIGRAPHS, People
 
 # A finger must come up before it can press its key again: the largest share of the interval it stays down.
 LONGEST_HOLD = 0.8

@@ -16,8 +16,21 @@ Task = TypeVar("Task")
 Result = TypeVar("Result")
 Progress = Callable[[int], object]
 
-
 _ENGINE: ContextVar[str | None] = ContextVar("engine", default=None)
+
+
+class EngineError(OSError):
+    """The cluster cannot be used: the message says why.
+
+    Examples
+    --------
+    >>> from keydyn.parallel import EngineError, mapped
+    >>> try:
+    ...     mapped(len, ["a"], engine="dask://127.0.0.1:9")
+    ... except EngineError as error:
+    ...     print("127.0.0.1:9" in str(error))
+    True
+    """
 
 
 @contextmanager
@@ -26,7 +39,7 @@ def using(engine: str | None) -> Iterator[None]:
 
     Examples
     --------
-    >>> from keydyn.engine import mapped, using
+    >>> from keydyn.parallel import mapped, using
     >>> with using(None):  # or "dask://HOST:PORT", the address of a cluster's scheduler
     ...     print(mapped(len, ["a", "bc"]))
     [1, 2]
@@ -65,7 +78,7 @@ def mapped(
 
     Examples
     --------
-    >>> from keydyn.engine import mapped
+    >>> from keydyn.parallel import mapped
     >>> mapped(len, ["a", "bc", "def"], n_jobs=2)
     [1, 2, 3]
     """
@@ -90,7 +103,7 @@ def each(
 
     Examples
     --------
-    >>> from keydyn.engine import each
+    >>> from keydyn.parallel import each
     >>> for length in each(len, ["a", "bc"]):
     ...     print(length)
     1
@@ -131,7 +144,7 @@ def _workers(engine: str | None, n_jobs: int | None, threads: bool) -> Iterator[
         yield Parallel(n_jobs=n_jobs, prefer="threads" if threads else "processes", return_as="generator")
         return
     # Dask is an extra, imported only when it is asked for.
-    from keydyn.dask_engine import on_cluster
+    from keydyn.dask_cluster import on_cluster
 
     with on_cluster(engine):
         yield Parallel(n_jobs=-1, return_as="generator")

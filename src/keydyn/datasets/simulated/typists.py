@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 
 from keydyn.arrays import Floats, Integers
-from keydyn.datasets import typed_keys, typist_population
-from keydyn.datasets.keyboard import KEYS
-from keydyn.datasets.random_streams import Streams
-from keydyn.datasets.typed_times import perform
-from keydyn.datasets.typing_task import LAST_USER, Task, check_whole
-from keydyn.datasets.typist_population import People
+from keydyn.datasets.simulated import typed_keys, typist_population
+from keydyn.datasets.simulated.keyboard import KEYS
+from keydyn.datasets.simulated.random_streams import Streams
+from keydyn.datasets.simulated.typed_times import perform
+from keydyn.datasets.simulated.typing_task import LAST_USER, Task, check_whole
+from keydyn.datasets.simulated.typist_population import People
 from keydyn.model import POHMM
 
 # The sitting in which a text that practice makes faster is typed at the person's ordinary speed.
@@ -59,8 +59,8 @@ def make_typists(
     n_keys : int
         Keystrokes per sample, mistakes included. By default the whole phrase, 100 copied, 500 free.
     phrase : str or names of keys
-        The fixed text; by default a password of 11 keys with shift and enter. `keydyn.datasets.texts.NUMBER`
-        is one for the number pad.
+        The fixed text; by default a password of 11 keys with shift and enter.
+        `keydyn.datasets.simulated.texts.NUMBER` is one for the number pad.
     practice : float
         Intervals fall with the number of the sitting to the power of −practice, on average. By default 0.18
         for fixed text, which is new to everybody, and 0 for ordinary text. After 16 sittings it is learnt.

@@ -11,9 +11,9 @@ from typing import Any
 import pandas as pd
 import pyarrow.compute as pc
 
-from keydyn.datasets.column_names import likely_names
-from keydyn.datasets.recording_columns import dates_of, further, labels
-from keydyn.datasets.table_files import Table
+from keydyn.datasets.files.column_names import likely_names
+from keydyn.datasets.files.recording_columns import dates_of, further, labels
+from keydyn.datasets.files.table_files import Table
 from keydyn.keystrokes.raw_events import PRESS, RELEASE, kind_of
 from keydyn.keystrokes.schema import SAMPLE
 

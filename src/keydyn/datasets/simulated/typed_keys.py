@@ -9,9 +9,9 @@ from functools import cache
 import numpy as np
 
 from keydyn.arrays import Floats, Integers, compiled
-from keydyn.datasets import keyboard, texts
-from keydyn.datasets.keyboard import BACKSPACE, COMMA, PERIOD, SHIFT, SPACE
-from keydyn.datasets.random_streams import MISTAKES, PREFERENCES, WORDS, Streams
+from keydyn.datasets.simulated import keyboard, texts
+from keydyn.datasets.simulated.keyboard import BACKSPACE, COMMA, PERIOD, SHIFT, SPACE
+from keydyn.datasets.simulated.random_streams import MISTAKES, PREFERENCES, WORDS, Streams
 
 # Standard deviation, over people, of the logarithm of how often they use a word.
 PREFERENCE = 0.6

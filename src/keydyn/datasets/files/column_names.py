@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from keydyn.datasets.table_files import Table
+from keydyn.datasets.files.table_files import Table
 from keydyn.keystrokes.schema import COLUMNS, SAMPLE
 
 # Words in the name of a column that is likely to be the schema's; the first ones are the likeliest. Times

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from keydyn.datasets.recordings import Recording
+from keydyn.datasets.files.recordings import Recording
 from keydyn.keystrokes.cleaning import MEANINGS
 from keydyn.keystrokes.duplicates import find_duplicates
 from keydyn.keystrokes.timing import timing_features

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import pandas as pd
 
-from keydyn.datasets.loading import Dataset
+from keydyn.datasets.published.loading import Dataset
 from keydyn.keystrokes.schema import check_keystrokes, sample_starts
 
 

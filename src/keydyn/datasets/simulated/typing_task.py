@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from keydyn.arrays import Integers
-from keydyn.datasets import texts, typed_keys
+from keydyn.datasets.simulated import texts, typed_keys
 
 # By kind of text: keys per sample, exponent of practice, mistakes per letter.
 DEFAULTS: dict[str, tuple[int, float, float]] = {

@@ -9,7 +9,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Literal
 
-from keydyn.datasets.catalogue import NAMES, File, entry_of
+from keydyn.datasets.published.catalogue import NAMES, File, entry_of
 from keydyn.regular_files import UnusableFileError, blocks, opened
 
 VARIABLE = "KEYDYN_DATA"

@@ -1,0 +1,1 @@
+"""Recordings in files: CSV and Parquet tables, and JSON, in any layout."""
