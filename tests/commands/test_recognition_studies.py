@@ -59,7 +59,7 @@ def test_the_run_is_reported(study):
 def test_rebuilt_without_fitting_tables_have_the_same_bytes(study, monkeypatch):
     before = table_bytes(study)
     (study / "tables" / "recognition.csv").unlink()
-    monkeypatch.setattr("keydyn.detectors.population.fit_templates", None)
+    monkeypatch.setattr("keydyn.detectors.templates.fit_templates", None)
     result = runner.invoke(app, ["report", str(study)])
     assert result.exit_code == 0, result.output
     assert table_bytes(study) == before

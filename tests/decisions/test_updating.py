@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from keydyn.decisions.updating import BOUND, Updating, drift, drifted
 from keydyn.population import PopulationModel
-from keydyn.population.learnt import seen_of
+from keydyn.population.score.fitted import seen_of
 from tests.examples import examples
 from tests.population.simulated import samples_of_people
 

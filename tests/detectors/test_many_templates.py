@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from keydyn import POHMM
 from keydyn.detectors import Markov, Population, detector_names, fit_population, make_detector
 from keydyn.detectors.markov import MANY
-from keydyn.detectors.population import LARGEST_BATCH, _batches
+from keydyn.detectors.templates import LARGEST_BATCH, _batches
 from tests.detectors.test_detectors import Median, typed
 
 MARKOV = ("hmm", "pohmm", "pohmm-recommended")

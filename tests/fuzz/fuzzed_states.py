@@ -9,7 +9,7 @@ import numpy as np
 
 from keydyn.decisions.calibration import Calibration
 from keydyn.decisions.watching import WatchedSessions, Watching
-from keydyn.population.stream_state import packed, parsed
+from keydyn.population.stream.session_state import packed, parsed
 from tests.fuzz.changes import changed_bytes, changed_numbers, pick
 from tests.fuzz.fuzzed_populations import everybody, model
 from tests.fuzz.questions import refuse_nan

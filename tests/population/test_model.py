@@ -12,8 +12,8 @@ from keydyn import Sequences
 from keydyn.datasets import make_typists
 from keydyn.keystrokes.samples import Samples
 from keydyn.population import PopulationModel
-from keydyn.population.learnt import _pieces
-from keydyn.population.states import posteriors
+from keydyn.population.chain import posteriors
+from keydyn.population.score.fitted import _pieces
 from tests.population.simulated import people, samples_of_people
 
 WITH_AND_WITHOUT = pytest.mark.parametrize("states", [False, True])

@@ -48,5 +48,5 @@ def test_it_is_what_the_command_makes(recordings):
     np.testing.assert_array_equal(made.cells.before, there.cells.before)
     np.testing.assert_allclose(made.location, there.location, rtol=1e-6)
     np.testing.assert_allclose(made.loadings @ made.loadings.T, there.loadings @ there.loadings.T, atol=1e-6)
-    np.testing.assert_allclose(made.strengths.tempo, there.strengths.tempo, rtol=1e-4)
+    np.testing.assert_allclose(made.variances.tempo, there.variances.tempo, rtol=1e-4)
     np.testing.assert_allclose(made.chain.transitions, there.chain.transitions, atol=1e-4)

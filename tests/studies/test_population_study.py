@@ -32,7 +32,7 @@ from keydyn.studies.population_measurements import (
 from keydyn.studies.saved_parts import Parts
 from keydyn.studies.score_files import scored_of
 from tests.population.simulated import people
-from tests.population.test_detector import spoilt
+from tests.detectors.test_population_detector import spoilt
 
 pytestmark = pytest.mark.usefixtures("sketched")
 
@@ -107,7 +107,7 @@ def test_rebuilt_without_fitting_tables_have_the_same_bytes(study, monkeypatch):
 
     before = tables()
     (study / "tables" / "population.csv").unlink()
-    monkeypatch.setattr("keydyn.detectors.population.fit_templates", None)
+    monkeypatch.setattr("keydyn.detectors.templates.fit_templates", None)
     result = runner.invoke(app, ["report", str(study)])
     assert result.exit_code == 0, result.output
     assert tables() == before

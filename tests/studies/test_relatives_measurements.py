@@ -90,7 +90,7 @@ def test_rebuilt_without_fitting_tables_have_the_same_bytes(study, monkeypatch):
 
     before = tables()
     (study / "tables" / "relatives.csv").unlink()
-    monkeypatch.setattr("keydyn.detectors.population.fit_templates", None)
+    monkeypatch.setattr("keydyn.detectors.templates.fit_templates", None)
     result = runner.invoke(app, ["report", str(study)])
     assert result.exit_code == 0, result.output
     assert tables() == before

@@ -142,7 +142,7 @@ def _calibrated(people: PopulationModel, samples: Samples, n_jobs: int, quiet: b
 
 def _show(people: PopulationModel, name: str, as_json: bool) -> None:
     known = people.parameters
-    strengths = known.strengths
+    variances = known.variances
     facts: dict[str, Any] = {
         "people": known.n_people,
         "samples": known.n_samples,
@@ -155,10 +155,10 @@ def _show(people: PopulationModel, name: str, as_json: bool) -> None:
     rows = [
         {
             "feature": name,
-            "cell_variance": float(strengths.cell[f]),
-            "key_variance": float(strengths.key[f]),
-            "tempo_variance": float(strengths.tempo[f]),
-            "noise": float(strengths.noise[f]),
+            "cell_variance": float(variances.cell[f]),
+            "key_variance": float(variances.key[f]),
+            "tempo_variance": float(variances.tempo[f]),
+            "noise": float(variances.noise[f]),
         }
         for f, name in enumerate(known.features)
     ]

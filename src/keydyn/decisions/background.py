@@ -23,7 +23,7 @@ from keydyn.decisions.trials import (
     together,
 )
 from keydyn.detectors import Detector, PopulationDetector
-from keydyn.detectors.population import fit_templates
+from keydyn.detectors.templates import fit_templates
 from keydyn.keystrokes.samples import Samples
 from keydyn.parallel import Progress
 from keydyn.population import PopulationModel

@@ -20,7 +20,7 @@ from keydyn.decisions.lockout_levels import MS_PER_HOUR
 from keydyn.decisions.sample_times import times_of
 from keydyn.decisions.sequential import increments, suspicion
 from keydyn.detectors import Detector
-from keydyn.detectors.population import fit_templates
+from keydyn.detectors.templates import fit_templates
 from keydyn.evaluation.running import sums_after
 from keydyn.keystrokes.samples import Samples
 from keydyn.parallel import Progress

@@ -15,7 +15,7 @@ import numpy as np
 from keydyn.arrays import Floats
 from keydyn.keystrokes.samples import Samples
 from keydyn.population import PopulationModel, Template
-from keydyn.population.person import fit_people
+from keydyn.population.person.fitting import fit_people
 
 # Variance of the drift between two samples, in units of that between people.
 DRIFT = 0.05
@@ -86,11 +86,11 @@ def drift(population: PopulationModel, template: Template, sample: Samples) -> F
         raise ValueError("the template belongs to another population: enrol the person with this one")
     known, ready = population.parameters, population.ready_for(sample)
     cell, offsets = ready.used[ready.cell], ready.seen.offsets
-    strengths = replace(known.strengths, cell=DRIFT * known.strengths.cell, key=DRIFT * known.strengths.key)
+    variances = replace(known.variances, cell=DRIFT * known.variances.cell, key=DRIFT * known.variances.key)
     n = len(offsets) - 1
     moved = fit_people(
         ready.y - template.mean[cell], cell, offsets, np.arange(n), np.array([0, n]), known.cells,
-        np.sqrt(DRIFT) * known.loadings, strengths, known.parents,
+        np.sqrt(DRIFT) * known.loadings, variances, known.parents,
     )  # fmt: skip
     found: Floats = moved.mean[0]
     return found

@@ -26,7 +26,7 @@ from keydyn.decisions.recorded_samples import recorded_samples
 from keydyn.decisions.shipped import shipped_background
 from keydyn.decisions.watching import Watch, WatchedSessions, Watching
 from keydyn.detectors import Detector, PopulationDetector
-from keydyn.detectors.population import fit_templates
+from keydyn.detectors.templates import fit_templates
 from keydyn.keystrokes.samples import Samples
 from keydyn.parallel import Progress
 from keydyn.population import PopulationModel

@@ -25,7 +25,7 @@ from keydyn.keystrokes.one_sample import times_given
 from keydyn.keystrokes.schema import check_columns, refuse
 from keydyn.model.files.restoring import Tensors
 from keydyn.population.model import PopulationModel
-from keydyn.population.stream_state import joined, packed, packed_each, parsed, record_of
+from keydyn.population.stream.session_state import joined, packed, packed_each, parsed, record_of
 from keydyn.population.template import Template
 
 # From sums of log-likelihoods, (n, 1 + C), the claimed person's first, and how many keys they amount to,

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from keydyn.arrays import Floats, Integers
 from keydyn.detectors import Detector, Population, make_detector
-from keydyn.detectors.population import fit_templates
+from keydyn.detectors.templates import fit_templates
 from keydyn.evaluation.event_ranks import EventRanks
 from keydyn.evaluation.protocols import Protocol, Split
 from keydyn.evaluation.scores import Mask, Scores

@@ -14,8 +14,8 @@ import numpy as np
 from keydyn.arrays import Integers, Truths
 from keydyn.model.data.vocabulary import Types, translation
 from keydyn.population.features import Around
-from keydyn.population.groups import Events, Groups, Tally
-from keydyn.population.passes import Passes
+from keydyn.population.learn.groups import Events, Groups, Tally
+from keydyn.population.learn.map_reduce import Passes
 
 # A pair must have been seen this often to be a cell of its own: in small populations, and in others.
 LEAST_SEEN_SMALL, LEAST_SEEN, SMALL = 5, 20, 100

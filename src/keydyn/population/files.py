@@ -16,9 +16,9 @@ from keydyn.model.data.settings import is_whole
 from keydyn.model.files import storage
 from keydyn.model.files.restoring import MOST_COUNTED, Tensors, finite
 from keydyn.population.cells import Cells
+from keydyn.population.chain import CLASSES, Chain
 from keydyn.population.features import HOLD, INTERVAL
-from keydyn.population.parameters import Parameters, Strengths
-from keydyn.population.states import CLASSES, Chain
+from keydyn.population.parameters import Parameters, Variances
 from keydyn.population.template import Template
 from keydyn.population.wide_effects import N_CONTEXTS, WideEffects
 
@@ -29,7 +29,7 @@ FIELDS = {
     *("format", "version", "class", "event_types", "features", "n_people", "n_samples", "sha256"),
 }
 MOST_FACTORS, MOST_STATES, MOST_DEGREES = 1000, 8, 100
-# Strengths are variances of numbers in units of one; larger ones would overflow on their way.
+# Variances are variances of numbers in units of one; larger ones would overflow on their way.
 LARGEST = 1e6
 
 
@@ -80,7 +80,7 @@ def _tensors(known: Parameters) -> Tensors:
         "loadings": known.loadings,
         "support": known.support,
     }
-    tensors |= {f"strengths.{one.name}": getattr(known.strengths, one.name) for one in fields(Strengths)}
+    tensors |= {f"strengths.{one.name}": getattr(known.variances, one.name) for one in fields(Variances)}
     tensors |= {f"chain.{one.name}": getattr(known.chain, one.name) for one in fields(Chain)}
     for f, (codes, effects) in enumerate(zip(known.wide.codes, known.wide.effects, strict=True)):
         for k, (code, effect) in enumerate(zip(codes, effects, strict=True)):
@@ -124,7 +124,7 @@ def _restored(header: dict[str, Any], tensors: Tensors) -> Parameters:
         _wide(tensors, F, m),
         _bounded(tensors, "loadings", loadings.shape),
         _support(tensors, C),
-        _strengths(tensors, F),
+        _variances(tensors, F),
         _chain(tensors, F),
         header["n_people"],
         header["n_samples"],
@@ -174,10 +174,10 @@ def _wide(tensors: Tensors, n_features: int, m: int) -> WideEffects:
     return WideEffects(tuple(codes), tuple(effects))
 
 
-def _strengths(tensors: Tensors, n_features: int) -> Strengths:
+def _variances(tensors: Tensors, n_features: int) -> Variances:
     per_feature = ("cell", "key", "tempo", "noise", "gain")
     values = {name: _positive(tensors, f"strengths.{name}", (n_features,)) for name in per_feature}
-    return Strengths(
+    return Variances(
         **values,
         slope=_bounded(tensors, "strengths.slope", (n_features, 3)),
         slope_variance=_positive(tensors, "strengths.slope_variance", (n_features, 3)),

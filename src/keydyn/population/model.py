@@ -16,16 +16,16 @@ from keydyn.keystrokes.samples import Samples
 from keydyn.model.data.random_state import generator_of
 from keydyn.model.data.vocabulary import as_labels
 from keydyn.model.files import storage
-from keydyn.population.drawing import drawn, drawn_people
-from keydyn.population.explaining import explained
+from keydyn.population.chain import posteriors
 from keydyn.population.files import fingerprint, packed, packed_template, parsed, read
-from keydyn.population.learning import check_parts, learn, learn_more
-from keydyn.population.learnt import Learnt, Ready, enrolled, fill_scores, ready_for, seen_of
+from keydyn.population.learn.learning import check_parts, learn, learn_more
+from keydyn.population.learn.map_reduce import Progress
 from keydyn.population.parameters import Parameters
-from keydyn.population.passes import Progress
-from keydyn.population.scoring import PER_EVENT, PER_FEATURE, PER_SAMPLE, RESIDUALS
-from keydyn.population.states import posteriors
-from keydyn.population.stream import PopulationStream, PopulationStreams
+from keydyn.population.person.drawing import drawn, drawn_people
+from keydyn.population.score.explaining import explained
+from keydyn.population.score.fitted import Learnt, Ready, enrolled, fill_scores, ready_for, seen_of
+from keydyn.population.score.kernel import PER_EVENT, PER_FEATURE, PER_SAMPLE, RESIDUALS
+from keydyn.population.stream.streams import PopulationStream, PopulationStreams
 from keydyn.population.template import Template
 
 SHIPPED = Path(__file__).parent / "shipped.keydyn"
@@ -102,7 +102,7 @@ class PopulationModel:
         """Learn how people differ from further people; before the first `fit` this is `fit`.
 
         An approximation: what those before said of each loading counts as one number, and all else (the keys
-        that are known, locations, strengths, hidden states) stays as it is. Templates must be enrolled anew.
+        that are known, locations, variances, hidden states) stays as it is. Templates must be enrolled anew.
         """
         if not hasattr(self, "learnt_"):
             return self.fit(samples, n_jobs, scratch, progress)

@@ -8,13 +8,13 @@ import numpy as np
 
 from keydyn.arrays import Floats, Integers
 from keydyn.population.cells import Cells
+from keydyn.population.chain import Chain
 from keydyn.population.features import Around, parents
-from keydyn.population.states import Chain
 from keydyn.population.wide_effects import WideEffects
 
 
 @dataclass(frozen=True, eq=False)
-class Strengths:
+class Variances:
     """How much people, samples and keys differ; one value per feature, or per feature and parent.
 
     Attributes
@@ -61,7 +61,7 @@ class Parameters:
     wide: WideEffects
     loadings: Floats
     support: Floats
-    strengths: Strengths
+    variances: Variances
     chain: Chain
     n_people: int
     n_samples: int

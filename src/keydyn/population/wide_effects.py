@@ -11,9 +11,9 @@ import numpy as np
 from keydyn.arrays import Floats, Integers, compiled
 from keydyn.model.data.vocabulary import Types
 from keydyn.population.features import Around
-from keydyn.population.groups import Events, Groups, Tally
-from keydyn.population.passes import Passes
-from keydyn.population.stored_arrays import Stored
+from keydyn.population.learn.groups import Events, Groups, Tally
+from keydyn.population.learn.map_reduce import Passes
+from keydyn.population.learn.stored_arrays import Stored
 
 # How many observations of no effect each effect leans on, and where residuals are clipped, in units of y.
 LEANS, CLIP = 30.0, 2.0

@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from keydyn.arrays import Integers
 from keydyn.detectors import Detector
-from keydyn.detectors.population import Population, fit_templates
+from keydyn.detectors.templates import Population, fit_templates
 from keydyn.evaluation.protocols import Split
 from keydyn.evaluation.recognition import recognition
 from keydyn.evaluation.running import Enrolled, scores_of

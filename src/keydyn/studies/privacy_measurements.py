@@ -17,8 +17,8 @@ from keydyn.keystrokes.samples import Samples
 from keydyn.model import POHMM, Sequences
 from keydyn.model.data.vocabulary import Types
 from keydyn.population import PopulationModel, Template
-from keydyn.population.learnt import seen_of
 from keydyn.population.parameters import Parameters
+from keydyn.population.score.fitted import seen_of
 from keydyn.studies.user_intervals import stream
 
 OWN, OTHERS = "own", "others'"

@@ -24,7 +24,7 @@ from keydyn.decisions.operating_point import Targets
 from keydyn.decisions.trials import lengths_for, spread
 from keydyn.decisions.verifier import Verifier
 from keydyn.detectors import PopulationDetector
-from keydyn.detectors.population import fit_templates
+from keydyn.detectors.templates import fit_templates
 from keydyn.evaluation.running import sums_after
 from keydyn.keystrokes.samples import Samples
 from keydyn.studies.dataset_rows import Row

@@ -10,8 +10,8 @@ import numpy as np
 
 from keydyn.arrays import Floats
 from keydyn.detectors import PopulationDetector
-from keydyn.population.densities import Time, densities
 from keydyn.population.features import HOLD, INTERVAL
+from keydyn.population.score.densities import Time, densities
 from keydyn.service.accounts import Tenant
 from keydyn.service.people.context import Context
 from keydyn.service.people.templates import stored_samples

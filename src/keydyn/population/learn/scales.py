@@ -9,8 +9,8 @@ import numpy as np
 
 from keydyn.arrays import Floats, Integers, compiled, inner
 from keydyn.population.cells import Cells
-from keydyn.population.passes import Passes
-from keydyn.population.stored_arrays import Stored
+from keydyn.population.learn.map_reduce import Passes
+from keydyn.population.learn.stored_arrays import Stored
 
 # How many observations the parent of a cell, and that of a key, counts for.
 CELL_LEANS, KEY_LEANS = 5.0, 20.0

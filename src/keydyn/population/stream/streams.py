@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from keydyn.arrays import Floats, Integers
 from keydyn.model.data.label_codes import Labels
 from keydyn.model.files.restoring import Tensors
+from keydyn.population.chain import classes_of
 from keydyn.population.features import HOLD, INTERVAL, Around, position_in_word, spaces_of
 from keydyn.population.parameters import Parameters
-from keydyn.population.states import classes_of
-from keydyn.population.stream_state import LARGEST, checked, fingerprint
-from keydyn.population.stream_step import advance
+from keydyn.population.stream.session_state import LARGEST, checked, fingerprint
+from keydyn.population.stream.step import advance
 from keydyn.population.template import Template, side_by_side
 from keydyn.population.wide_effects import LAST_IN_WORD
 
@@ -244,7 +244,7 @@ class PopulationStreams:
             rows = slice(begin, begin + at_a_time)
             advance(
                 s[rows], around.position[rows], y[rows], cell[rows], self._classes[around.before[rows]],
-                self._classes[around.key[rows]], self._claimed, self._cohort, known.strengths.tempo,
+                self._classes[around.key[rows]], self._claimed, self._cohort, known.variances.tempo,
                 known.parents, chain.start, chain.transitions, chain.location, chain.scale, chain.degrees,
                 chain.constant, self._left, out[rows], states[rows],
             )  # fmt: skip

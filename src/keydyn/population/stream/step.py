@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from keydyn.arrays import Floats, Integers, compiled
-from keydyn.population.scoring import PER_EVENT, score
+from keydyn.population.score.kernel import PER_EVENT, score
 
 Four = tuple[Floats, ...]
 

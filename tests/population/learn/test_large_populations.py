@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from keydyn.population import PopulationModel, groups, learning
+from keydyn.population import PopulationModel
 from keydyn.population.files import fingerprint
+from keydyn.population.learn import groups, learning
 from tests.population.simulated import samples_of_people
 
 
@@ -30,8 +31,8 @@ def same(one, other):
     V, W = one.loadings, other.loadings
     np.testing.assert_allclose(V @ V.T, W @ W.T, atol=1e-8)
     for name in ("cell", "key", "tempo", "noise", "slope", "slope_variance", "gain"):
-        expected = getattr(other.strengths, name)
-        np.testing.assert_allclose(getattr(one.strengths, name), expected, rtol=1e-6, atol=1e-9)
+        expected = getattr(other.variances, name)
+        np.testing.assert_allclose(getattr(one.variances, name), expected, rtol=1e-6, atol=1e-9)
     np.testing.assert_allclose(one.chain.location, other.chain.location, atol=1e-6)
     np.testing.assert_allclose(one.chain.transitions, other.chain.transitions, atol=1e-6)
 
@@ -152,11 +153,11 @@ def test_parts_can_be_left_out(everybody, part):
     full = PopulationModel().fit(everybody).parameters
     left_out = {
         "low rank": not known.loadings.any(),
-        "scales": known.strengths.noise_leans.min() > 1e5,
-        "slopes": not known.strengths.slope.any() and known.strengths.slope_variance.max() < 1e-6,
+        "scales": known.variances.noise_leans.min() > 1e5,
+        "slopes": not known.variances.slope.any() and known.variances.slope_variance.max() < 1e-6,
         "contexts": not any(known.wide.codes),
-        "tempo": known.strengths.tempo.max() < 1e-6,
-        "tails": known.chain.degrees.min() == 100 and known.strengths.degrees[0] == 100,
+        "tempo": known.variances.tempo.max() < 1e-6,
+        "tails": known.chain.degrees.min() == 100 and known.variances.degrees[0] == 100,
     }
     assert [name for name, is_so in left_out.items() if is_so] == [part]
     assert full.loadings.any()

@@ -20,9 +20,9 @@ def test_moments_of_drawn_people(fitted):
     """Means covary as V Vᵀ, κ within a key and λ within a cell say; noise and slopes are about theirs."""
     known, n = fitted.parameters, 4000
     people = fitted.draw(n, random_state=0)
-    cells, strengths, V = known.cells, known.strengths, known.loadings
+    cells, variances, V = known.cells, known.variances, known.loadings
     same_key = cells.key[:, None] == cells.key
-    truth = V @ V.T + same_key * strengths.key[cells.feature] + np.diag(strengths.cell[cells.feature])
+    truth = V @ V.T + same_key * variances.key[cells.feature] + np.diag(variances.cell[cells.feature])
     means = np.stack([one.mean for one in people])
     deviation = np.sqrt(np.diag(truth))
     # Of so many entries the farthest is some 4.5 standard errors away; none is 6.
@@ -30,14 +30,14 @@ def test_moments_of_drawn_people(fitted):
     error = np.sqrt((truth**2 + np.outer(np.diag(truth), np.diag(truth))) / n)
     assert (np.abs(np.cov(means.T) - truth) < 6 * error).all()
     # The inverse of a noise is a product of means of χ² over their degrees, each one on average.
-    inverse = np.stack([strengths.noise[cells.feature] / one.scale**2 for one in people])
+    inverse = np.stack([variances.noise[cells.feature] / one.scale**2 for one in people])
     assert (np.abs(inverse.mean(axis=0) - 1) < 6 * inverse.std(axis=0) / np.sqrt(n)).all()
-    relative = np.prod(1 + 2 / strengths.noise_leans) - 1
+    relative = np.prod(1 + 2 / variances.noise_leans) - 1
     assert inverse.var() == pytest.approx(relative, rel=0.1)
     slopes = np.stack([one.slopes for one in people])
-    error = np.sqrt(strengths.slope_variance / n)
-    assert (np.abs(slopes.mean(axis=0) - strengths.slope) < 6 * error).all()
-    np.testing.assert_allclose(slopes.var(axis=0), strengths.slope_variance, rtol=0.15)
+    error = np.sqrt(variances.slope_variance / n)
+    assert (np.abs(slopes.mean(axis=0) - variances.slope) < 6 * error).all()
+    np.testing.assert_allclose(slopes.var(axis=0), variances.slope_variance, rtol=0.15)
 
 
 def test_drawn_people_are_recovered_from_their_typing(fitted):

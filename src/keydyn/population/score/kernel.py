@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from keydyn.arrays import Floats, Integers, compiled
-from keydyn.population.person import CLIP
+from keydyn.population.person.fitting import CLIP
 
 # How much of a sample's tempo is forgotten with each event.
 FORGET = 0.02

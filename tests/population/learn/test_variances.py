@@ -1,4 +1,4 @@
-"""Strengths are recovered from simulated people."""
+"""Variances are recovered from simulated people."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from keydyn.population.cells import Cells
-from keydyn.population.strengths import (
+from keydyn.population.learn.variances import (
     LEAST_TEMPO,
     TEMPO_FACTOR,
     cell_and_key_variances,
-    initial_strengths,
+    initial_variances,
     tempo_variance,
     tempos,
 )
@@ -32,7 +32,7 @@ def test_cell_and_key_variances_are_recovered(cell, key):
         variances.append(np.where(weight > 0, noise / np.maximum(weight, 1.0), np.inf))
         means.append(mean)
     found_cell, found_key = cell_and_key_variances(
-        np.array(variances), np.array(means), cells, V, initial_strengths(2)
+        np.array(variances), np.array(means), cells, V, initial_variances(2)
     )
     # 150 people with some 40 cells and 6 keys: standard errors of 2 and 8 per cent.
     np.testing.assert_allclose(found_cell, cell, rtol=0.1)

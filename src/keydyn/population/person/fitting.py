@@ -8,8 +8,8 @@ import numpy as np
 
 from keydyn.arrays import Floats, Integers, compiled, inner, merged
 from keydyn.population.cells import Cells
-from keydyn.population.parameters import Strengths
-from keydyn.population.posterior import effects, expected, inverted, uncertainty
+from keydyn.population.parameters import Variances
+from keydyn.population.person.posterior import effects, expected, inverted, uncertainty
 
 ITERATIONS = 5
 # The slopes are fitted so often, each time with the weights of what the last ones left.
@@ -66,7 +66,7 @@ def fit_people(
     begins: Integers,
     cells: Cells,
     loadings: Floats,
-    strengths: Strengths,
+    variances: Variances,
     parents: Integers,
     complete: bool = True,
 ) -> People:
@@ -91,8 +91,8 @@ def fit_people(
     _fit(
         np.ascontiguousarray(y), np.ascontiguousarray(cell), np.ascontiguousarray(offsets),
         np.ascontiguousarray(chosen), np.ascontiguousarray(begins), loadings, cells.key, cells.key_feature,
-        (strengths.cell, strengths.key, strengths.tempo, strengths.noise, strengths.gain),
-        (strengths.slope, strengths.slope_variance), strengths.noise_leans, float(strengths.degrees[0]),
+        (variances.cell, variances.key, variances.tempo, variances.noise, variances.gain),
+        (variances.slope, variances.slope_variance), variances.noise_leans, float(variances.degrees[0]),
         parents, complete,
         (people.weight, people.cell_mean, people.noise, people.mean, people.spread),
         (people.own_noise, people.gain),
@@ -159,7 +159,7 @@ def _fit(
     loadings: Floats,
     cell_key: Integers,
     key_feature: Integers,
-    strengths: tuple[Floats, Floats, Floats, Floats, Floats],
+    variances: tuple[Floats, Floats, Floats, Floats, Floats],
     slope_prior: tuple[Floats, Floats],
     leans: Floats,
     degrees: float,
@@ -176,7 +176,7 @@ def _fit(
         tempo = tempos[begins[u] : begins[u + 1]]
         scale = np.empty(loadings.shape[0])
         _fit_effects(
-            y, cell, offsets, samples, loadings, cell_key, key_feature, strengths, leans, degrees, complete,
+            y, cell, offsets, samples, loadings, cell_key, key_feature, variances, leans, degrees, complete,
             of_cells[0][u], of_cells[1][u], of_cells[2][u], of_cells[3][u], of_cells[4][u],
             of_features[0][u], tempo, scale, r, w,
         )  # fmt: skip
@@ -186,7 +186,7 @@ def _fit(
                     c = cell[n, f]
                     r[n, f] = (y[n, f] - of_cells[3][u, c]) / np.sqrt(of_cells[2][u, c] + of_cells[4][u, c])
         _fit_slopes(
-            r, w, offsets, samples, tempo, parents, slope_prior, strengths[4], degrees,
+            r, w, offsets, samples, tempo, parents, slope_prior, variances[4], degrees,
             of_slopes[0][u], of_slopes[1][u], of_features[1][u], of_slopes[2][u],
         )  # fmt: skip
 
@@ -200,7 +200,7 @@ def _fit_effects(
     loadings: Floats,
     cell_key: Integers,
     key_feature: Integers,
-    strengths: tuple[Floats, Floats, Floats, Floats, Floats],
+    variances: tuple[Floats, Floats, Floats, Floats, Floats],
     leans: Floats,
     degrees: float,
     complete: bool,
@@ -216,7 +216,7 @@ def _fit_effects(
     w: Floats,
 ) -> None:
     """One person's effects, noise and tempos; w has the last weights. `scale` and r are room to work in."""
-    cell_variance, key_variance, tempo_variance, population_noise, _ = strengths
+    cell_variance, key_variance, tempo_variance, population_noise, _ = variances
     F, (C, R), G = y.shape[1], loadings.shape, len(key_feature)
     S, z, room = np.empty((R, R)), np.empty(R), np.empty(R)
     key_mean, key_spread, pull = np.empty(G), np.empty(G), np.empty((G, R))

@@ -12,9 +12,9 @@ from scipy import stats
 from keydyn.arrays import compiled
 from keydyn.population.cells import Cells
 from keydyn.population.features import parents
-from keydyn.population.person import fit_people
-from keydyn.population.posterior import effects, expected, uncertainty
-from keydyn.population.strengths import PERSON_NOISE_LEANS, initial_strengths
+from keydyn.population.learn.variances import PERSON_NOISE_LEANS, initial_variances
+from keydyn.population.person.fitting import fit_people
+from keydyn.population.person.posterior import effects, expected, uncertainty
 
 
 @compiled
@@ -78,21 +78,21 @@ def known(n_features=2):
     nothing = np.array([], dtype=np.int64)
     cells = Cells(np.array(["a", "b"]), n_features, nothing, nothing)
     full = np.full(n_features, 1.0)
-    strengths = replace(
-        initial_strengths(n_features),
+    variances = replace(
+        initial_variances(n_features),
         slope=np.full((n_features, 3), 0.1),
         slope_variance=np.full((n_features, 3), 0.01),
         gain=0.8 * full,
     )
     V = np.random.default_rng(0).normal(0.0, 0.3, (cells.n_cells, 2))
-    return cells, strengths, V
+    return cells, variances, V
 
 
-def fit_person(y, cell, offsets, cells, V, strengths):
+def fit_person(y, cell, offsets, cells, V, variances):
     """The only person of these samples."""
     n = len(offsets) - 1
     people = fit_people(
-        y, cell, offsets, np.arange(n), np.array([0, n]), cells, V, strengths, parents(y.shape[1])
+        y, cell, offsets, np.arange(n), np.array([0, n]), cells, V, variances, parents(y.shape[1])
     )
     return SimpleNamespace(
         **{one.name: getattr(people, one.name)[0] for one in fields(people) if n or one.name != "tempo"}
@@ -100,9 +100,9 @@ def fit_person(y, cell, offsets, cells, V, strengths):
 
 
 def test_a_person_without_samples_is_the_population():
-    cells, strengths, V = known()
+    cells, variances, V = known()
     nothing = np.zeros((0, 2))
-    person = fit_person(nothing, nothing.astype(np.int64), np.zeros(1, dtype=np.int64), cells, V, strengths)
+    person = fit_person(nothing, nothing.astype(np.int64), np.zeros(1, dtype=np.int64), cells, V, variances)
     np.testing.assert_array_equal(person.mean, 0.0)
     np.testing.assert_allclose(person.spread, (V**2).sum(axis=1) + 0.05 + 0.2, rtol=1e-12)
     np.testing.assert_allclose(person.noise, 0.5, rtol=1e-12)
@@ -112,7 +112,7 @@ def test_a_person_without_samples_is_the_population():
 
 def test_with_many_samples_a_person_is_what_was_typed():
     """The prior is forgotten: means, noise and slopes are those the values were drawn with."""
-    cells, strengths, V = known()
+    cells, variances, V = known()
     random = np.random.default_rng(1)
     n, lengths = 200, 50
     wanted_mean, wanted_scale, slope = random.normal(0.0, 0.5, cells.n_cells), 0.6, 0.35
@@ -124,7 +124,7 @@ def test_with_many_samples_a_person_is_what_was_typed():
             r[k, 0] += slope * np.clip(r[k - 1, 0], -3, 3)
     y = wanted_mean[cell] + wanted_scale * r
     offsets = np.arange(0, n * lengths + 1, lengths)
-    person = fit_person(y, cell, offsets, cells, V, strengths)
+    person = fit_person(y, cell, offsets, cells, V, variances)
     typed = np.unique(cell)
     # Standard errors are about .01.
     np.testing.assert_allclose(person.mean[typed], wanted_mean[typed], atol=0.06)
@@ -136,9 +136,9 @@ def test_with_many_samples_a_person_is_what_was_typed():
 
 def test_no_value_leaves_the_noise_at_its_prior():
     """One value: the person's noise has moved by one pseudo-observation in eleven at most."""
-    cells, strengths, V = known()
+    cells, variances, V = known()
     y, cell = np.array([[np.nan, 0.0]]), np.array([[0, cells.n_codes]])
-    person = fit_person(y, cell, np.array([0, 1]), cells, V, strengths)
+    person = fit_person(y, cell, np.array([0, 1]), cells, V, variances)
     np.testing.assert_allclose(person.own_noise[0], 0.5, rtol=1e-12)
     shifted = person.own_noise[1] / 0.5
     assert PERSON_NOISE_LEANS / (PERSON_NOISE_LEANS + 1.25) - 0.01 < shifted < 1.1

@@ -7,7 +7,7 @@ import pytest
 
 from keydyn.keystrokes.samples import Samples
 from keydyn.population import PopulationModel
-from keydyn.population.stream_state import packed, packed_each, parsed, record_of
+from keydyn.population.stream.session_state import packed, packed_each, parsed, record_of
 from tests.population.simulated import people, samples_of_people
 from tests.population.test_model import of
 

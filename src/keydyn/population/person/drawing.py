@@ -9,11 +9,11 @@ import numpy as np
 
 from keydyn.arrays import Floats, Integers
 from keydyn.model.data.vocabulary import as_labels, places_of
+from keydyn.population.chain import classes_of
 from keydyn.population.features import HOLD, INTERVAL, Observations
 from keydyn.population.parameters import Parameters
-from keydyn.population.person import CLIP
-from keydyn.population.scoring import FORGET
-from keydyn.population.states import classes_of
+from keydyn.population.person.fitting import CLIP
+from keydyn.population.score.kernel import FORGET
 from keydyn.population.template import Template
 
 
@@ -26,22 +26,22 @@ def drawn_people(known: Parameters, population: str, n: int, random: np.random.G
     """
     if n < 0:
         raise ValueError(f"the number of people to draw is {n}; it must not be negative")
-    cells, strengths, V = known.cells, known.strengths, known.loadings
+    cells, variances, V = known.cells, known.variances, known.loadings
     to_keys, to_cells, of_cells = cells.key_feature, cells.key, cells.feature
-    cell_deviation, key_deviation = np.sqrt(strengths.cell)[of_cells], np.sqrt(strengths.key)[to_keys]
-    slope_deviation = np.sqrt(strengths.slope_variance)
-    leans = strengths.noise_leans
+    cell_deviation, key_deviation = np.sqrt(variances.cell)[of_cells], np.sqrt(variances.key)[to_keys]
+    slope_deviation = np.sqrt(variances.slope_variance)
+    leans = variances.noise_leans
     people = []
     for _ in range(n):
         z = random.normal(size=V.shape[1])
         a = random.normal(0.0, key_deviation)
         b = random.normal(0.0, cell_deviation)
-        own = strengths.noise * leans[2] / random.chisquare(leans[2], cells.n_features)
+        own = variances.noise * leans[2] / random.chisquare(leans[2], cells.n_features)
         of_keys = own[to_keys] * leans[1] / random.chisquare(leans[1], cells.n_keys)
         noise = of_keys[to_cells] * leans[0] / random.chisquare(leans[0], cells.n_cells)
-        slopes = random.normal(strengths.slope, slope_deviation)
+        slopes = random.normal(variances.slope, slope_deviation)
         mean = V @ z + a[to_cells] + b
-        gain = np.sqrt(strengths.gain)
+        gain = np.sqrt(variances.gain)
         people.append(Template(population, mean, np.sqrt(noise), slopes, gain, n_samples=0, n_events=0))
     return people
 
@@ -83,7 +83,7 @@ def _residuals(
     known: Parameters, templates: Sequence[Template], classes: Integers, random: np.random.Generator
 ) -> Floats:
     """(U, N, F) what keys of these classes leave of people's scales, drawn."""
-    chain, parents, tempo_variance = known.chain, known.parents, known.strengths.tempo
+    chain, parents, tempo_variance = known.chain, known.parents, known.variances.tempo
     U, N, F = len(templates), len(classes), len(known.features)
     gain, slopes = (np.stack([getattr(one, name) for one in templates]) for name in ("gain", "slopes"))
     # Residuals of the two events before the sample stand in the first two rows.

@@ -11,8 +11,8 @@ import numpy as np
 
 from keydyn.arrays import Floats, Integers, compiled
 from keydyn.population.cells import Cells
-from keydyn.population.parameters import Strengths
-from keydyn.population.posterior import effects, expected, uncertainty
+from keydyn.population.parameters import Variances
+from keydyn.population.person.posterior import effects, expected, uncertainty
 
 # Before anything is known.
 CELL, KEY, TEMPO, NOISE = 0.2, 0.05, 0.04, 0.5
@@ -34,9 +34,9 @@ TEMPO_CLIP = 3.0
 TEMPO_STEPS = 5
 
 
-def initial_strengths(n_features: int) -> Strengths:
+def initial_variances(n_features: int) -> Variances:
     """Where estimation begins: no slopes known, any slope possible."""
-    return Strengths(
+    return Variances(
         np.full(n_features, CELL),
         np.full(n_features, KEY),
         np.full(n_features, TEMPO),
@@ -50,7 +50,7 @@ def initial_strengths(n_features: int) -> Strengths:
 
 
 def cell_and_key_variances(
-    variance: Floats, mean: Floats, cells: Cells, loadings: Floats, start: Strengths
+    variance: Floats, mean: Floats, cells: Cells, loadings: Floats, start: Variances
 ) -> tuple[Floats, Floats]:
     """λ and κ of each feature, by EM over people's cells: (U, C) variances and means."""
     cell, key = start.cell.copy(), start.key.copy()
@@ -143,8 +143,8 @@ def tempo_variance(mean: Floats, variance: Floats, fallback: Floats) -> Floats:
 
 
 def with_slopes(
-    strengths: Strengths, noise: Floats, slopes: Floats, slope_spread: Floats, gain_sums: Floats
-) -> Strengths:
+    variances: Variances, noise: Floats, slopes: Floats, slope_spread: Floats, gain_sums: Floats
+) -> Variances:
     """β0 and τ² by moments over people who were fitted with any slope possible; σ² and g² as means.
 
     A slope's estimate is shrunk to 0 by a prior of variance 1, hardly so with more than a few keys.
@@ -153,7 +153,7 @@ def with_slopes(
     sums = gain_sums.sum(axis=0)
     gain = np.where(sums[:, 0] > 0, sums[:, 1] / np.where(sums[:, 0] > 0, sums[:, 0], 1.0), 1.0)
     return replace(
-        strengths,
+        variances,
         noise=noise.mean(axis=0),
         slope=slopes.mean(axis=0),
         slope_variance=np.maximum(variance, LEAST_SLOPE_VARIANCE),

@@ -1,7 +1,7 @@
-"""How a population is learnt: two rounds of people, loadings and strengths, then slopes and states.
+"""How a population is learnt: two rounds of people, loadings and variances, then slopes and states.
 
 Everything is a pass over groups of people whose results are added up, so that it matters neither how many
-people there are nor in how many parts they come. Strengths and hidden states are estimated from people that
+people there are nor in how many parts they come. Variances and hidden states are estimated from people that
 the loadings were not learnt from, because they would be flattered by the others: each half of the people in
 turn or, where there are very many, some of them.
 """
@@ -17,25 +17,31 @@ import numpy as np
 
 from keydyn.arrays import Floats, Integers, Truths
 from keydyn.keystrokes.samples import Samples
-from keydyn.population import strengths as estimates
 from keydyn.population import wide_effects
 from keydyn.population.cells import LEAST_SEEN_SMALL, Cells
-from keydyn.population.groups import Events, Groups, gathered
-from keydyn.population.held_out import cell_means, final_people, held_out_people, held_out_residuals, within
-from keydyn.population.loadings import FURTHER_ITERATIONS, Before, fit_loadings, n_factors
-from keydyn.population.loadings import ITERATIONS as LOADINGS_ITERATIONS
-from keydyn.population.parameters import Parameters, Strengths
-from keydyn.population.passes import Passes, Progress
-from keydyn.population.scales import ITERATIONS as SCALES_ITERATIONS
-from keydyn.population.scales import locations_and_scales
-from keydyn.population.states import Chain, classes_of, fit_chain
-from keydyn.population.stored_arrays import Store, Stored, store
+from keydyn.population.chain import Chain, classes_of, fit_chain
+from keydyn.population.learn import variances as estimates
+from keydyn.population.learn.groups import Events, Groups, gathered
+from keydyn.population.learn.held_out import (
+    cell_means,
+    final_people,
+    held_out_people,
+    held_out_residuals,
+    within,
+)
+from keydyn.population.learn.loadings import FURTHER_ITERATIONS, Before, fit_loadings, n_factors
+from keydyn.population.learn.loadings import ITERATIONS as LOADINGS_ITERATIONS
+from keydyn.population.learn.map_reduce import Passes, Progress
+from keydyn.population.learn.scales import ITERATIONS as SCALES_ITERATIONS
+from keydyn.population.learn.scales import locations_and_scales
+from keydyn.population.learn.stored_arrays import Store, Stored, store
+from keydyn.population.parameters import Parameters, Variances
 from keydyn.population.wide_effects import WideEffects
 
 ROUNDS = 2
-# With fewer, half of the people say nothing of how people differ, and strengths stay as they begin.
+# With fewer, half of the people say nothing of how people differ, and variances stay as they begin.
 LEAST_FOR_HALVES = 6
-# With more than twice as many, so many are held out of the loadings. They suffice for strengths and states,
+# With more than twice as many, so many are held out of the loadings. They suffice for variances and states,
 # some dozens of numbers.
 MOST_HELD_OUT = 500
 # What is known of more people is kept in files while it is needed.
@@ -70,16 +76,16 @@ class _Course:
     def degrees(self) -> int:
         return NORMAL if "tails" in self.without else int(estimates.DEGREES)
 
-    def restricted(self, strengths: Strengths) -> Strengths:
-        """The strengths without the parts that are left out."""
+    def restricted(self, variances: Variances) -> Variances:
+        """The variances without the parts that are left out."""
         if "scales" in self.without:
-            strengths = replace(strengths, noise_leans=np.full(3, CERTAIN))
+            variances = replace(variances, noise_leans=np.full(3, CERTAIN))
         if "slopes" in self.without:
-            no_slope = np.zeros_like(strengths.slope)
-            strengths = replace(strengths, slope=no_slope, slope_variance=no_slope + NOTHING)
+            no_slope = np.zeros_like(variances.slope)
+            variances = replace(variances, slope=no_slope, slope_variance=no_slope + NOTHING)
         if "tempo" in self.without:
-            strengths = replace(strengths, tempo=np.full_like(strengths.tempo, NOTHING))
-        return replace(strengths, degrees=np.array([float(self.degrees)]))
+            variances = replace(variances, tempo=np.full_like(variances.tempo, NOTHING))
+        return replace(variances, degrees=np.array([float(self.degrees)]))
 
     def everyone(self) -> list[Truths]:
         return [np.ones(size, dtype=bool) for size in self.groups.sizes]
@@ -108,9 +114,9 @@ def learn(
         typing = passes.each(partial(_standardised, cells, location, scale), tasks)
         course.typing = [kept.keep(*arrays) for arrays in typing]
         wide = _remove_wide_effects(course)
-        loadings, support, strengths, chain = _differences(course, hidden_states)
+        loadings, support, variances, chain = _differences(course, hidden_states)
         return Parameters(
-            groups.features, cells, location, scale, wide, loadings, support, strengths, chain,
+            groups.features, cells, location, scale, wide, loadings, support, variances, chain,
             groups.n_people, groups.n_samples,
         )  # fmt: skip
 
@@ -130,11 +136,11 @@ def learn_more(
         place = known.cells.places(groups.vocabulary)
         events = [replace(one, place=place[one.place]) for one in groups.events]
         typing = [kept.keep(*arrays) for arrays in passes.each(partial(_typing_of, known), events)]
-        means = partial(cell_means, known.cells, known.loadings, known.strengths)
+        means = partial(cell_means, known.cells, known.loadings, known.variances)
         cases = [kept.keep(variance, mean) for variance, mean, _ in passes.each(means, typing)]
         loadings, support = fit_loadings(
             [(case, np.ones(size, dtype=bool)) for case, size in zip(cases, groups.sizes, strict=True)],
-            known.strengths.cell[known.cells.feature] / estimates.CELL_FACTOR,
+            known.variances.cell[known.cells.feature] / estimates.CELL_FACTOR,
             known.cells,
             known.loadings.shape[1],
             passes,
@@ -195,8 +201,8 @@ def _remove_wide_effects(course: _Course) -> WideEffects:
     groups, cells, kept = course.groups, course.cells, course.store
     if "contexts" in course.without:
         return WideEffects.none(cells.n_features)
-    strengths = course.restricted(estimates.initial_strengths(cells.n_features))
-    left = partial(within, cells, np.zeros((cells.n_cells, 1)), strengths)
+    variances = course.restricted(estimates.initial_variances(cells.n_features))
+    left = partial(within, cells, np.zeros((cells.n_cells, 1)), variances)
     residuals = [kept.keep(one) for one in course.passes.each(left, course.typing)]
     wide = wide_effects.learnt(residuals, groups, LEAST_SEEN_SMALL, course.passes)
     tasks = list(zip(course.typing, groups.events, strict=True))
@@ -214,7 +220,7 @@ def _without_wide(
 
 
 def _splits(groups: Groups) -> list[tuple[list[Truths], list[Truths]]]:
-    """Whom loadings are learnt from, and whom strengths: in each split, nobody is both."""
+    """Whom loadings are learnt from, and whom variances: in each split, nobody is both."""
     n, people = groups.n_people, groups.people
     if n < LEAST_FOR_HALVES:
         return []
@@ -226,11 +232,11 @@ def _splits(groups: Groups) -> list[tuple[list[Truths], list[Truths]]]:
     return [(even, odd), (odd, even)]
 
 
-def _differences(course: _Course, hidden_states: bool) -> tuple[Floats, Floats, Strengths, Chain]:
-    """V and its support, all strengths, and the chain."""
+def _differences(course: _Course, hidden_states: bool) -> tuple[Floats, Floats, Variances, Chain]:
+    """V and its support, all variances, and the chain."""
     cells, passes = course.cells, course.passes
     everyone = course.everyone()
-    strengths = course.restricted(estimates.initial_strengths(cells.n_features))
+    variances = course.restricted(estimates.initial_variances(cells.n_features))
     V, support = np.zeros((cells.n_cells, n_factors(course.groups.n_people))), np.zeros(cells.n_cells)
     splits = _splits(course.groups)
     # V and who was held out of it.
@@ -238,41 +244,41 @@ def _differences(course: _Course, hidden_states: bool) -> tuple[Floats, Floats, 
     before: list[Floats | None] = [None] * len(splits)
     for _ in range(ROUNDS):
         cases, noise = [], np.zeros(cells.n_features)
-        for variance, mean, own in passes.each(partial(cell_means, cells, V, strengths), course.typing):
+        for variance, mean, own in passes.each(partial(cell_means, cells, V, variances), course.typing):
             cases.append(course.store.keep(variance, mean))
             noise += own
-        strengths = replace(strengths, noise=noise / course.groups.n_people)
+        variances = replace(variances, noise=noise / course.groups.n_people)
         cross = [
-            (_loadings(course, cases, who, strengths, begun)[0], others)
+            (_loadings(course, cases, who, variances, begun)[0], others)
             for (who, others), begun in zip(splits, before, strict=True)
         ]
         if cross:
-            strengths = course.restricted(_cross_estimated(course, cross, strengths))
+            variances = course.restricted(_cross_estimated(course, cross, variances))
         # Of very many people those held out are few, so that V hardly changes by them.
         begun = V if V.any() else cross[0][0] if len(cross) == 1 and cross[0][0].shape == V.shape else None
-        V, support = _loadings(course, cases, everyone, strengths, begun)
+        V, support = _loadings(course, cases, everyone, variances, begun)
         before = [loadings for loadings, _ in cross]
-    strengths = replace(strengths, cell=estimates.CELL_FACTOR * strengths.cell)
+    variances = replace(variances, cell=estimates.CELL_FACTOR * variances.cell)
     whom = everyone if len(splits) != 1 else splits[0][1]
-    of_people = final_people(cells, V, strengths, list(zip(course.typing, whom, strict=True)), passes)
-    strengths = course.restricted(estimates.with_slopes(strengths, *of_people))
+    of_people = final_people(cells, V, variances, list(zip(course.typing, whom, strict=True)), passes)
+    variances = course.restricted(estimates.with_slopes(variances, *of_people))
     degrees = course.degrees
     chain = Chain.single(cells.n_features, degrees)
     if hidden_states:
         parts = []
         for loadings, others in cross or [(V, everyone)]:
-            residuals = partial(held_out_residuals, cells, loadings, strengths, chain)
+            residuals = partial(held_out_residuals, cells, loadings, variances, chain)
             parts += list(passes.each(residuals, list(zip(course.typing, others, strict=True))))
         initial = Chain.initial(cells.n_features, None if degrees == estimates.DEGREES else degrees)
         chain = fit_chain(parts, initial)
-    return V, support, strengths, chain
+    return V, support, variances, chain
 
 
 def _loadings(
     course: _Course,
     cases: Sequence[Stored],
     who: Sequence[Truths],
-    strengths: Strengths,
+    variances: Variances,
     begun: Floats | None,
 ) -> tuple[Floats, Floats]:
     """V and its support, from these people; if it has begun already, few steps are enough."""
@@ -280,23 +286,23 @@ def _loadings(
     R = n_factors(n)
     if "low rank" in course.without:
         return np.zeros((course.cells.n_cells, 1)), np.zeros(course.cells.n_cells)
-    cell_variance = strengths.cell[course.cells.feature]
+    cell_variance = variances.cell[course.cells.feature]
     tasks = list(zip(cases, who, strict=True))
     return fit_loadings(tasks, cell_variance, course.cells, R, course.passes, begun)
 
 
 def _cross_estimated(
-    course: _Course, cross: Sequence[tuple[Floats, list[Truths]]], strengths: Strengths
-) -> Strengths:
+    course: _Course, cross: Sequence[tuple[Floats, list[Truths]]], variances: Variances
+) -> Variances:
     """λ, κ and η of people that V was not learnt from; the mean over the splits."""
-    cells, variances, means, spreads = course.cells, [], [], []
+    cells, found, means, spreads = course.cells, [], [], []
     for V, others in cross:
         tasks = list(zip(course.typing, others, strict=True))
-        parts = list(course.passes.each(partial(held_out_people, cells, V, strengths), tasks))
+        parts = list(course.passes.each(partial(held_out_people, cells, V, variances), tasks))
         variance, mean, tempo, spread = (np.concatenate(part) for part in zip(*parts, strict=True))
-        variances.append(estimates.cell_and_key_variances(variance, mean, cells, V, strengths))
+        found.append(estimates.cell_and_key_variances(variance, mean, cells, V, variances))
         means.append(tempo)
         spreads.append(spread)
-    cell, key = np.mean([one[0] for one in variances], axis=0), np.mean([one[1] for one in variances], axis=0)
-    tempo = estimates.tempo_variance(np.concatenate(means), np.concatenate(spreads), strengths.tempo)
-    return replace(strengths, cell=cell, key=key, tempo=tempo)
+    cell, key = np.mean([one[0] for one in found], axis=0), np.mean([one[1] for one in found], axis=0)
+    tempo = estimates.tempo_variance(np.concatenate(means), np.concatenate(spreads), variances.tempo)
+    return replace(variances, cell=cell, key=key, tempo=tempo)

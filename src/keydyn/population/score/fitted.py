@@ -11,11 +11,11 @@ from joblib import Parallel, delayed
 
 from keydyn.arrays import Floats, Integers
 from keydyn.keystrokes.samples import Samples
+from keydyn.population.chain import classes_of
 from keydyn.population.features import Observations, observations
 from keydyn.population.parameters import Parameters
-from keydyn.population.person import fit_people
-from keydyn.population.scoring import NOTHING, PER_EVENT, PER_FEATURE, PER_SAMPLE, RESIDUALS, score
-from keydyn.population.states import classes_of
+from keydyn.population.person.fitting import fit_people
+from keydyn.population.score.kernel import NOTHING, PER_EVENT, PER_FEATURE, PER_SAMPLE, RESIDUALS, score
 from keydyn.population.template import Template, side_by_side
 
 # Events times templates of one compiled call, well under a second of work: between calls signals are heard.
@@ -53,7 +53,7 @@ def enrolled(learnt: Learnt, seen: Observations) -> Template:
     n = len(seen.offsets) - 1
     person = fit_people(
         y, cell, seen.offsets, np.arange(n), np.array([0, n]), known.cells, known.loadings,
-        known.strengths, known.parents,
+        known.variances, known.parents,
     )  # fmt: skip
     parts = person.mean[0], person.scale[0], person.slopes[0], np.sqrt(person.gain[0])
     return Template(learnt.sha256, *parts, n_samples=n, n_events=len(y))
@@ -124,7 +124,7 @@ def fill_scores(
             classes[begin:stop], np.ascontiguousarray(mean[:, users]),
             np.ascontiguousarray(per_scale[:, users]), np.ascontiguousarray(slopes[..., users]),
             np.ascontiguousarray(per_gain[:, users]),
-            known.strengths.tempo, known.parents, chain.start, chain.transitions, chain.location,
+            known.variances.tempo, known.parents, chain.start, chain.transitions, chain.location,
             chain.scale, chain.degrees, chain.constant, some, 0, NOTHING,
         )  # fmt: skip
         out[place.get(what, (slice(begin, stop), slice(None)))] = some

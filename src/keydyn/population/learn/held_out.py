@@ -9,14 +9,14 @@ import numpy as np
 
 from keydyn.arrays import Floats, Integers, Truths
 from keydyn.population.cells import Cells
+from keydyn.population.chain import Chain
 from keydyn.population.features import parents
-from keydyn.population.parameters import Strengths
-from keydyn.population.passes import Passes
-from keydyn.population.person import People, fit_people
-from keydyn.population.scoring import NOTHING, RESIDUALS, score
-from keydyn.population.states import Chain
-from keydyn.population.stored_arrays import Stored
-from keydyn.population.strengths import tempos
+from keydyn.population.learn.map_reduce import Passes
+from keydyn.population.learn.stored_arrays import Stored
+from keydyn.population.learn.variances import tempos
+from keydyn.population.parameters import Variances
+from keydyn.population.person.fitting import People, fit_people
+from keydyn.population.score.kernel import NOTHING, RESIDUALS, score
 
 # A group's typing, and which of its people count.
 Some = tuple[Stored, Truths]
@@ -28,27 +28,27 @@ def _people(
     begins: Integers,
     cells: Cells,
     V: Floats,
-    strengths: Strengths,
+    variances: Variances,
     complete: bool,
 ) -> People:
     y, cell, offsets, _, _ = typing.load()
     links = parents(cells.n_features)
-    return fit_people(y, cell, offsets, chosen, begins, cells, V, strengths, links, complete)
+    return fit_people(y, cell, offsets, chosen, begins, cells, V, variances, links, complete)
 
 
 def cell_means(
-    cells: Cells, V: Floats, strengths: Strengths, typing: Stored
+    cells: Cells, V: Floats, variances: Variances, typing: Stored
 ) -> tuple[Floats, Floats, Floats]:
     """(U, C) variances and means of everybody's cells, and (F,) the sum of everybody's own noise."""
     begins = typing.load()[3]
-    people = _people(typing, *_samples(begins), cells, V, strengths, False)
+    people = _people(typing, *_samples(begins), cells, V, variances, False)
     return people.variance, people.cell_mean, people.own_noise.sum(axis=0)
 
 
-def within(cells: Cells, V: Floats, strengths: Strengths, typing: Stored) -> Floats:
+def within(cells: Cells, V: Floats, variances: Variances, typing: Stored) -> Floats:
     """(N, F) y without the person's effects and the sample's tempo."""
     y, cell, offsets, begins, _ = typing.load()
-    people = _people(typing, *_samples(begins), cells, V, strengths, False)
+    people = _people(typing, *_samples(begins), cells, V, variances, False)
     person = np.repeat(np.arange(len(begins) - 1), np.diff(offsets[begins]))[:, None]
     tempo = np.repeat(people.tempo, np.diff(offsets), axis=0)
     left: Floats = y - people.mean[person, cell] - tempo * np.sqrt(people.noise[person, cell])
@@ -56,7 +56,7 @@ def within(cells: Cells, V: Floats, strengths: Strengths, typing: Stored) -> Flo
 
 
 def held_out_people(
-    cells: Cells, V: Floats, strengths: Strengths, some: Some
+    cells: Cells, V: Floats, variances: Variances, some: Some
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Variances and means of people's cells, and tempos of their samples with variances.
 
@@ -64,23 +64,23 @@ def held_out_people(
     """
     typing, counts = some
     y, cell, offsets, begins, _ = typing.load()
-    people = _people(typing, *_samples(begins, counts), cells, V, strengths, False)
+    people = _people(typing, *_samples(begins, counts), cells, V, variances, False)
     train, held_out = _folds(begins, counts)
-    others = _people(typing, *train, cells, V, strengths, True)
+    others = _people(typing, *train, cells, V, variances, True)
     rows, bounds = _rows(offsets, held_out[0])
     person = np.repeat(np.arange(len(held_out[1]) - 1), np.diff(bounds[held_out[1]]))[:, None]
     r = (y[rows] - others.mean[person, cell[rows]]) / others.scale[person, cell[rows]]
-    return people.variance, people.cell_mean, *tempos(r, bounds, float(strengths.degrees[0]))
+    return people.variance, people.cell_mean, *tempos(r, bounds, float(variances.degrees[0]))
 
 
 def held_out_residuals(
-    cells: Cells, V: Floats, strengths: Strengths, chain: Chain, some: Some
+    cells: Cells, V: Floats, variances: Variances, chain: Chain, some: Some
 ) -> tuple[Floats, Integers, Integers]:
     """e without the tempo, classes of keys and offsets, of samples that are held out of the person's fit."""
     typing, counts = some
     y, cell, offsets, begins, classes = typing.load()
     train, (held_out, bounds) = _folds(begins, counts)
-    people = _people(typing, *train, cells, V, strengths, True)
+    people = _people(typing, *train, cells, V, variances, True)
     rows, new_offsets = _rows(offsets, held_out)
     y, cell, classes = y[rows], cell[rows], classes[rows]
     e, scale = np.empty(y.shape), people.scale
@@ -90,26 +90,26 @@ def held_out_residuals(
         score(
             RESIDUALS, y[part], cell[part], own - own[0], classes[part], people.mean[u][:, None],
             1.0 / scale[u][:, None], people.slopes[u][..., None], people.gain[u][:, None] ** -0.5,
-            strengths.tempo, parents(cells.n_features), chain.start, chain.transitions, chain.location,
+            variances.tempo, parents(cells.n_features), chain.start, chain.transitions, chain.location,
             chain.scale, chain.degrees, chain.constant, e[part], 0, NOTHING,
         )  # fmt: skip
     return e, classes, new_offsets
 
 
 def final_people(
-    cells: Cells, V: Floats, strengths: Strengths, groups: Sequence[Some], passes: Passes
+    cells: Cells, V: Floats, variances: Variances, groups: Sequence[Some], passes: Passes
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Own noise, slopes, their variances, and the parts of the gain, of everybody who counts."""
-    parts = list(passes.each(partial(_final, cells, V, strengths), groups))
+    parts = list(passes.each(partial(_final, cells, V, variances), groups))
     noise, slopes, spread, sums = (np.concatenate(part) for part in zip(*parts, strict=True))
     return noise, slopes, spread, sums
 
 
 def _final(
-    cells: Cells, V: Floats, strengths: Strengths, some: Some
+    cells: Cells, V: Floats, variances: Variances, some: Some
 ) -> tuple[Floats, Floats, Floats, Floats]:
     typing, counts = some
-    people = _people(typing, *_samples(typing.load()[3], counts), cells, V, strengths, False)
+    people = _people(typing, *_samples(typing.load()[3], counts), cells, V, variances, False)
     return people.own_noise, people.slopes, people.slope_spread, people.gain_sums
 
 

@@ -14,7 +14,7 @@ from keydyn.keystrokes.samples import Samples
 from keydyn.model.data import vocabulary
 from keydyn.model.data.vocabulary import Types
 from keydyn.population.features import Observations, feature_order, observations
-from keydyn.population.stored_arrays import Store, Stored
+from keydyn.population.learn.stored_arrays import Store, Stored
 
 # A group has no more people and, unless one person typed more, no more events.
 MOST_PEOPLE, MOST_EVENTS = 250, 250_000

@@ -1,0 +1,1 @@
+"""How a population is learnt from the samples of many people."""

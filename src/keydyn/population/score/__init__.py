@@ -1,0 +1,1 @@
+"""Scores of whole samples under templates, and what speaks for and against a claim."""
