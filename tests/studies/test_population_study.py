@@ -31,8 +31,8 @@ from keydyn.studies.population_measurements import (
 )
 from keydyn.studies.saved_parts import Parts
 from keydyn.studies.score_files import scored_of
-from tests.population.simulated import people
 from tests.detectors.test_population_detector import spoilt
+from tests.population.simulated import people
 
 pytestmark = pytest.mark.usefixtures("sketched")
 
