@@ -19,11 +19,11 @@ from keydyn.arrays import compiled
 from keydyn.model.engine.densities import log_densities, prepare_cells
 from keydyn.model.engine.elementary import exponential, logarithm
 from keydyn.model.engine.expectation import posteriors
+from keydyn.model.engine.layout import variant_of
 from keydyn.model.engine.recursions import backward, forward, scale_densities
-from keydyn.model.engine.variants import variant_of
 from keydyn.model.families.family import families_of
 from keydyn.model.fit.batch import Batch
-from keydyn.model.fit.fitting import Fits
+from keydyn.model.fit.fits import Fits
 
 Floats = NDArray[np.float64]
 Parts = tuple[str, Any, Any, int]

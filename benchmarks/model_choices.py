@@ -10,7 +10,7 @@ import workloads
 from keydyn import Sequences
 from keydyn.model.data.label_codes import Labels
 from keydyn.model.fit import many
-from keydyn.model.watch import filter_bank, side_by_side
+from keydyn.model.watch import filter_bank
 
 Parts = tuple[str, Any, Any, int]
 N_MODELS, N_SESSIONS = 256, 5_000
@@ -76,9 +76,9 @@ def two_states() -> Parts:
 def all_pairs() -> Parts:
     data = workloads.simulated([N_SESSIONS])
     model = workloads.run_a(data)
-    small, side_by_side.SMALL_TABLE = side_by_side.SMALL_TABLE, 0
+    small, filter_bank.SMALL_TABLE = filter_bank.SMALL_TABLE, 0
     searched = sessions(model, data)
-    side_by_side.SMALL_TABLE = small
+    filter_bank.SMALL_TABLE = small
     return ("online, many sessions: all pairs laid out", searched, sessions(model, data), N_SESSIONS)
 
 

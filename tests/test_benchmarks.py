@@ -69,7 +69,7 @@ def test_a_function_is_rebuilt_with_parts_replaced_at_any_depth():
     from rebuilding import rebuilt
 
     from keydyn.model.engine.densities import HEIGHT, cells_of
-    from keydyn.model.engine.variants import variant_of
+    from keydyn.model.engine.layout import variant_of
     from keydyn.model.families.compiled import features_of
     from keydyn.model.families.family import families_of
 

@@ -1,7 +1,7 @@
 """The partially observable hidden Markov model. It knows numbers and event types; nothing of keyboards."""
 
-from keydyn.model.ask.criteria import Criterion
-from keydyn.model.ask.predictive import NextEmission
+from keydyn.model.ask.inference import Criterion
+from keydyn.model.ask.next_emission import NextEmission
 from keydyn.model.check.bootstrap import Bootstrap
 from keydyn.model.check.goodness import GoodnessOfFit
 from keydyn.model.check.pseudo_residuals import ResidualTest, check_residuals
@@ -11,7 +11,7 @@ from keydyn.model.data.sequences import Sequences
 from keydyn.model.families import Categorical, Exponential, Gamma, LogNormal, LogStudent, Normal, Student
 from keydyn.model.families.family import Emission, Family, family_names, register
 from keydyn.model.files.storage import ModelFileError, load
-from keydyn.model.fit.fitting import Iteration
+from keydyn.model.fit.fits import Iteration
 from keydyn.model.fit.many import fit_many
 from keydyn.model.fit.result import FitResult
 from keydyn.model.pohmm import HMM, POHMM

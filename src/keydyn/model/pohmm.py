@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils.validation import check_is_fitted
 
-from keydyn.model.ask.criteria import Criterion
 from keydyn.model.ask.generative import Generative
+from keydyn.model.ask.inference import Criterion
 from keydyn.model.ask.scoring import Scoring
 from keydyn.model.check.diagnostics import Diagnostics
 from keydyn.model.data.sequences import Sequences
@@ -20,8 +20,8 @@ from keydyn.model.data.vocabulary import SINGLE_TYPE
 from keydyn.model.families.family import Family
 from keydyn.model.files import storage
 from keydyn.model.files.restoring import restorable
-from keydyn.model.fit.estimation import Estimation
-from keydyn.model.fit.incremental import Incremental
+from keydyn.model.fit.chunks import Incremental
+from keydyn.model.fit.estimator import Estimation
 from keydyn.model.summary import MOST_ROWS, Summary, summary_of
 from keydyn.model.theta import given
 from keydyn.model.watch.online_filters import OnlineFilter, OnlineFilters

@@ -12,7 +12,7 @@ from keydyn.model.data import vocabulary
 from keydyn.model.families.family import Emission
 
 if TYPE_CHECKING:
-    from keydyn.model.fit.fitted import Fitted
+    from keydyn.model.fit.estimator import Fitted
 
 STOPPED = {"tol": "converged", "max_iter": "limit of iterations", "decrease": "no further gain"}
 MOST_ROWS = 30

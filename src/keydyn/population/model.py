@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from keydyn.arrays import Floats, Integers
 from keydyn.keystrokes.samples import Samples
-from keydyn.model.data.random_state import generator_of
+from keydyn.model.data.settings import generator_of
 from keydyn.model.data.vocabulary import as_labels
 from keydyn.model.files import storage
 from keydyn.population.chain import posteriors

@@ -9,8 +9,8 @@ from scipy.special import logsumexp
 
 from keydyn import HMM
 from keydyn.arrays import compiled
+from keydyn.model.engine.layout import variant_of
 from keydyn.model.engine.recursions import forward, scale_densities
-from keydyn.model.engine.variants import variant_of
 from keydyn.model.theta.lattice import Lattice, filtered, posterior
 
 CLOSE = 1e-8

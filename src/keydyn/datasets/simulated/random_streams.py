@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from keydyn.arrays import Floats, Integers
-from keydyn.model.data.random_state import generator_of
+from keydyn.model.data.settings import generator_of
 
 # Each purpose has numbers of its own, so that the person does not change with what is typed.
 PERSON, TIMES, PREFERENCES, WORDS, MISTAKES = range(5)

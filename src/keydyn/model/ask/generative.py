@@ -9,15 +9,14 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from keydyn.arrays import Floats, Integers
-from keydyn.model.ask import joint, predictive, sampling
-from keydyn.model.ask.predictive import NextEmission
+from keydyn.model.ask import joint, next_emission, sampling
+from keydyn.model.ask.next_emission import NextEmission
 from keydyn.model.data import vocabulary
 from keydyn.model.data.input_forms import check_lengths
-from keydyn.model.data.random_state import generator_of
 from keydyn.model.data.sequences import Sequences
-from keydyn.model.data.settings import is_whole
+from keydyn.model.data.settings import generator_of, is_whole
 from keydyn.model.data.vocabulary import Types
-from keydyn.model.fit.fitted import Fitted
+from keydyn.model.fit.estimator import Fitted
 from keydyn.model.theta import lattice as lattices
 from keydyn.model.theta.lattice import EventIndex, Lattice
 
@@ -101,9 +100,9 @@ class Generative(Fitted):
         ends = sequences.offsets[1:] - 1
         state, last = probabilities[ends], codes[ends]
         if next_event is None:
-            return predictive.after_any(self._parameters, state, last, self._floor)
+            return next_emission.after_any(self._parameters, state, last, self._floor)
         following = self._next_codes(next_event, len(sequences))
-        return predictive.after(self._parameters, state, last, following, self._floor)
+        return next_emission.after(self._parameters, state, last, following, self._floor)
 
     def sample(
         self,

@@ -13,10 +13,10 @@ from keydyn.arrays import Floats, Integers
 from keydyn.model.ask.inference import Inference
 from keydyn.model.data import vocabulary
 from keydyn.model.data.sequences import Sequences
+from keydyn.model.engine.layout import variant_of
 from keydyn.model.engine.scores_and_states import room_for, score
-from keydyn.model.engine.variants import variant_of
 from keydyn.model.families.compiled import custom_features, features_of
-from keydyn.model.fit.fitted import Fitted
+from keydyn.model.fit.estimator import Fitted
 from keydyn.model.fit.threads import piece_for, run_hearing_signals
 from keydyn.model.theta import lattice as lattices
 from keydyn.model.theta.parameters import SMALL_TABLE, Parameters

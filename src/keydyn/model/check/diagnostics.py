@@ -11,8 +11,8 @@ from keydyn.model.check import areas, bootstrap, goodness, surrogates
 from keydyn.model.check import pseudo_residuals as residuals
 from keydyn.model.check.bootstrap import Bootstrap
 from keydyn.model.check.goodness import GoodnessOfFit
-from keydyn.model.data.random_state import generator_of
-from keydyn.model.fit.fitted import Fitted
+from keydyn.model.data.settings import generator_of
+from keydyn.model.fit.estimator import Fitted
 from keydyn.model.theta.lattice import EventIndex
 
 if TYPE_CHECKING:

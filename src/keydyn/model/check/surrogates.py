@@ -12,9 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 from keydyn.arrays import Floats, Integers
 from keydyn.model.ask import sampling
 from keydyn.model.data import vocabulary
-from keydyn.model.data.random_state import generator_of
 from keydyn.model.data.sequences import Sequences
-from keydyn.model.data.settings import is_whole
+from keydyn.model.data.settings import generator_of, is_whole
 from keydyn.model.fit.many import fit_many
 from keydyn.model.theta.lattice import EventIndex
 from keydyn.model.theta.parameters import Parameters

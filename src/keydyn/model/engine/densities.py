@@ -10,7 +10,7 @@ import math
 
 from keydyn.arrays import Floats, Integers, compiled, inner
 from keydyn.model.engine.elementary import logarithm
-from keydyn.model.engine.variants import Variant, fits, lanes_of, states_of
+from keydyn.model.engine.layout import Variant, fits, lanes_of, states_of
 
 NORMAL, STUDENT, GAMMA, EXPONENTIAL, CATEGORICAL, CUSTOM = range(6)
 # What stands in the coefficients of a cell: location (or shape), 1 / scale, ln f at the location (or the

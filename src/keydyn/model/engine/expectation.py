@@ -19,8 +19,8 @@ from keydyn.model.engine.densities import (
     prepare_cells,
 )
 from keydyn.model.engine.elementary import logarithm
+from keydyn.model.engine.layout import Variant, fits, lanes_of, states_of
 from keydyn.model.engine.recursions import backward, forward, scale_densities
-from keydyn.model.engine.variants import Variant, fits, lanes_of, states_of
 
 # Below this a sum of weights is nothing to divide by.
 NOTHING = 1e-280

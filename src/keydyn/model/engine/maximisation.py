@@ -25,7 +25,7 @@ from keydyn.model.engine.expectation import (
     Sums,
     Tables,
 )
-from keydyn.model.engine.variants import Variant, fits, lanes_of, states_of
+from keydyn.model.engine.layout import Variant, fits, lanes_of, states_of
 
 # Below this a sum of posterior probabilities is no evidence, and the parameter stays as it was: it is not for
 # underflow to decide.

@@ -29,8 +29,8 @@ from keydyn.model.engine.densities import (
     log_density,
 )
 from keydyn.model.engine.elementary import exponential, logarithm
+from keydyn.model.engine.layout import Variant, fits, lanes_of, states_of
 from keydyn.model.engine.log_domain import log_predicted, log_sum_exp, safe_log
-from keydyn.model.engine.variants import Variant, fits, lanes_of, states_of
 
 # Columns of a filter after its M probabilities.
 IN_LOGS, LAST, COUNT, TOTAL, EXTRA = range(5)

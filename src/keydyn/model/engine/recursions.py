@@ -18,7 +18,7 @@ import math
 
 from keydyn.arrays import Floats, Integers, inner
 from keydyn.model.engine.elementary import exponential, logarithm
-from keydyn.model.engine.variants import Variant, fits, lanes_of, states_of
+from keydyn.model.engine.layout import Variant, fits, lanes_of, states_of
 
 # α of a single model is scaled back to one when its sum is below SMALL, that of lanes every so many events.
 SMALL = 1e-60

@@ -11,6 +11,7 @@ from keydyn.arrays import Floats, Integers, compiled, inner
 from keydyn.model.engine.densities import ON_LOG_SCALE, log_densities
 from keydyn.model.engine.elementary import logarithm
 from keydyn.model.engine.expectation import end_of_block
+from keydyn.model.engine.layout import Variant
 from keydyn.model.engine.log_domain import (
     filtered_in_logs,
     log_backward,
@@ -21,7 +22,6 @@ from keydyn.model.engine.log_domain import (
     safe_log,
 )
 from keydyn.model.engine.recursions import backward, forward, scale_densities
-from keydyn.model.engine.variants import Variant
 
 # So many events, if they are more than a sequence, keep all that is known of them in a core's own cache.
 BLOCK = 4096

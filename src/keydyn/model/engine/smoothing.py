@@ -7,6 +7,7 @@ import math
 from keydyn.arrays import Floats, Integers, inner, merged
 from keydyn.model.engine.densities import CUSTOM, END, FIRST, GAMMA, KIND, STUDENT
 from keydyn.model.engine.expectation import PAIR, ROW, STEP, Tables
+from keydyn.model.engine.layout import Variant, fits, lanes_of, states_of
 from keydyn.model.engine.maximisation import (
     KEEP_EMISSION,
     KEEP_START,
@@ -15,7 +16,6 @@ from keydyn.model.engine.maximisation import (
     Chain,
     Rules,
 )
-from keydyn.model.engine.variants import Variant, fits, lanes_of, states_of
 
 
 @merged

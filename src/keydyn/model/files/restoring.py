@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from keydyn.arrays import Floats, Integers
 from keydyn.model.data import vocabulary
-from keydyn.model.data.settings import check_settings, is_whole
-from keydyn.model.data.smoothing_rules import Smoothing
+from keydyn.model.data.settings import Smoothing, check_settings, is_whole
 from keydyn.model.families.family import Emission, Family, families_of, family
 from keydyn.model.fit.result import Estimates
+from keydyn.model.theta.event_chain import EventChain
 from keydyn.model.theta.given import check_emission, distribution
-from keydyn.model.theta.parameters import EventChain, Marginal, Parameters
+from keydyn.model.theta.parameters import Marginal, Parameters
 
 if TYPE_CHECKING:
     from keydyn.model.pohmm import POHMM

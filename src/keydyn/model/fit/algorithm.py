@@ -23,10 +23,10 @@ from keydyn.model.engine.expectation import (
     sum_first_events,
     sum_moments,
 )
+from keydyn.model.engine.layout import Variant
 from keydyn.model.engine.log_domain import posterior_in_logs
 from keydyn.model.engine.maximisation import Chain, Rules, marginal_emission, maximisation
 from keydyn.model.engine.smoothing import smooth, smooth_emission
-from keydyn.model.engine.variants import Variant
 
 # A fall of the log-likelihood by less than this share of it is rounding.
 ROUNDING = 1e-10

@@ -25,8 +25,7 @@ from keydyn.model.engine.maximisation import Chain
 from keydyn.model.families.compiled import features_of
 from keydyn.model.families.family import Family
 from keydyn.model.families.log_scale import LogScale
-from keydyn.model.theta.counts import Counts
-from keydyn.model.theta.parameters import EventChain
+from keydyn.model.theta.event_chain import Counts, EventChain
 from keydyn.model.theta.start_values import Moments, least_scale, moments_by, sums_by, together
 
 

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 from keydyn.arrays import Floats, Integers, Truths, compiled, inner
 from keydyn.model.engine.expectation import Events, Scratch, Sums, Tables, posteriors, sum_first_events
+from keydyn.model.engine.layout import LANES, Variant
 from keydyn.model.engine.maximisation import Chain, Rules, maximisation
 from keydyn.model.engine.recursions import FAINT
 from keydyn.model.engine.smoothing import smooth
-from keydyn.model.engine.variants import LANES, Variant
 from keydyn.model.fit.algorithm import ALONE, GOES_ON, IMPOSSIBLE, Outcome, settle, total_score
 
 FREE = -1

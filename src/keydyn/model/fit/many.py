@@ -20,8 +20,8 @@ from keydyn.model.families.compiled import custom_features
 from keydyn.model.families.family import Family, families_of
 from keydyn.model.fit import training
 from keydyn.model.fit.batch import Batch
-from keydyn.model.fit.estimation import Estimation
-from keydyn.model.fit.fitting import Fits
+from keydyn.model.fit.estimator import Estimation
+from keydyn.model.fit.fits import Fits
 from keydyn.model.fit.threads import check_wanted, done_in_threads
 
 Model = TypeVar("Model", bound=Estimation)

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import cache, cached_property, partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keydyn.arrays import Floats, Integers
 from keydyn.model.data.settings import Settings
-from keydyn.model.fit.statistics import Statistics
-from keydyn.model.theta.counts import Counts
+from keydyn.model.engine.densities import FIRST
+from keydyn.model.engine.expectation import PAIR, ROW, STEP
+from keydyn.model.families.compiled import features_of
+from keydyn.model.fit.algorithm import REASONS
+from keydyn.model.fit.statistics import Statistics, around_means
+from keydyn.model.theta.event_chain import Counts, EventChain
+from keydyn.model.theta.marginals import normalised
 from keydyn.model.theta.parameters import Parameters
+from keydyn.model.theta.start_values import Moments
+
+if TYPE_CHECKING:
+    from keydyn.model.fit.fits import Fits
 
 
 @dataclass(frozen=True)
@@ -135,3 +144,109 @@ def n_parameters(parameters: Parameters, counts: Counts | None, fixed: tuple[str
     if "emission" not in fixed:
         used += types * n_states * each + shared
     return used, full
+
+
+class Unpacking:
+    """What fits leave behind, without the data: unpacked when first looked at, for some models never."""
+
+    def __init__(self, fits: Fits) -> None:
+        batch = fits.batch
+        self.settings, self.families = fits.settings, batch.families
+        self.tables, self.sums, self.floored = fits.tables, fits.sums, fits.floored
+        self.stationary, self.custom_stats, self.outcome = fits.stationary, fits.custom_stats, fits.outcome
+        self.spans, self.group = fits.model_spans(), batch.group
+        self.overall, self.in_order, self.batch = batch.overall, batch.in_order, batch.without_data()
+        self.counts = cache(self.batch.counts)
+
+    def result(self, b: int) -> FitResult:
+        """The result of one model."""
+        return FitResult(
+            partial(self.ordered_parameters, b),
+            partial(self.estimates, b),
+            float(self.outcome.log_likelihood[b]),
+            self.outcome.history[b, : self.outcome.n_iter[b]],
+            REASONS[self.outcome.reason[b]],
+        )
+
+    def ordered_parameters(self, b: int) -> Parameters:
+        """θ of one model, states numbered."""
+        parameters = self.parameters(b)
+        order = order_of_states(parameters, self.settings)
+        return parameters if order is None else parameters.reordered(order)
+
+    def estimates(self, b: int, parameters: Parameters) -> Estimates:
+        """These parameters with statistics, states numbered."""
+        types = slice(self.spans[b, ROW], self.spans[b, ROW + 1] - 1)
+        order = order_of_states(self.parameters(b), self.settings)
+        if order is None:
+            order = np.arange(self.settings.n_states)
+        log_likelihood = float(self.outcome.log_likelihood[b])
+        return Estimates(
+            parameters,
+            self.statistics(b, log_likelihood).reordered(order),
+            [self.floored[types, k, :, 0][:, order] for k in range(len(self.families))],
+            normalised(self.stationary[types][:, order]),
+            n_parameters(parameters, self.counts(int(self.group[b])), self.settings.fixed),
+        )
+
+    def parameters(self, b: int) -> Parameters:
+        """θ of one model: its part of the tables."""
+        counts, rows, steps, order = self._part(b)
+        return Parameters(
+            counts.event_types,
+            self.families,
+            counts.pairs,
+            self.tables.start[rows, :, 0],
+            self.tables.transitions[steps, :, :, 0][order],
+            self.tables.emission[rows, :, :, 0],
+            self._chain(int(self.group[b]), order),
+            self.settings.smoothing,
+        )
+
+    def statistics(self, b: int, log_likelihood: float) -> Statistics:
+        """The sums of the last expectation step."""
+        counts, rows, steps, order = self._part(b)
+        moments, largest = self.overall
+        m, n_pairs = len(counts.types), len(counts.pairs)
+        start, transitions = self.sums.start[rows, :, 0], self.sums.transitions[steps, :, :, 0][order]
+        # Σ γ by type: at first events, and at the later events of all steps.
+        occupancy, into = start[:-1].copy(), transitions.sum(axis=1)
+        np.add.at(occupancy, counts.pairs[:, 1], into[:n_pairs])
+        occupancy += into[n_pairs + m : n_pairs + 2 * m]
+        return Statistics(
+            counts,
+            log_likelihood,
+            start,
+            self.sums.first_seen[rows, :, 0],
+            occupancy,
+            transitions[:n_pairs],
+            around_means(self.families, self.sums.moments[rows, ..., 0], self._locations(rows)),
+            self.custom_stats,
+            [
+                (Moments(*(table[b : b + 1, k] for table in moments)), largest[b : b + 1, k])
+                for k in range(len(self.families))
+            ],
+        )
+
+    def _chain(self, g: int, order: Any) -> EventChain:
+        """The event chain of a group, its pairs in order."""
+        chain, span = self.batch.event_chain, self.batch.spans[g]
+        start, pair_prob = chain.known()
+        types, pairs = slice(span[ROW], span[ROW + 1] - 1), slice(span[PAIR], span[PAIR + 1])
+        own = pair_prob[pairs] if self.in_order else pair_prob[pairs][order[: span[PAIR + 1] - span[PAIR]]]
+        return EventChain(chain.prob[types], chain.leaving[types], chain.entering[types], start[types], own)
+
+    def _locations(self, rows: slice) -> list[Floats]:
+        """The first parameter of each feature."""
+        return [self.tables.emission[rows, first, :, 0] for first in features_of(self.families)[:, FIRST]]
+
+    def _part(self, b: int) -> tuple[Counts, slice, slice, Any]:
+        """The counts with pairs in order, the rows and steps of a model, and the order of its steps."""
+        counts, span = self.counts(int(self.group[b])), self.spans[b]
+        n_pairs, n_steps = len(counts.pairs), len(counts.pairs) + 2 * len(counts.types) + 1
+        rows, steps = slice(span[ROW], span[ROW + 1]), slice(span[STEP], span[STEP] + n_steps)
+        if self.in_order:
+            return counts, rows, steps, slice(None)
+        order = np.argsort(counts.pairs[:, 0] * len(counts.types) + counts.pairs[:, 1])
+        ordered = replace(counts, pairs=counts.pairs[order], pair=counts.pair[order])
+        return ordered, rows, steps, np.concatenate([order, np.arange(n_pairs, n_steps)])

@@ -11,7 +11,7 @@ from keydyn.model.engine.densities import NORMAL, STUDENT
 from keydyn.model.engine.expectation import MASS, NOTHING, PRECISION, SQUARE, SUM
 from keydyn.model.families.compiled import kind_of
 from keydyn.model.families.family import Family, Stats
-from keydyn.model.theta.counts import Counts
+from keydyn.model.theta.event_chain import Counts
 from keydyn.model.theta.marginals import normalised
 from keydyn.model.theta.start_values import Moments
 

@@ -12,8 +12,8 @@ from keydyn.arrays import Floats, Truths
 from keydyn.model.data.settings import Settings
 from keydyn.model.engine.densities import END, FIRST
 from keydyn.model.engine.expectation import Sums, Tables
+from keydyn.model.engine.layout import variant_of
 from keydyn.model.engine.maximisation import KEEP_EMISSION, PROB, Chain, Rules
-from keydyn.model.engine.variants import variant_of
 from keydyn.model.families.compiled import custom_features, features_of
 from keydyn.model.families.family import Family, Stats
 from keydyn.model.fit.algorithm import maximise

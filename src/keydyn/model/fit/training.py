@@ -9,13 +9,12 @@ from numpy.typing import ArrayLike
 
 from keydyn.arrays import Floats
 from keydyn.model.data import vocabulary
-from keydyn.model.data.random_state import generator_of
 from keydyn.model.data.sequences import Sequences, check_weights
-from keydyn.model.data.settings import Settings
+from keydyn.model.data.settings import Settings, generator_of
 from keydyn.model.data.vocabulary import Types
 from keydyn.model.families.family import Family
 from keydyn.model.fit.batch import Batch
-from keydyn.model.fit.fitting import Fits
+from keydyn.model.fit.fits import Fits
 from keydyn.model.fit.result import FitResult
 from keydyn.model.theta.parameters import Parameters
 

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from keydyn.arrays import Floats, Integers
-from keydyn.model.data.random_state import generator_of
 from keydyn.model.data.sequences import Sequences, as_sequences
-from keydyn.model.data.settings import Settings, is_whole
+from keydyn.model.data.settings import Settings, generator_of, is_whole
 from keydyn.model.data.vocabulary import SINGLE_TYPE, Types
 from keydyn.model.families.family import Family
 from keydyn.model.relatives import drawing

@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from keydyn.arrays import Floats, Integers
-from keydyn.model.ask.criteria import Criterion
+from keydyn.model.ask.inference import Criterion
 from keydyn.model.data import vocabulary
 from keydyn.model.data.input_forms import refuse_lengths_as_y
-from keydyn.model.data.random_state import generator_of
 from keydyn.model.data.sequences import Sequences
-from keydyn.model.data.settings import Settings
+from keydyn.model.data.settings import Settings, generator_of
 from keydyn.model.data.vocabulary import MISSING, Types
 from keydyn.model.engine import walks
 from keydyn.model.families.family import Family

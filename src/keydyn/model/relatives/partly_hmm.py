@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike
 
 from keydyn.arrays import Floats, Integers
 from keydyn.model.data.numbers import as_numbers
-from keydyn.model.data.random_state import generator_of
-from keydyn.model.data.settings import Settings, is_whole
+from keydyn.model.data.settings import Settings, generator_of, is_whole
 from keydyn.model.data.vocabulary import SINGLE_TYPE, Types
 from keydyn.model.families.family import Family
 from keydyn.model.families.log_scale import of_working_values

@@ -19,12 +19,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from keydyn.arrays import Floats, Integers
-from keydyn.model.ask.criteria import Criterion
-from keydyn.model.ask.inference import Inference
+from keydyn.model.ask.inference import Criterion, Inference
 from keydyn.model.data.input_forms import check_lengths, refuse_lengths_as_y
-from keydyn.model.data.random_state import generator_of
 from keydyn.model.data.sequences import Sequences, as_sequences, check_weights
-from keydyn.model.data.settings import Settings, check_settings, checked_floor, is_whole
+from keydyn.model.data.settings import Settings, check_settings, checked_floor, generator_of, is_whole
 from keydyn.model.families.family import Emission, families_of
 from keydyn.model.fit import training
 from keydyn.model.pohmm import POHMM

@@ -11,15 +11,16 @@ from numpy.typing import ArrayLike
 from keydyn.arrays import Floats
 from keydyn.model.data import vocabulary
 from keydyn.model.data.numbers import as_numbers
-from keydyn.model.data.smoothing_rules import Smoothing
+from keydyn.model.data.settings import Smoothing
 from keydyn.model.families.family import Emission, family
+from keydyn.model.theta.event_chain import EventChain
 from keydyn.model.theta.marginals import (
     exact_marginal,
     joint_transmat,
     printed_marginal,
     stationary_distribution,
 )
-from keydyn.model.theta.parameters import EventChain, Marginal, Parameters
+from keydyn.model.theta.parameters import Marginal, Parameters
 
 # How far a given distribution may be from adding up to one.
 SUM_TOLERANCE = 1e-6

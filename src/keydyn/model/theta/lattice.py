@@ -9,7 +9,7 @@ import numpy as np
 
 from keydyn.arrays import Floats, Integers
 from keydyn.model.engine import scores_and_states as inference
-from keydyn.model.engine.variants import variant_of
+from keydyn.model.engine.layout import variant_of
 from keydyn.model.families.family import Emission
 from keydyn.model.theta.parameters import Parameters
 

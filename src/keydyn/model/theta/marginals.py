@@ -8,10 +8,11 @@ import numpy as np
 from scipy.sparse.csgraph import connected_components
 
 from keydyn.arrays import Floats, Integers
+from keydyn.model.engine.layout import variant_of
 from keydyn.model.engine.maximisation import LEAVING, PAIR_PROB, Chain, marginals_of_transitions
-from keydyn.model.engine.variants import variant_of
 from keydyn.model.families.family import Emission
-from keydyn.model.theta.parameters import EventChain, Marginal
+from keydyn.model.theta.event_chain import EventChain
+from keydyn.model.theta.parameters import Marginal
 
 
 def normalised(rows: Floats) -> Floats:

@@ -18,46 +18,16 @@ import pandas as pd
 
 from keydyn.arrays import Floats, Integers
 from keydyn.model.data import vocabulary
-from keydyn.model.data.smoothing_rules import Smoothing
+from keydyn.model.data.settings import Smoothing
 from keydyn.model.data.vocabulary import Types
 from keydyn.model.engine.densities import FIRST, cells_of
-from keydyn.model.engine.variants import variant_of
+from keydyn.model.engine.layout import variant_of
 from keydyn.model.families.compiled import features_of, width_of
 from keydyn.model.families.family import Emission, Family, Params
-from keydyn.model.theta.smoothing_weights import transition_weights
+from keydyn.model.theta.event_chain import EventChain, transition_weights
 
 # A table of all pairs of types is made where it is not much larger than this.
 SMALL_TABLE = 65_536
-
-
-@dataclass(frozen=True)
-class EventChain:
-    """The Markov chain of event types, over observed pairs.
-
-    Attributes
-    ----------
-    prob : (m,) Π[ω], the share of each type among all events (Eq. 30)
-    leaving, entering : (m,) f(ψ,·) and f(·,ω), transitions from and to each type; inf if not from data
-    startprob : (m,) π[ω]; None if the chain was left out of the file
-    pair_prob : (P,) a[ψ, ω] of the observed pairs; None likewise
-    """
-
-    prob: Floats
-    leaving: Floats
-    entering: Floats
-    startprob: Floats | None
-    pair_prob: Floats | None
-
-    @property
-    def dead_ends(self) -> Integers:
-        """Types never followed by another: any type may follow, with equal probability."""
-        return np.flatnonzero(self.leaving == 0)
-
-    def known(self) -> tuple[Floats, Floats]:
-        """Start and pair probabilities, or a `ValueError` that says why there are none."""
-        if self.startprob is None or self.pair_prob is None:
-            raise ValueError("this model was saved without its event chain (event_chain=False)")
-        return self.startprob, self.pair_prob
 
 
 @dataclass(frozen=True)

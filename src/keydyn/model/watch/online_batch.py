@@ -12,7 +12,7 @@ from keydyn.arrays import Floats, Integers
 from keydyn.model.data import vocabulary
 from keydyn.model.data.settings import is_whole
 from keydyn.model.files import storage
-from keydyn.model.fit.fitted import Fitted
+from keydyn.model.fit.estimator import Fitted
 from keydyn.model.theta.parameters import Parameters
 from keydyn.model.watch import online_state
 from keydyn.model.watch.filter_bank import FilterBank

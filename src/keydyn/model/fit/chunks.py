@@ -13,8 +13,8 @@ from keydyn.model.data import vocabulary
 from keydyn.model.data.input_forms import refuse_lengths_as_y
 from keydyn.model.families.family import families_of
 from keydyn.model.fit import training
-from keydyn.model.fit.fitted import Fitted
-from keydyn.model.fit.fitting import Fits
+from keydyn.model.fit.estimator import Fitted
+from keydyn.model.fit.fits import Fits
 from keydyn.model.fit.result import Estimates, n_parameters
 from keydyn.model.fit.steps_in_python import maximised
 from keydyn.model.theta.marginals import normalised

@@ -14,7 +14,7 @@ from keydyn.model import Categorical, LogNormal, OnlineBatch
 from keydyn.model.engine.online_step import TOGETHER
 from keydyn.model.families.family import family as family_of
 from keydyn.model.theta.parameters import SMALL_TABLE
-from keydyn.model.watch import side_by_side
+from keydyn.model.watch import filter_bank
 from tests.model.enumeration import FAMILIES, Truth, random_params, random_values
 from tests.model.enumeration import log_density as true_density
 
@@ -50,7 +50,7 @@ def fitted(seed, labels, **settings):
 def test_batch_equals_single_equals_score_samples(settings, dense, monkeypatch):
     """Vocabularies differ; types that a model does not know, pairs never seen and gaps in the data occur."""
     if not dense:
-        monkeypatch.setattr(side_by_side, "SMALL_TABLE", 0)
+        monkeypatch.setattr(filter_bank, "SMALL_TABLE", 0)
     models = [
         fitted(u, labels, **settings) for u, labels in enumerate(["abc", "bcd", "a", "efgh", "abcdefgh"])
     ]
@@ -333,7 +333,7 @@ TWO = np.ones((2, 2))
 @pytest.mark.parametrize("dense", [True, False], ids=["all pairs", "observed pairs"])
 def test_a_model_without_marginals(dense, monkeypatch):
     if not dense:
-        monkeypatch.setattr(side_by_side, "SMALL_TABLE", 0)
+        monkeypatch.setattr(filter_bank, "SMALL_TABLE", 0)
     X, events = typing(np.random.default_rng(6), 20, "ab")
     batch = OnlineBatch([NO_CHAIN], 1)
     found = [batch.update(X[n : n + 1], [events[n]])[0, 0] for n in range(20)]

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keydyn.model.data.label_codes import Labels
-from keydyn.model.data.text_codes import TextCodes
+from keydyn.model.data.label_codes import Labels, TextCodes
 
 # Few characters, so that texts are often alike; a null inside, one outside the first plane, half a pair.
 CHARACTERS = "aä\0😀\udc80"

@@ -13,9 +13,9 @@ from keydyn.arrays import Floats, Integers, Truths
 from keydyn.model.data.settings import Settings
 from keydyn.model.engine.densities import END, FIRST
 from keydyn.model.engine.expectation import ROW, SEQUENCE, STEP, Scratch, Sums, Tables
+from keydyn.model.engine.layout import LANES, variant_of
 from keydyn.model.engine.maximisation import KEEP_EMISSION, PROB
 from keydyn.model.engine.scores_and_states import room_for
-from keydyn.model.engine.variants import LANES, variant_of
 from keydyn.model.families.compiled import custom_features, features_of, width_of
 from keydyn.model.families.family import Emission, Stats
 from keydyn.model.fit.algorithm import (
@@ -33,11 +33,10 @@ from keydyn.model.fit.algorithm import (
 )
 from keydyn.model.fit.batch import Batch, sizes
 from keydyn.model.fit.lanes import FREE, Lanes, climb_in_lanes
-from keydyn.model.fit.result import FitResult
+from keydyn.model.fit.result import FitResult, Unpacking
 from keydyn.model.fit.statistics import Statistics
 from keydyn.model.fit.steps_in_python import maximise_custom, rules_of, smooth_custom
 from keydyn.model.fit.threads import check_wanted, piece_for, run_hearing_signals
-from keydyn.model.fit.unpacking import Unpacking
 from keydyn.model.theta.lattice import Lattice, check_possible, filtered, log_densities
 from keydyn.model.theta.parameters import Parameters
 from keydyn.model.theta.start_values import Moments, start_emission

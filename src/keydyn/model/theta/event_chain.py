@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from keydyn.arrays import Floats, Integers
-from keydyn.model.data.settings import Settings
+from keydyn.model.data.settings import Rule, Settings
 from keydyn.model.data.vocabulary import Types
 from keydyn.model.engine.maximisation import (
     KEEP_EMISSION,
@@ -19,8 +19,36 @@ from keydyn.model.engine.maximisation import (
     WEIGHT_BEFORE,
     Chain,
 )
-from keydyn.model.theta.parameters import EventChain
-from keydyn.model.theta.smoothing_weights import kept_shares, transition_weights
+
+
+@dataclass(frozen=True)
+class EventChain:
+    """The Markov chain of event types, over observed pairs.
+
+    Attributes
+    ----------
+    prob : (m,) Π[ω], the share of each type among all events (Eq. 30)
+    leaving, entering : (m,) f(ψ,·) and f(·,ω), transitions from and to each type; inf if not from data
+    startprob : (m,) π[ω]; None if the chain was left out of the file
+    pair_prob : (P,) a[ψ, ω] of the observed pairs; None likewise
+    """
+
+    prob: Floats
+    leaving: Floats
+    entering: Floats
+    startprob: Floats | None
+    pair_prob: Floats | None
+
+    @property
+    def dead_ends(self) -> Integers:
+        """Types never followed by another: any type may follow, with equal probability."""
+        return np.flatnonzero(self.leaving == 0)
+
+    def known(self) -> tuple[Floats, Floats]:
+        """Start and pair probabilities, or a `ValueError` that says why there are none."""
+        if self.startprob is None or self.pair_prob is None:
+            raise ValueError("this model was saved without its event chain (event_chain=False)")
+        return self.startprob, self.pair_prob
 
 
 @dataclass(frozen=True)
@@ -101,3 +129,28 @@ def shares(counts: Floats) -> Floats:
     """Counts divided by their sum; equal shares if there is nothing to divide."""
     total = counts.sum()
     return counts / total if total > 0.0 else np.full(len(counts), 1.0 / len(counts))
+
+
+def kept_shares(rule: Rule, counts: Floats) -> Floats:
+    """w_ω (Eq. 32), the weight of an estimate that rests on this many events."""
+    if isinstance(rule, str):
+        return 1.0 - 1.0 / (1.0 + counts)
+    return np.full(len(counts), 1.0 - (rule or 0.0))
+
+
+def transition_weights(
+    rule: Rule, published: bool, pair_count: Floats, leaving: Floats, entering: Floats
+) -> tuple[Floats, Floats]:
+    """What a[i, j | ψ] and a[i, j | ω] weigh in ã[i, j | ψ, ω] (Eq. 35, corrected), by pair.
+
+    `leaving` is f(ψ,·) and `entering` f(·,ω) of each pair. Weights above one together are scaled to one, or,
+    `published`, left as they are.
+    """
+    if isinstance(rule, str):
+        before, after = 1.0 / (1.0 + pair_count + entering), 1.0 / (1.0 + pair_count + leaving)
+    else:
+        before = after = np.full(len(pair_count), 0.5 * (rule or 0.0))
+    if not published:
+        excess = np.maximum(before + after, 1.0)
+        before, after = before / excess, after / excess
+    return before, after
