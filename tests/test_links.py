@@ -1,4 +1,4 @@
-"""Every link in README and the documentation leads to a page, a heading or a file that exists."""
+"""Every link in README and the documentation leads somewhere, and the map leads to every page."""
 
 from __future__ import annotations
 
@@ -15,6 +15,19 @@ from tests.documents import DOCS, GENERATED, PAGES, ROOT
 
 ELSEWHERE = re.compile(r"[a-z]+:", re.IGNORECASE)
 ROLE = re.compile(r"{doc}`(?:[^`<]*<)?([^`>]+)>?`")
+MAP = DOCS / "index.md"
+FIRST_QUESTIONS = {
+    "How do I try it on myself?": "start/own-typing.md",
+    "Is it good enough for login?": "how-to/is-it-good-enough-for-login.md",
+    "How do I add my data?": "start/recording.md",
+    "Which Python do I need, and on which system?": "start/install.md#what-you-need",
+    "Does it store what I type?": "privacy.md",
+    "Can it run offline?": "start/install.md#does-it-work-offline",
+    "How much typing does it need?": "how-to/is-it-good-enough-for-login.md#how-much-must-people-type",
+    "Can I use it for something other than keys?": "how-to/fit-other-events.md",
+    "How do I deploy it?": "deployment.md",
+    "How do I cite it?": "#citing-keydyn",
+}
 TARGET = re.compile(r"^\((.+)\)=$", re.MULTILINE)
 
 
@@ -42,33 +55,62 @@ def anchors(page: Path) -> set[str]:
     return found
 
 
-def broken(page: Path) -> list[str]:
-    """The links of a page that lead nowhere."""
+def is_generated(target: Path) -> bool:
+    return DOCS in target.parents and target.relative_to(DOCS).parts[0] in GENERATED
+
+
+@cache
+def links_of(page: Path) -> list[tuple[str, Path, str]]:
+    """Each link of a page to a file of ours: as it is written, the file, and what stands behind #."""
     found = []
     for token in inside(parsed(page)):
         link = str(token.attrGet("href") or token.attrGet("src") or "")
-        if not link or ELSEWHERE.match(link):
-            continue
-        name, _, anchor = link.partition("#")
-        target = (page.parent / name).resolve() if name else page
-        if DOCS in target.parents and target.relative_to(DOCS).parts[0] in GENERATED:
-            continue
-        if not target.exists() or (anchor and anchor not in anchors(target)):
-            found.append(link)
+        if link and not ELSEWHERE.match(link):
+            name, _, anchor = link.partition("#")
+            found.append((link, (page.parent / name).resolve() if name else page, anchor))
     text = "".join(token.content for token in inside(parsed(page)) if token.type == "inline")
     for name in ROLE.findall(text):
         target = (DOCS / name[1:] if name.startswith("/") else page.parent / name).resolve()
-        if (
-            target.relative_to(DOCS).parts[0] not in GENERATED
-            and not target.with_name(f"{target.name}.md").exists()
-        ):
-            found.append(name)
-    return found
+        found.append((name, target.with_name(f"{target.name}.md"), ""))
+    return [link for link in found if not is_generated(link[1])]
+
+
+def broken(page: Path) -> list[str]:
+    """The links of a page that lead nowhere."""
+    return [
+        link
+        for link, target, anchor in links_of(page)
+        if not target.exists() or (anchor and anchor not in anchors(target))
+    ]
+
+
+def within(clicks: int, start: Path) -> set[Path]:
+    """The pages that a reader reaches from a page with this many clicks."""
+    reached = {start}
+    for _ in range(clicks):
+        reached |= {target for page in reached for _, target, _ in links_of(page) if target.suffix == ".md"}
+    return reached
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_no_link_is_broken(page: Path) -> None:
     assert broken(page) == []
+
+
+def test_the_map_leads_to_every_page_with_two_clicks() -> None:
+    """A decision, a result or a part of the reference through the index of its kind; the rest directly."""
+    pages = {page for page in PAGES if page.is_relative_to(DOCS)}
+    by_index = {page for page in pages if page.parent.name in ("decisions", "reference", "results")}
+    assert pages - by_index <= within(1, MAP)
+    assert pages <= within(2, MAP)
+
+
+@pytest.mark.parametrize(("question", "where"), FIRST_QUESTIONS.items())
+def test_newcomers_find_an_answer_with_two_clicks(question: str, where: str) -> None:
+    """The map is linked in README, and the answer in the map's paragraph that asks the question."""
+    assert MAP in within(1, ROOT / "README.md")
+    asked = MAP.read_text(encoding="utf-8").partition(f"**{question}**")[2].partition("\n- **")[0]
+    assert f"]({where})" in asked
 
 
 def test_a_broken_link_is_found(tmp_path: Path) -> None:
