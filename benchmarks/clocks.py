@@ -19,21 +19,21 @@ from keydyn.datasets import load_dataset
 from keydyn.decisions.operating_point import ACCEPT
 from keydyn.decisions.recorded_samples import recorded_samples
 from keydyn.detectors import PopulationDetector
-from keydyn.evaluation.claim_rates import Claims
-from keydyn.evaluation.confidence import Rate, bootstrap_mean
-from keydyn.evaluation.identification import identification
-from keydyn.evaluation.protocols import MonacoTappert
-from keydyn.evaluation.recognition import recognition
-from keydyn.evaluation.verification import verification
+from keydyn.evaluation.protocols.protocol import MonacoTappert
+from keydyn.evaluation.rates.claim_rates import Claims
+from keydyn.evaluation.rates.confidence import Rate, bootstrap_mean
+from keydyn.evaluation.rates.identification import identification
+from keydyn.evaluation.rates.recognition import recognition
+from keydyn.evaluation.rates.verification import verification
 from keydyn.keystrokes.cleaning import CleaningRules, clean
 from keydyn.keystrokes.schema import sample_lengths, sample_starts
-from keydyn.studies.dataset_rows import Row
-from keydyn.studies.pieces import run_pieces
-from keydyn.studies.saved_parts import Parts
-from keydyn.studies.score_datasets import score_rows
-from keydyn.studies.score_files import scored_of
-from keydyn.studies.verification_measurements import pairs, strangers_piece
-from keydyn.studies.verification_tables import decisions_table, whole
+from keydyn.lab.frame.dataset_rows import Row
+from keydyn.lab.frame.pieces import run_pieces
+from keydyn.lab.frame.saved_parts import Parts
+from keydyn.lab.frame.score_datasets import score_rows
+from keydyn.lab.frame.score_files import scored_of
+from keydyn.lab.verification.measurements import pairs, strangers_piece
+from keydyn.lab.verification.tables import decisions_table, whole
 
 # What the recordings are stored in, milliseconds; a clock of that tick changes nothing.
 DATASETS = {"password": 0.1, "fable": 1.0, "essay": 1.0}

@@ -4,7 +4,7 @@ python docs/results_page.py out          the pages alone
 python docs/results_page.py out --run    the studies first
 
 Nothing on these pages is typed by hand: questions, and sentences on how to read a table, are in
-`keydyn.studies.pages`, where the answers are computed from the tables.
+`page.py` of the study, where the answers are computed from the tables.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ import sys
 from pathlib import Path
 
 from keydyn.cli import app
-from keydyn.commands.run_study import STUDIES
-from keydyn.commands.study import Study
-from keydyn.evaluation.markdown_rows import rows_of
-from keydyn.studies.pages.page import ResultsPage, Run, Tables
+from keydyn.lab.frame.markdown_rows import rows_of
+from keydyn.lab.frame.page import ResultsPage, Run, Tables
+from keydyn.lab.frame.study import Study
+from keydyn.lab.run_study import STUDIES
 
 DOCS = Path(__file__).parent
 # Tables with more rows than this stand at the end of a page.

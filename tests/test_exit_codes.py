@@ -33,11 +33,11 @@ COMMANDS = {
     "data check": "keydyn.datasets.published.published_files.check_files",
     "study all": "keydyn.studies.dataset_rows.available_rows",
     **{
-        f"study {name}": "keydyn.studies.dataset_rows.available_rows"
+        f"study {name}": "keydyn.lab.frame.dataset_rows.available_rows"
         for name in ("recognition", "continuous", "recommended", "relatives", "population", "verification")
     },
     **{
-        f"study {name}": "keydyn.studies.long_texts.available_texts"
+        f"study {name}": "keydyn.lab.frame.long_texts.available_texts"
         for name in ("goodness-of-fit", "calibration", "model-choice")
     },
     **{
@@ -55,7 +55,7 @@ COMMANDS = {
             "link",
         )
     },
-    "study simulation": "keydyn.studies.true_models.true_model",
+    "study simulation": "keydyn.lab.simulation.true_models.true_model",
 }
 
 

@@ -13,15 +13,14 @@ from keydyn.commands import (
     enrol_people,
     pair_events,
     population,
-    rebuild_report,
     recognise,
     record,
-    run_study,
     serve,
     service,
     watch_session,
 )
 from keydyn.exit_codes import EXIT_CODES
+from keydyn.lab import rebuild_report, run_study
 
 app = typer.Typer(
     name="keydyn",

@@ -26,10 +26,10 @@ from keydyn.decisions import Identification, Targets, Verifier
 from keydyn.decisions.recorded_samples import recorded_samples
 from keydyn.decisions.trials import suspicion_of
 from keydyn.detectors import make_detector
-from keydyn.evaluation.penalty import first_above
-from keydyn.evaluation.protocols import Enrolment
-from keydyn.evaluation.recognition import recognition
-from keydyn.evaluation.running import score_protocol
+from keydyn.evaluation.continuous.penalty import first_above
+from keydyn.evaluation.protocols.protocol import Enrolment
+from keydyn.evaluation.protocols.running import score_protocol
+from keydyn.evaluation.rates.recognition import recognition
 from keydyn.figures.hidden_states import draw_hidden_states
 from keydyn.figures.penalty_over_time import draw_suspicion, mean_rejection
 from keydyn.keystrokes.samples import Samples

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from keydyn.decisions.attacks import robot
 from keydyn.decisions.copies import Fingerprints
 from keydyn.decisions.enrolment_quality import EnrolmentQuality, enrolment_quality
 from keydyn.decisions.shipped import shipped_background
 from keydyn.keystrokes import one_sample
+from keydyn.lab.verification.attacks import robot
 from tests.decisions import typed_samples
 
 TEXT = "the quick brown fox jumps over the lazy dog again"

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from keydyn.detectors import Detector, PopulationDetector, make_detector
-from keydyn.evaluation.protocols import Enrolment, MonacoTappert, OpenSet
-from keydyn.evaluation.running import score_protocol
+from keydyn.evaluation.protocols.protocol import Enrolment, MonacoTappert, OpenSet
+from keydyn.evaluation.protocols.running import score_protocol
 from keydyn.keystrokes.samples import Samples
 from tests.population.simulated import people
 

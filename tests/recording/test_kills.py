@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from keydyn.datasets.files.recordings import FileForm, read_recording
-from keydyn.evaluation.protocols import LeaveOneOut
-from keydyn.studies.own_recordings import own_rows
+from keydyn.evaluation.protocols.protocol import LeaveOneOut
+from keydyn.lab.own_recordings.report import own_rows
 from tests.recording.killed import Recordings
 from tests.recording.studies import Page, typed
 

@@ -13,12 +13,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from keydyn.datasets import make_typists
-from keydyn.evaluation.identification import identification
-from keydyn.evaluation.names import detector_name
-from keydyn.evaluation.protocols import Enrolment
-from keydyn.evaluation.running import enrolments, scores_after
-from keydyn.evaluation.verification import verification
+from keydyn.evaluation.protocols.protocol import Enrolment
+from keydyn.evaluation.protocols.running import enrolments, scores_after
+from keydyn.evaluation.rates.identification import identification
+from keydyn.evaluation.rates.verification import verification
 from keydyn.keystrokes import Samples
+from keydyn.lab.frame.names import detector_name
 
 samples = Samples.of(make_typists(30, 6, text="free", n_keys=160, random_state=6))
 protocol = Enrolment(3)  # three samples enrol, the other three are asked about

@@ -16,11 +16,11 @@ import numpy as np
 
 from keydyn.datasets import make_typists
 from keydyn.detectors import PopulationDetector, make_detector
-from keydyn.evaluation.identification import identification
-from keydyn.evaluation.names import detector_name
-from keydyn.evaluation.protocols import Enrolment
-from keydyn.evaluation.running import score_protocol
+from keydyn.evaluation.protocols.protocol import Enrolment
+from keydyn.evaluation.protocols.running import score_protocol
+from keydyn.evaluation.rates.identification import identification
 from keydyn.keystrokes import Samples
+from keydyn.lab.frame.names import detector_name
 from keydyn.population import PopulationModel
 
 typing = make_typists(80, 8, text="copied", n_keys=30, random_state=7)

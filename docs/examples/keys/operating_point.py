@@ -14,9 +14,9 @@ import numpy as np
 
 from keydyn.datasets import make_typists
 from keydyn.decisions import Costs, Verifier
-from keydyn.evaluation.rates import ErrorCurve
-from keydyn.figures.det import det_figure
-from keydyn.figures.panels import Curve
+from keydyn.evaluation.rates.error_curve import ErrorCurve
+from keydyn.lab.drawing.det import det_figure
+from keydyn.lab.drawing.panels import Curve
 from keydyn.population import PopulationModel
 
 typing = make_typists(50, 11, text="copied", n_keys=30, random_state=9)

@@ -13,11 +13,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from keydyn.datasets import make_typists
-from keydyn.evaluation.names import detector_name
-from keydyn.evaluation.protocols import Enrolment
-from keydyn.evaluation.running import score_protocol
-from keydyn.evaluation.verification import verification
+from keydyn.evaluation.protocols.protocol import Enrolment
+from keydyn.evaluation.protocols.running import score_protocol
+from keydyn.evaluation.rates.verification import verification
 from keydyn.keystrokes import Samples
+from keydyn.lab.frame.names import detector_name
 
 samples = Samples.of(make_typists(40, 7, text="copied", n_keys=25, random_state=8))
 names = ("hmm", "pohmm", "pohmm-recommended", "population")

@@ -14,11 +14,11 @@ import numpy as np
 from matplotlib.patches import Rectangle
 
 from keydyn.datasets import make_typists
-from keydyn.evaluation.identification import identification
-from keydyn.evaluation.names import detector_name
-from keydyn.evaluation.protocols import Enrolment
-from keydyn.evaluation.running import score_protocol
+from keydyn.evaluation.protocols.protocol import Enrolment
+from keydyn.evaluation.protocols.running import score_protocol
+from keydyn.evaluation.rates.identification import identification
 from keydyn.keystrokes import Samples
+from keydyn.lab.frame.names import detector_name
 
 samples = Samples.of(make_typists(20, 7, text="copied", n_keys=15, random_state=4))
 detectors = ("manhattan", "hmm", "pohmm-recommended", "population")

@@ -255,7 +255,7 @@ def _updating(
 
 def _explain(decision: Decision, verifier: Verifier) -> None:
     """What the answer to a single claim rests on, in sentences."""
-    from keydyn.evaluation.confidence import percentage
+    from keydyn.evaluation.rates.confidence import percentage
 
     low, high = (percentage(rate, 2) for rate in decision.interval)
     say(

@@ -71,7 +71,7 @@ def watch(
     from keydyn.decisions.operating_point import LOCKOUTS_PER_HOUR
     from keydyn.decisions.recorded_samples import recorded_samples
     from keydyn.decisions.trials import suspicion_of
-    from keydyn.evaluation.penalty import first_above
+    from keydyn.evaluation.continuous.penalty import first_above
 
     if threshold is not None and lockouts_per_hour is not None:
         raise UsageError(

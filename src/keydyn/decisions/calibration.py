@@ -16,7 +16,7 @@ from scipy.special import expit
 from keydyn.arrays import Floats, Integers, Truths
 from keydyn.decisions.lockout_levels import lockout_level
 from keydyn.decisions.trials import Trials
-from keydyn.evaluation.claim_rates import Claims
+from keydyn.evaluation.rates.claim_rates import Claims
 
 # Rates for which the score is known: ten per factor of ten.
 RATES: Floats = np.logspace(0.0, -4.0, 41)

@@ -16,8 +16,8 @@ from keydyn.decisions.calibration import Calibration, MatchRate
 from keydyn.decisions.evidence import LEAST_KEYSTROKES
 from keydyn.decisions.operating_point import ACCEPT, Targets
 from keydyn.decisions.trials import Trials, claims, lengths_for
-from keydyn.evaluation.claim_rates import Claims
-from keydyn.evaluation.confidence import Rate
+from keydyn.evaluation.rates.claim_rates import Claims
+from keydyn.evaluation.rates.confidence import Rate
 from keydyn.keystrokes.samples import Samples
 
 # With fewer people there is no interval: drawing from so few says little about others.

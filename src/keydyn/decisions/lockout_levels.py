@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from keydyn.arrays import Floats, Integers, Truths
-from keydyn.evaluation.continuous import rejection_times
+from keydyn.evaluation.continuous.rejection import rejection_times
 
 MS_PER_HOUR = 3.6e6
 

@@ -21,7 +21,7 @@ from keydyn.decisions.sample_times import times_of
 from keydyn.decisions.sequential import increments, suspicion
 from keydyn.detectors import Detector
 from keydyn.detectors.templates import fit_templates
-from keydyn.evaluation.running import sums_after
+from keydyn.evaluation.protocols.running import sums_after
 from keydyn.keystrokes.samples import Samples
 from keydyn.parallel import Progress
 

@@ -10,7 +10,7 @@ from matplotlib.ticker import MaxNLocator
 
 from keydyn.arrays import Floats
 from keydyn.atomic import replacing
-from keydyn.evaluation.penalty import WINDOW, first_above
+from keydyn.evaluation.continuous.penalty import WINDOW, first_above
 from keydyn.figures.style import COLOURS, GREY, blank, house_style, text_of
 
 TITLE = "Is it still them? Rank penalty over the last {window} keys"

@@ -8,7 +8,7 @@ import pytest
 from keydyn.parallel import using
 from keydyn.population import PopulationModel
 from keydyn.population.learn import groups
-from tests.commands.test_studies_on_a_cluster import tasks_done
+from tests.lab.test_studies_on_a_cluster import tasks_done
 from tests.population.simulated import samples_of_people
 from tests.test_parallel import cluster_in
 

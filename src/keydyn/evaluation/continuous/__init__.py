@@ -1,0 +1,1 @@
+"""Continuous verification: how soon an impostor is noticed, and how often a user is locked out."""

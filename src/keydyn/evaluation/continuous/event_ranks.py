@@ -1,0 +1,188 @@
+"""The rank of every template at every event of every query: what continuous verification is based on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from keydyn.arrays import Floats, Integers
+from keydyn.evaluation.continuous.penalty import ranks
+from keydyn.evaluation.scores import Mask
+from keydyn.model.data.vocabulary import Types
+
+Singles = NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class EventRanks:
+    """Queries, event by event, against templates; rank 0 is best.
+
+    Attributes
+    ----------
+    owners : (S,) who typed each query; sessions : (S,) which sample of theirs it is
+    folds : (S,) the number of the split by whose templates it was scored
+    users : (U,) the users of the templates
+    offsets : (S + 1,) where each query's events begin
+    ranks : (N, U), whole numbers and halves; NaN where the user is not enrolled in that fold
+    trials : (S, U) which comparisons are trials, genuine or impostor: ranks are among all templates, but a
+        protocol need not try every query against every template
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.evaluation.protocols.protocol import Enrolment
+    >>> from keydyn.evaluation.protocols.running import enrolments, ranks_of
+    >>> from keydyn.keystrokes import Samples
+    >>> samples = Samples.of(make_typists(4, 6))
+    >>> queries = ranks_of(enrolments(Enrolment(samples=4), "hmm", samples), samples)
+    >>> queries.ranks.shape, queries.lengths.tolist()
+    ((88, 4), [11, 11, 11, 11, 11, 11, 11, 11])
+    """
+
+    owners: Types
+    sessions: Types
+    folds: Integers
+    users: Types
+    offsets: Integers
+    ranks: Singles
+    trials: Mask
+
+    def __post_init__(self) -> None:
+        shape = (int(self.offsets[-1]), len(self.users))
+        if self.ranks.shape != shape:
+            raise ValueError(f"ranks must have the shape {shape}, not {self.ranks.shape}")
+        parts = (self.owners, self.sessions, self.folds)
+        if len(self.owners) == 0 or any(len(part) != len(self.offsets) - 1 for part in parts):
+            raise ValueError("there must be a query or more, each with an owner, a session and a fold")
+        shape = (len(self.owners), len(self.users))
+        if self.trials.shape != shape:
+            raise ValueError(f"trials must have the shape {shape}, not {self.trials.shape}")
+        if (self.lengths < 1).any():
+            raise ValueError(f"{self._name(int(np.argmin(self.lengths)))} has no events")
+        partly = np.isnan(self.ranks) != np.repeat(~self.enrolled, self.lengths, axis=0)
+        if partly.any():
+            n, u = (int(place) for place in np.argwhere(partly)[0])
+            s = int(np.searchsorted(self.offsets, n, side="right")) - 1
+            raise ValueError(
+                f"{self._name(s)}, event {n - int(self.offsets[s])}: the rank of the template of user "
+                f"{self.users[u]} is NaN, though others of the query are not"
+            )
+        if (self.trials & ~self.enrolled).any():
+            s, u = (int(place) for place in np.argwhere(self.trials & ~self.enrolled)[0])
+            raise ValueError(f"{self._name(s)}: a trial, but user {self.users[u]} has no template")
+
+    @classmethod
+    def of_scores(
+        cls,
+        owners: Types,
+        sessions: Types,
+        fold: int,
+        users: Types,
+        offsets: Integers,
+        event_scores: Floats,
+        trials: Mask | None = None,
+    ) -> EventRanks:
+        """From the event scores (N, U) of one fold; a column of NaN is a user without a template.
+
+        Without `trials` (S, U) every query is tried against every template.
+        """
+        enrolled = np.asarray(~np.isnan(event_scores).all(axis=0))
+        ranked = ranks(event_scores, enrolled).astype(np.float32)
+        tried = np.tile(enrolled, (len(owners), 1)) if trials is None else trials
+        folds = np.full(len(owners), fold, dtype=np.int64)
+        return cls(owners, sessions, folds, users, offsets, ranked, tried)
+
+    @classmethod
+    def joined(cls, parts: Sequence[EventRanks]) -> EventRanks:
+        """The queries of several folds, which must have the same users in the same order."""
+        if not parts:
+            raise ValueError("there are no queries")
+        if any(part.users.tolist() != parts[0].users.tolist() for part in parts):
+            raise ValueError("the parts have different users, or in another order")
+        lengths = np.concatenate([part.lengths for part in parts])
+        return cls(
+            np.concatenate([part.owners for part in parts]),
+            np.concatenate([part.sessions for part in parts]),
+            np.concatenate([part.folds for part in parts]),
+            parts[0].users,
+            _offsets(lengths),
+            np.concatenate([part.ranks for part in parts]),
+            np.concatenate([part.trials for part in parts]),
+        )
+
+    @property
+    def lengths(self) -> Integers:
+        """Events of each query, (S,)."""
+        return np.diff(self.offsets)
+
+    @property
+    def own(self) -> Mask:
+        """Which template is the owner's, (S, U)."""
+        own: Mask = self.owners[:, None] == self.users[None, :]
+        return own
+
+    @property
+    def enrolled(self) -> Mask:
+        """Which users have a template in the query's fold, (S, U)."""
+        return np.asarray(~np.isnan(self.ranks[self.offsets[:-1]]))
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per query and template: fold, user, session, reference, trial, ranks (one per event)."""
+        enrolled = self.enrolled
+        s, u = np.nonzero(enrolled)
+        rows: list[Singles] = []
+        for query in range(len(self.owners)):
+            block = self.ranks[self.offsets[query] : self.offsets[query + 1]]
+            rows.extend(np.ascontiguousarray(block[:, enrolled[query]].T))
+        return pd.DataFrame(
+            {
+                "fold": self.folds[s],
+                "user": self.owners[s],
+                "session": self.sessions[s],
+                "reference": self.users[u],
+                "trial": self.trials[s, u],
+                "ranks": pd.Series(rows, dtype=object),
+            }
+        )
+
+    @classmethod
+    def from_frame(cls, frame: pd.DataFrame) -> EventRanks:
+        """The inverse of `to_frame`, also for a frame read from Parquet; queries and templates keep order."""
+        if len(frame) == 0:
+            raise ValueError("there are no queries")
+        query = frame.groupby(["fold", "user", "session"], sort=False, observed=True).ngroup().to_numpy()
+        template, users = pd.factorize(np.asarray(frame["reference"]))
+        first = np.unique(query, return_index=True)[1]
+        column = frame["ranks"].to_numpy()
+        row_lengths = np.fromiter(map(len, column), dtype=np.int64, count=len(column))
+        if (row_lengths != row_lengths[first][query]).any():
+            row = int(np.argmax(row_lengths != row_lengths[first][query]))
+            raise ValueError(f"row {row} has {row_lengths[row]} ranks, another template of the query has not")
+        offsets = _offsets(row_lengths[first])
+        event_ranks = np.full((offsets[-1], len(users)), np.nan, dtype=np.float32)
+        starts = np.cumsum(row_lengths) - row_lengths
+        event = np.arange(row_lengths.sum()) + np.repeat(offsets[query] - starts, row_lengths)
+        event_ranks[event, np.repeat(template, row_lengths)] = np.concatenate(column)
+        trials = np.zeros((len(first), len(users)), dtype=bool)
+        trials[query, template] = frame["trial"]
+        queries = frame.iloc[first]
+        return cls(
+            np.asarray(queries["user"]),
+            np.asarray(queries["session"]),
+            np.asarray(queries["fold"], dtype=np.int64),
+            users,
+            offsets,
+            event_ranks,
+            trials,
+        )
+
+    def _name(self, s: int) -> str:
+        return f"user {self.owners[s]}, session {self.sessions[s]}"
+
+
+def _offsets(lengths: Integers) -> Integers:
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)

@@ -1,0 +1,111 @@
+"""Continuous verification: the rank penalty in a sliding window (Section 5.3)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keydyn.arrays import Floats, Integers, compiled
+
+WINDOW = 25
+# Scores closer than this are ties: their difference is rounding.
+TIE = 1e-9
+# Ranks are whole numbers and halves, which single precision holds exactly.
+Ranks = NDArray[np.floating]
+
+
+def ranks(event_scores: Floats, enrolled: NDArray[np.bool_] | None = None) -> Floats:
+    """The rank of every template at every event, (N, U): 0 is best, ties share their mean rank.
+
+    `enrolled` (U,) says which columns are templates; the ranks of the others are NaN, and they take none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn.evaluation.continuous.penalty import ranks
+    >>> ranks(np.array([[-1.0, -3.0, -2.0], [-2.0, -2.0, -9.0]])).tolist()
+    [[0.0, 2.0, 1.0], [0.5, 0.5, 2.0]]
+    """
+    columns = np.ones(event_scores.shape[1], dtype=bool) if enrolled is None else enrolled
+    scores = np.ascontiguousarray(event_scores[:, columns], dtype=np.float64)
+    if np.isnan(scores).any():
+        row = int(np.argwhere(np.isnan(scores))[0][0])
+        raise ValueError(f"event {row} has a score that is NaN")
+    ranked = np.empty_like(scores)
+    mean_ranks(scores, ranked)
+    if columns.all():
+        return ranked
+    with_gaps = np.full(event_scores.shape, np.nan)
+    with_gaps[:, columns] = ranked
+    return with_gaps
+
+
+def rank_penalty(event_scores: Floats, offsets: Integers, window: int = WINDOW) -> Floats:
+    """The sum of each template's ranks over the last `window` events of the same sample, (N, U).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn.evaluation.continuous.penalty import rank_penalty
+    >>> event_scores = np.array([[-1.0, -3.0, -2.0]] * 3)  # the first person fits best at every event
+    >>> rank_penalty(event_scores, np.array([0, 3]), window=2).tolist()
+    [[0.0, 2.0, 1.0], [0.0, 4.0, 2.0], [0.0, 4.0, 2.0]]
+    """
+    return window_penalty(ranks(event_scores), offsets, window)
+
+
+def window_penalty(event_ranks: Ranks, offsets: Integers, window: int = WINDOW) -> Floats:
+    """The sum of ranks over the last `window` events of the same sample, (N, U); NaN where the rank is."""
+    check_window(window)
+    penalty = np.empty(event_ranks.shape)
+    window_sums(event_ranks, offsets, window, penalty)
+    return penalty
+
+
+def first_above(penalty: Floats, threshold: float) -> int:
+    """The first event whose penalty is above the threshold, or the number of events if there is none."""
+    above = penalty > threshold
+    return int(np.argmax(above)) if above.any() else len(penalty)
+
+
+def check_window(window: int) -> None:
+    """A `ValueError` if the window holds no event."""
+    if window < 1:
+        raise ValueError(f"window must be 1 or more, not {window}")
+
+
+@compiled
+def mean_ranks(scores: Floats, ranked: Floats) -> None:
+    """Ranks of each row's scores, largest first, into `ranked`.
+
+    Scores that round to the same multiple of `TIE` are ties.
+    """
+    n_events, n_templates = scores.shape
+    rounded = np.empty(n_templates)
+    for n in range(n_events):
+        for u in range(n_templates):
+            rounded[u] = -np.round(scores[n, u] / TIE)
+        order = np.argsort(rounded)
+        begin = 0
+        while begin < n_templates:
+            end = begin + 1
+            while end < n_templates and rounded[order[end]] == rounded[order[begin]]:
+                end += 1
+            for place in range(begin, end):
+                ranked[n, order[place]] = 0.5 * (begin + end - 1)
+            begin = end
+
+
+@compiled
+def window_sums(event_ranks: Ranks, offsets: Integers, window: int, sums: Floats) -> None:
+    """Sums over the last `window` rows of a sample. Halves add up exactly, so rows can be subtracted."""
+    n_templates = event_ranks.shape[1]
+    for s in range(len(offsets) - 1):
+        for n in range(offsets[s], offsets[s + 1]):
+            for u in range(n_templates):
+                total = float(event_ranks[n, u])
+                if n > offsets[s]:
+                    total += sums[n - 1, u]
+                if n - window >= offsets[s]:
+                    total -= event_ranks[n - window, u]
+                sums[n, u] = total

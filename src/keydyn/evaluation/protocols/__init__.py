@@ -1,0 +1,1 @@
+"""Protocols: who trains and who tries, and the scores that follow."""

@@ -1,0 +1,319 @@
+"""Runs a detector under a protocol: fits every template, then scores every query."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+
+import numpy as np
+import pandas as pd
+from sklearn.exceptions import ConvergenceWarning
+
+from keydyn.arrays import Floats, Integers
+from keydyn.detectors import Detector, Population, make_detector
+from keydyn.detectors.templates import fit_templates
+from keydyn.evaluation.continuous.event_ranks import EventRanks
+from keydyn.evaluation.protocols.protocol import Protocol, Split
+from keydyn.evaluation.scores import Mask, Scores
+from keydyn.keystrokes.samples import Samples
+from keydyn.model.data.vocabulary import Types
+from keydyn.parallel import Progress, counting_on
+
+# A template is identified by the split whose samples scaled it (−1: all), its user, and a digest of the
+# numbers of the samples that it learns from; the numbers themselves would take much more room.
+Key = tuple[int, int, bytes]
+# Templates are fitted in batches whose training samples have about this many events: these samples are
+# copied, and leaving one out of n copies nearly everything n times.
+EVENTS_AT_A_TIME = 4_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Enrolled:
+    """A split with its templates fitted.
+
+    Attributes
+    ----------
+    split : its samples; population : the templates of those enrolled
+    columns : (u,) their places among all users of the samples
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.evaluation.protocols.protocol import Enrolment
+    >>> from keydyn.evaluation.protocols.running import enrolments
+    >>> from keydyn.keystrokes import Samples
+    >>> samples, protocol = Samples.of(make_typists(4, 6)), Enrolment(samples=4)
+    >>> enrolled = enrolments(protocol, "manhattan", samples)
+    >>> enrolled[0].columns.tolist(), int(enrolled[0].split.query.sum())
+    ([0, 1, 2, 3], 8)
+    """
+
+    split: Split
+    population: Population
+    columns: Integers
+
+
+def score_protocol(
+    protocol: Protocol,
+    detector: str | Detector,
+    samples: Samples,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Scores:
+    """Every query of every split against every template of that split.
+
+    Users are in the order of first appearance. `progress` is called with the number of templates fitted.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.evaluation.protocols.protocol import Enrolment
+    >>> from keydyn.evaluation.protocols.running import score_protocol
+    >>> from keydyn.keystrokes import Samples
+    >>> samples = Samples.of(make_typists(4, 6))
+    >>> score_protocol(Enrolment(samples=4), "manhattan", samples).raw.shape  # queries, people
+    (8, 4)
+    """
+    return scores_of(protocol, enrolments(protocol, detector, samples, n_jobs, progress), samples, n_jobs)
+
+
+def n_templates(protocol: Protocol, detector: str | Detector, samples: Samples) -> int:
+    """How many templates there are to fit, for a progress bar."""
+    keys = _keys(protocol, make_detector(detector), protocol.splits(samples), samples)
+    return len({key for of_split in keys for key in of_split})
+
+
+def enrolments(
+    protocol: Protocol,
+    detector: str | Detector,
+    samples: Samples,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> list[Enrolled]:
+    """Every split of the protocol with its templates, each fitted once however many splits share it.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.evaluation.protocols.protocol import Enrolment
+    >>> from keydyn.evaluation.protocols.running import enrolments
+    >>> from keydyn.keystrokes import Samples
+    >>> samples, protocol = Samples.of(make_typists(4, 6)), Enrolment(samples=4)
+    >>> enrolled = enrolments(protocol, "manhattan", samples)
+    >>> len(enrolled), enrolled[0].population.users.tolist()
+    (1, [0, 1, 2, 3])
+    """
+    pattern, splits = make_detector(detector), protocol.splits(samples)
+    keys = _keys(protocol, pattern, splits, samples)
+    templates: dict[Key, Detector] = {}
+    for scaled_by in dict.fromkeys(key[0] for of_split in keys for key in of_split):
+        everyone = samples if scaled_by < 0 else samples[splits[scaled_by].train]
+        prepared = pattern.prepare(everyone)
+        for batch in _batches(keys, splits, samples, scaled_by):
+            groups = [samples[which] for which in batch.values()]
+            with warnings.catch_warnings():
+                # Published settings have a limit that some fits reach; `n_limited` counts them.
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                fitted = fit_templates(prepared, groups, n_jobs, counting_on(progress, len(templates)))
+            templates.update(zip(batch, fitted, strict=True))
+    users: Types = pd.unique(samples.users)
+    return [
+        Enrolled(
+            split,
+            Population(users[[user for _, user, _ in of_split]], [templates[key] for key in of_split]),
+            np.array([user for _, user, _ in of_split], dtype=np.int64),
+        )
+        for split, of_split in zip(splits, keys, strict=True)
+    ]
+
+
+def n_limited(enrolled: list[Enrolled]) -> int:
+    """How many templates stopped at a limit of iterations."""
+    templates = {id(one): one for split in enrolled for one in split.population.detectors}
+    return sum(one.limited for one in templates.values())
+
+
+def scores_of(
+    protocol: Protocol, enrolled: list[Enrolled], samples: Samples, n_jobs: int | None = None
+) -> Scores:
+    """Every query against every template of its split.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.evaluation.protocols.protocol import Enrolment
+    >>> from keydyn.evaluation.protocols.running import enrolments, scores_of
+    >>> from keydyn.keystrokes import Samples
+    >>> samples, protocol = Samples.of(make_typists(4, 6)), Enrolment(samples=4)
+    >>> enrolled = enrolments(protocol, "manhattan", samples)
+    >>> scores_of(protocol, enrolled, samples).raw.shape
+    (8, 4)
+    """
+    raw = [one.population.score(samples[one.split.query], n_jobs) for one in enrolled]
+    return _scores(protocol, enrolled, samples, raw)
+
+
+def ranks_of(enrolled: list[Enrolled], samples: Samples, n_jobs: int | None = None) -> EventRanks:
+    """The rank of every template at every event of every query of its split.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.evaluation.protocols.protocol import Enrolment
+    >>> from keydyn.evaluation.protocols.running import enrolments, ranks_of
+    >>> from keydyn.keystrokes import Samples
+    >>> samples, protocol = Samples.of(make_typists(4, 6)), Enrolment(samples=4)
+    >>> enrolled = enrolments(protocol, "hmm", samples)
+    >>> ranks_of(enrolled, samples).ranks.shape  # events, people
+    (88, 4)
+    """
+    return EventRanks.joined(
+        [_event_ranks(fold, one, samples, n_jobs)[0] for fold, one in enumerate(enrolled)]
+    )
+
+
+def scores_and_ranks(
+    protocol: Protocol, enrolled: list[Enrolled], samples: Samples, n_jobs: int | None = None
+) -> tuple[Scores, EventRanks]:
+    """Both in one pass, for detectors whose score is the sum of their events' scores.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.evaluation.protocols.protocol import Enrolment
+    >>> from keydyn.evaluation.protocols.running import enrolments, scores_and_ranks
+    >>> from keydyn.keystrokes import Samples
+    >>> samples, protocol = Samples.of(make_typists(4, 6)), Enrolment(samples=4)
+    >>> enrolled = enrolments(protocol, "hmm", samples)
+    >>> scores, ranks = scores_and_ranks(protocol, enrolled, samples)
+    >>> scores.raw.shape, ranks.ranks.shape
+    ((8, 4), (88, 4))
+    """
+    ranks, raw = [], []
+    for fold, one in enumerate(enrolled):
+        ranked, events = _event_ranks(fold, one, samples, n_jobs)
+        ranks.append(ranked)
+        raw.append(np.add.reduceat(events, ranked.offsets[:-1], axis=0))
+    return _scores(protocol, enrolled, samples, raw), EventRanks.joined(ranks)
+
+
+def scores_after(
+    protocol: Protocol,
+    enrolled: list[Enrolled],
+    samples: Samples,
+    n_keys: Sequence[int],
+    n_jobs: int | None = None,
+) -> list[Scores]:
+    """The scores of every query's first events, for each number of them; shorter queries count whole.
+
+    For detectors whose score is the sum of their events' scores, as in `scores_and_ranks`.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.evaluation.protocols.protocol import Enrolment
+    >>> from keydyn.evaluation.protocols.running import enrolments, scores_after
+    >>> from keydyn.keystrokes import Samples
+    >>> samples, protocol = Samples.of(make_typists(4, 6)), Enrolment(samples=4)
+    >>> enrolled = enrolments(protocol, "hmm", samples)
+    >>> [scores.raw.shape for scores in scores_after(protocol, enrolled, samples, n_keys=[5, 10])]
+    [(8, 4), (8, 4)]
+    """
+    raw: list[list[Floats]] = [[] for _ in n_keys]
+    for one in enrolled:
+        asked = samples[one.split.query]
+        events, offsets = one.population.score_events(asked, n_jobs), asked.sequences.offsets
+        for blocks, n in zip(raw, n_keys, strict=True):
+            blocks.append(sums_after(events, offsets, n))
+    return [_scores(protocol, enrolled, samples, blocks) for blocks in raw]
+
+
+def sums_after(events: Floats, offsets: Integers, n: int | None = None) -> Floats:
+    """(n, U) sums of each sample's first n events, (N, U), or of all of them; shorter samples count whole."""
+    if n is not None:
+        place = np.arange(len(events)) - np.repeat(offsets[:-1], np.diff(offsets))
+        events = np.where((place < n)[:, None], events, 0.0)
+    return np.add.reduceat(events, offsets[:-1], axis=0)
+
+
+def _scores(protocol: Protocol, enrolled: list[Enrolled], samples: Samples, raw_of: list[Floats]) -> Scores:
+    """Scores of all splits, from the raw scores of each split's queries against its templates."""
+    users: Types = pd.unique(samples.users)
+    blocks = []
+    for fold, (one, split_scores) in enumerate(zip(enrolled, raw_of, strict=True)):
+        query = one.split.query
+        asked = samples[query]
+        raw = np.full((len(asked), len(users)), np.nan)
+        raw[:, one.columns] = split_scores
+        trials = _trials(one, asked.users, users)
+        sessions = asked.index.get_level_values("session").to_numpy()
+        blocks.append((asked.users, sessions, np.full(len(asked), fold), raw, trials))
+    owners, sessions, folds, raw, trials = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
+    return Scores(owners, sessions, folds, users, raw, trials, protocol.normalisation)
+
+
+def _event_ranks(fold: int, one: Enrolled, samples: Samples, n_jobs: int | None) -> tuple[EventRanks, Floats]:
+    """The ranks of a split, and the event scores (N, u) that they come from."""
+    users: Types = pd.unique(samples.users)
+    asked = samples[one.split.query]
+    events = one.population.score_events(asked, n_jobs)
+    scores = np.full((len(asked.sequences.X), len(users)), np.nan)
+    scores[:, one.columns] = events
+    sessions = asked.index.get_level_values("session").to_numpy()
+    offsets, trials = asked.sequences.offsets, _trials(one, asked.users, users)
+    return EventRanks.of_scores(asked.users, sessions, fold, users, offsets, scores, trials), events
+
+
+def _trials(one: Enrolled, owners: Types, users: Types) -> Mask:
+    """Which comparisons of a split's queries are trials, (Q, U): as genuine or impostor, with a template."""
+    split, query = one.split, one.split.query
+    is_owner = owners[:, None] == users[None, :]
+    trials = np.where(is_owner, split.genuine[query, None], split.impostor[query, None])
+    trials[:, np.setdiff1d(np.arange(len(users)), one.columns)] = False
+    return trials
+
+
+def _keys(protocol: Protocol, pattern: Detector, splits: list[Split], samples: Samples) -> list[list[Key]]:
+    """The templates of each split, in the order of users."""
+    codes = pd.factorize(samples.users)[0]
+    from_training = protocol.prepared_on == "training samples" or pattern.learns_people
+    by_split = pattern.needs_everyone and from_training
+    return [
+        [
+            (n if by_split else -1, user, blake2b(which.tobytes(), digest_size=16).digest())
+            for user, which in _training(split, codes)
+        ]
+        for n, split in enumerate(splits)
+    ]
+
+
+def _training(split: Split, codes: Integers) -> Iterator[tuple[int, Integers]]:
+    """Each user who is enrolled, and which samples that user's template learns from."""
+    train = np.flatnonzero(split.train)
+    train = train[np.argsort(codes[train], kind="stable")]
+    users, begins = np.unique(codes[train], return_index=True)
+    yield from zip(users.tolist(), np.split(train, begins[1:]), strict=True)
+
+
+def _batches(
+    keys: list[list[Key]], splits: list[Split], samples: Samples, scaled_by: int
+) -> Iterator[dict[Key, Integers]]:
+    """Each template with this scaling, once, with the samples that it learns from; in batches."""
+    codes, lengths = pd.factorize(samples.users)[0], samples.sequences.lengths
+    seen: set[Key] = set()
+    batch: dict[Key, Integers] = {}
+    events = 0
+    for n in range(len(splits)) if scaled_by < 0 else [scaled_by]:
+        for key, (_, which) in zip(keys[n], _training(splits[n], codes), strict=True):
+            if key in seen:
+                continue
+            seen.add(key)
+            batch[key] = which
+            events += int(lengths[which].sum())
+            if events >= EVENTS_AT_A_TIME:
+                yield batch
+                batch, events = {}, 0
+    if batch:
+        yield batch

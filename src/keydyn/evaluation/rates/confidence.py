@@ -1,0 +1,165 @@
+"""How certain a figure is: intervals by bootstrap over users, and the rule of three.
+
+Samples of one person resemble each other, so people are drawn, not samples (ISO/IEC 19795-1 asks for
+intervals that respect this). The rule of three: if none of n independent trials went wrong, the rate is below
+3/n with 95 % confidence. So a rate of p needs 3/p trials; with fewer it cannot be distinguished from 0.
+
+A trial is a sample that somebody typed, counted once however many templates it was compared with: a further
+comparison adds nothing about the person who typed it. Samples of one person are not perfectly independent
+either; the rule is the least that must hold, and the interval accounts for the rest.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from keydyn.arrays import Floats
+
+REPLICATES = 1000
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Rate:
+    """A rate, or the reason why there is none.
+
+    Attributes
+    ----------
+    value : the rate; None where there are too few trials to support it
+    low, high : 95 % interval; None where there is none, as with a single user
+    trials : independent trials that it is based on, or that were too few
+    needed : where they were too few, how many the rule of three asks for
+    std : standard deviation over users; None for a rate of all users together
+
+    Examples
+    --------
+    >>> from keydyn.evaluation.rates.confidence import Rate
+    >>> Rate(0.042, 0.031, 0.055, trials=2000).text()
+    '4.2 % (3.1–5.5)'
+    >>> Rate(0.0, 0.0, 0.0, trials=1000).text()  # no error was seen
+    '< 0.3 %'
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    trials: int
+    needed: int = 0
+    std: float | None = None
+
+    @property
+    def supported(self) -> bool:
+        """Whether there are as many trials as are needed."""
+        return self.value is not None
+
+    @property
+    def below(self) -> float | None:
+        """Where no error was observed: the rate is below this, 3 / trials; otherwise None."""
+        return min(1.0, 3.0 / self.trials) if self.value == 0.0 and self.trials else None
+
+    @property
+    def above(self) -> float | None:
+        """Where every trial was counted: the rate is above this, 1 − 3 / trials; otherwise None."""
+        return max(0.0, 1.0 - 3.0 / self.trials) if self.value == 1.0 and self.trials else None
+
+    def columns(self, name: str) -> dict[str, float | None]:
+        """For a CSV file: the rate under this name, and its interval."""
+        return {name: self.value, f"{name}_low": self.low, f"{name}_high": self.high}
+
+    def text(self, digits: int = 1) -> str:
+        """For tables: "4.2 % (3.1–5.5)", "< 0.3 %", "> 99.7 %" or "not supported by 240 trials"."""
+        if self.value is None:
+            return f"not supported by {self.trials:,} trials"
+        if self.below is not None:
+            return f"< {percentage(self.below, digits, upwards=True)} %"
+        if self.above is not None:
+            # What is missing is rounded upwards, so that the bound is rounded downwards.
+            missing = float(percentage(1.0 - self.above, digits, upwards=True))
+            return f"> {100.0 - missing:.{digits}f} %"
+        figure = f"{percentage(self.value, digits)} %"
+        if self.low is None or self.high is None:
+            return figure
+        return f"{figure} ({percentage(self.low, digits)}–{percentage(self.high, digits)})"
+
+
+def unsupported(trials: int, needed: int) -> Rate:
+    """A rate that is not a number: the rule of three asks for more trials than there are."""
+    return Rate(None, None, None, trials, needed)
+
+
+def percentage(rate: float, digits: int, upwards: bool = False) -> str:
+    """A rate in per cent without the sign; an upper bound is rounded upwards."""
+    if upwards:
+        # A little is taken off first, so that 0.3 stored as 0.30000000000000004 stays 0.3.
+        unit = 10.0**digits
+        return f"{math.ceil(100.0 * rate * unit - 1e-9) / unit:.{digits}f}"
+    return f"{100.0 * rate:.{digits}f}"
+
+
+def trials_needed(rate: float) -> int:
+    """The rule of three: how many independent trials a rate needs, 3/p; no number is enough for 0.
+
+    Examples
+    --------
+    >>> from keydyn.evaluation.rates.confidence import trials_needed
+    >>> trials_needed(0.001)
+    3000
+    """
+    if not 0.0 < rate <= 1.0:
+        raise ValueError(f"a rate lies above 0 and is 1 at most, not {rate}")
+    return math.ceil(3.0 / rate - 1e-9)
+
+
+def mean_rate(values: Floats, trials: int, replicates: int = REPLICATES, seed: int = 0) -> Rate:
+    """Mean and standard deviation (divisor U − 1) of the users' own rates (U,), with its interval.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn.evaluation.rates.confidence import mean_rate
+    >>> rate = mean_rate(np.array([0.1, 0.2, 0.3]), trials=300)
+    >>> round(rate.value, 6), round(rate.std, 6), rate.low <= rate.value <= rate.high
+    (0.2, 0.1, True)
+    """
+    low, high = bootstrap_mean(values[:, None], replicates, seed)
+    mean = float(values.mean())
+    if len(values) == 1:
+        return Rate(mean, None, None, trials)
+    return Rate(mean, float(low[0]), float(high[0]), trials, std=float(values.std(ddof=1)))
+
+
+def bootstrap_mean(values: Floats, replicates: int = REPLICATES, seed: int = 0) -> tuple[Floats, Floats]:
+    """Percentile interval of the mean over users of each column, (U, F) → (F,) low and (F,) high."""
+    _check(values)
+    return interval(user_weights(len(values), replicates, seed) @ values / len(values))
+
+
+def interval(replicated: Floats, confidence: float = CONFIDENCE) -> tuple[Floats, Floats]:
+    """The percentile interval of replicates, (R, …) → (…) low and (…) high."""
+    tail = (1.0 - confidence) / 2.0
+    low, high = np.quantile(replicated, [tail, 1.0 - tail], axis=0)
+    return low, high
+
+
+@lru_cache(maxsize=32)
+def user_weights(n_users: int, replicates: int = REPLICATES, seed: int = 0) -> Floats:
+    """How often each user is drawn in each replicate, (R, U); rows sum to U. The same for the same seed."""
+    if n_users < 1:
+        raise ValueError("there are no users to draw from")
+    if replicates < 1:
+        raise ValueError(f"replicates must be 1 or more, not {replicates}")
+    drawn = np.random.default_rng(seed).multinomial(n_users, np.full(n_users, 1.0 / n_users), size=replicates)
+    weights: Floats = drawn.astype(np.float64)
+    weights.flags.writeable = False
+    return weights
+
+
+def _check(values: Floats) -> None:
+    if len(values) == 0:
+        raise ValueError("there are no users to take a mean of")
+    if np.isnan(values).any():
+        raise ValueError(f"user {int(np.argwhere(np.isnan(values))[0][0])} has no rate: it is NaN")

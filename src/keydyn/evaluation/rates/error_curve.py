@@ -1,0 +1,170 @@
+"""Error rates from genuine and impostor scores; a higher score is more genuine.
+
+In the vocabulary of ISO/IEC 19795-1 the errors of comparisons are the false match rate (FMR, impostors
+accepted) and the false non-match rate (FNMR, genuine samples rejected). Where every sample is one attempt
+these are also false acceptance and false rejection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from keydyn.arrays import Floats
+
+
+@dataclass(frozen=True, eq=False)
+class ErrorCurve:
+    """Both error rates at every distinct score, from strict to lax: the points of ROC and DET.
+
+    A sample is accepted if it scores at least the threshold; the first threshold, +∞, accepts nobody.
+
+    Attributes
+    ----------
+    thresholds, fmr, fnmr : (P,); FMR rises from 0, FNMR falls from 1
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn.evaluation.rates.error_curve import ErrorCurve
+    >>> curve = ErrorCurve.of(np.array([0.9, 0.8, 0.4, 0.35]), np.array([0.1, 0.2, 0.5]))
+    >>> round(curve.eer, 3), round(curve.fnmr_at_fmr(0.0), 3)
+    (0.333, 0.5)
+    """
+
+    thresholds: Floats
+    fmr: Floats
+    fnmr: Floats
+
+    @classmethod
+    def of(cls, genuine: Floats, impostor: Floats) -> ErrorCurve:
+        """From the scores of genuine and impostor trials, (G,) and (I,)."""
+        for name, scores in (("genuine", genuine), ("impostor", impostor)):
+            if len(scores) == 0:
+                raise ValueError(f"there are no {name} scores")
+            if np.isnan(scores).any():
+                raise ValueError(f"{name} score {int(np.argmax(np.isnan(scores)))} is NaN")
+        # A stable sort only merges runs that are in order already, as the scores of several users often are.
+        genuine, impostor = np.sort(genuine, kind="stable"), np.sort(impostor, kind="stable")
+        merged = np.sort(np.concatenate([genuine, impostor]), kind="stable")
+        thresholds = merged[np.append(True, merged[1:] != merged[:-1])][::-1]
+        # Whole numbers are divided once, so that 100 of 10,000 is not above 1 %.
+        accepted = len(impostor) - np.searchsorted(impostor, thresholds, side="left")
+        rejected = np.searchsorted(genuine, thresholds, side="left")
+        return cls(
+            np.concatenate([[np.inf], thresholds]),
+            np.concatenate([[0.0], accepted / len(impostor)]),
+            np.concatenate([[1.0], rejected / len(genuine)]),
+        )
+
+    @property
+    def eer(self) -> float:
+        """Equal error rate: where both rates cross, on straight lines between neighbouring points."""
+        return float(crossing(self.fmr[None], self.fnmr[None])[0])
+
+    def fnmr_at_fmr(self, target: float) -> float:
+        """The smallest FNMR among thresholds whose FMR is not above the target."""
+        return float(self.fnmr[np.searchsorted(self.fmr, target, side="right") - 1])
+
+    def fmr_at_fnmr(self, target: float) -> float:
+        """The smallest FMR among thresholds whose FNMR is not above the target."""
+        return float(self.fmr[np.argmax(self.fnmr <= target)])
+
+    def fnmr_on(self, grid: Floats) -> Floats:
+        """FNMR at each FMR of the grid, on straight lines between points; the lower end of a vertical one."""
+        before = np.searchsorted(self.fmr, grid, side="right") - 1
+        after = np.minimum(before + 1, len(self.fmr) - 1)
+        width = self.fmr[after] - self.fmr[before]
+        share = np.divide(grid - self.fmr[before], width, out=np.zeros(len(grid)), where=width > 0)
+        on_lines: Floats = self.fnmr[before] + share * (self.fnmr[after] - self.fnmr[before])
+        return on_lines
+
+
+def crossing(fmr: Floats, fnmr: Floats) -> Floats:
+    """Where each of some pairs of curves crosses, (B, P) → (B,); FMR rises from 0, FNMR falls from 1."""
+    rows = np.arange(len(fmr))
+    after = np.argmax(fmr >= fnmr, axis=1)
+    gap_before = fnmr[rows, after - 1] - fmr[rows, after - 1]
+    gap_after = fmr[rows, after] - fnmr[rows, after]
+    share = gap_before / (gap_before + gap_after)
+    start = fmr[rows, after - 1]
+    rates: Floats = start + share * (fmr[rows, after] - start)
+    return rates
+
+
+def error_rates(genuine: Floats, impostor: Floats) -> tuple[Floats, Floats]:
+    """FMR and FNMR at every distinct score, from strict to lax; the first point, (0, 1), accepts nobody."""
+    curve = ErrorCurve.of(genuine, impostor)
+    return curve.fmr, curve.fnmr
+
+
+def equal_error_rate(genuine: Floats, impostor: Floats) -> float:
+    """Where FMR and FNMR cross, on straight lines between neighbouring points.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn.evaluation.rates.error_curve import equal_error_rate
+    >>> round(equal_error_rate(np.array([0.9, 0.8, 0.4, 0.35]), np.array([0.1, 0.2, 0.5])), 3)
+    0.333
+    """
+    return ErrorCurve.of(genuine, impostor).eer
+
+
+def fnmr_at_fmr(genuine: Floats, impostor: Floats, target: float) -> float:
+    """The smallest FNMR among thresholds whose FMR is not above the target.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn.evaluation.rates.error_curve import fnmr_at_fmr
+    >>> round(fnmr_at_fmr(np.array([0.9, 0.8, 0.4, 0.35]), np.array([0.1, 0.2, 0.5]), target=0.4), 3)
+    0.0
+    """
+    return ErrorCurve.of(genuine, impostor).fnmr_at_fmr(target)
+
+
+def zero_miss_rate(genuine: Floats, impostor: Floats) -> float:
+    """FNMR at the laxest threshold that accepts no impostor, FNMR at FMR 0.
+
+    Killourhy and Maxion's zero-miss rate: they call an accepted impostor a miss and a rejected genuine
+    sample a false alarm, so this is their false-alarm rate when no impostor is missed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn.evaluation.rates.error_curve import zero_miss_rate
+    >>> round(zero_miss_rate(np.array([0.9, 0.8, 0.4, 0.35]), np.array([0.1, 0.2, 0.5])), 3)
+    0.5
+    """
+    return fnmr_at_fmr(genuine, impostor, 0.0)
+
+
+def zero_rejection_rate(genuine: Floats, impostor: Floats) -> float:
+    """FMR at the strictest threshold that rejects no genuine sample, FMR at FNMR 0: what comfort costs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn.evaluation.rates.error_curve import zero_rejection_rate
+    >>> round(zero_rejection_rate(np.array([0.9, 0.8, 0.4, 0.35]), np.array([0.1, 0.2, 0.5])), 3)
+    0.333
+    """
+    return ErrorCurve.of(genuine, impostor).fmr_at_fnmr(0.0)
+
+
+def common_grid(lowest: float = 1e-4, points: int = 201) -> Floats:
+    """FMR from 0 to 1 for curves of several users: even steps, and as many on a logarithmic scale."""
+    even, tail = np.linspace(0.0, 1.0, points), np.geomspace(lowest, 1.0, points)
+    return np.unique(np.concatenate([even, tail]))
+
+
+def curves_on(curves: Sequence[ErrorCurve], grid: ArrayLike) -> Floats:
+    """FNMR of several curves at the same FMR, (curves, grid)."""
+    places = np.asarray(grid, dtype=np.float64)
+    if ((places < 0) | (places > 1)).any():
+        raise ValueError("the grid holds rates, from 0 to 1")
+    return np.stack([curve.fnmr_on(places) for curve in curves])

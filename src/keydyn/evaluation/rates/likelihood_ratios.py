@@ -1,0 +1,99 @@
+"""How good likelihood ratios are: the cost Cllr, its minimum, and a reliability diagram.
+
+Cllr (Brümmer and du Preez, Computer Speech and Language 20, 2006) is the mean logarithmic cost, in bits, of
+ratios for genuine and impostor trials with equal weight: 0 is perfect, 1 is what a ratio of 1 for everything
+costs. Its minimum is the cost of the same scores after the best monotone map, found by pooling adjacent
+violators (PAV) on the trials themselves; the difference is what calibration loses.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from scipy.special import expit, logit
+from sklearn.isotonic import IsotonicRegression
+
+from keydyn.arrays import Floats
+
+
+def cllr(genuine: Floats, impostor: Floats) -> float:
+    """Mean cost in bits of natural-log likelihood ratios of genuine (G,) and impostor (I,) trials.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn.evaluation.rates.likelihood_ratios import cllr
+    >>> cllr(np.zeros(5), np.zeros(5))  # ratios of 1 say nothing, and cost one bit
+    1.0
+    >>> cllr(np.full(5, 9.0), np.full(5, -9.0)) < 0.001
+    True
+    """
+    _check(genuine, impostor)
+    cost = np.logaddexp(0.0, -genuine).mean() + np.logaddexp(0.0, impostor).mean()
+    return float(cost / 2.0 / np.log(2.0))
+
+
+def min_cllr(genuine: Floats, impostor: Floats) -> float:
+    """The cost after the best monotone map of these scores.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn.evaluation.rates.likelihood_ratios import min_cllr
+    >>> min_cllr(np.zeros(5), np.zeros(5))  # ratios of 1 say nothing, and cost one bit
+    1.0
+    >>> min_cllr(np.full(5, 9.0), np.full(5, -9.0)) < 0.001
+    True
+    """
+    return cllr(*pooled_ratios(genuine, impostor))
+
+
+def pooled_ratios(genuine: Floats, impostor: Floats) -> tuple[Floats, Floats]:
+    """PAV: the natural-log ratios of the same trials that rise with the score and cost least; may be ±∞."""
+    _check(genuine, impostor)
+    scores = np.concatenate([genuine, impostor])
+    is_genuine = np.repeat([1.0, 0.0], [len(genuine), len(impostor)])
+    weights = np.repeat([1.0 / len(genuine), 1.0 / len(impostor)], [len(genuine), len(impostor)])
+    posterior = IsotonicRegression(y_min=0.0, y_max=1.0).fit(scores, is_genuine, weights).predict(scores)
+    with np.errstate(divide="ignore"):
+        ratios: Floats = np.log(posterior) - np.log1p(-posterior)
+    return ratios[: len(genuine)], ratios[len(genuine) :]
+
+
+def reliability(genuine: Floats, impostor: Floats, bins: int = 10) -> pd.DataFrame:
+    """Ratios that were stated beside those that were observed, in bins of equal weight, as for prior ½.
+
+    One row per bin: `stated`, the log-odds of the mean probability that its ratios state; `observed`, the log
+    ratio of the shares of genuine and of impostor trials that lie in it, half a trial added to each;
+    `genuine`, `impostor`, their numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn.evaluation.rates.likelihood_ratios import reliability
+    >>> rng = np.random.default_rng(0)
+    >>> table = reliability(rng.normal(1.0, 1.0, 500), rng.normal(-1.0, 1.0, 500), bins=5)
+    >>> table.shape[0], table.columns.tolist()
+    (5, ['stated', 'observed', 'genuine', 'impostor'])
+    """
+    _check(genuine, impostor)
+    ratios = np.concatenate([genuine, impostor])
+    is_genuine = np.repeat([True, False], [len(genuine), len(impostor)])
+    weights = np.repeat([0.5 / len(genuine), 0.5 / len(impostor)], [len(genuine), len(impostor)])
+    order = np.argsort(ratios, kind="stable")
+    place = np.empty(len(ratios), dtype=np.int64)
+    place[order] = np.minimum(bins * np.cumsum(weights[order]), bins - 1e-9).astype(np.int64)
+    n_g, n_i = (np.bincount(place[which], minlength=bins) for which in (is_genuine, ~is_genuine))
+    total = np.bincount(place, weights, bins)
+    stated = np.bincount(place, weights * expit(ratios), bins) / np.where(total > 0, total, 1.0)
+    observed = np.log((n_g + 0.5) / len(genuine)) - np.log((n_i + 0.5) / len(impostor))
+    table = pd.DataFrame({"stated": logit(stated), "observed": observed, "genuine": n_g, "impostor": n_i})
+    return table[total > 0].reset_index(drop=True)
+
+
+def _check(genuine: Floats, impostor: Floats) -> None:
+    for name, ratios in (("genuine", genuine), ("impostor", impostor)):
+        if len(ratios) == 0:
+            raise ValueError(f"there are no {name} trials")
+        if np.isnan(ratios).any():
+            raise ValueError(f"{name} trial {int(np.argmax(np.isnan(ratios)))} is NaN")

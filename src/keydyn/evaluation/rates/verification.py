@@ -1,0 +1,260 @@
+"""Verification: is it the one they claim to be? Error rates from the scores of a protocol.
+
+There are two kinds of figure, with different names. With *own thresholds* each user's rates are taken at a
+threshold of that user's own, then averaged over users; the published equal error rates are of this kind.
+With *one threshold* all users' trials are pooled and share a threshold, as in a system that cannot tune it
+for each user.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from keydyn.arrays import Floats
+from keydyn.evaluation.rates.confidence import (
+    REPLICATES,
+    Rate,
+    bootstrap_mean,
+    interval,
+    mean_rate,
+    trials_needed,
+    unsupported,
+    user_weights,
+)
+from keydyn.evaluation.rates.error_curve import ErrorCurve, common_grid, crossing, curves_on
+from keydyn.evaluation.scores import Scores
+
+OWN, ONE = "own thresholds", "one threshold"
+FMR_TARGETS = {
+    "fnmr_at_fmr_10": 0.1,
+    "fnmr_at_fmr_1": 0.01,
+    "fnmr_at_fmr_0.1": 0.001,
+    "fnmr_at_fmr_0.01": 0.0001,
+}
+#: What the figures are called for people, by the name that programs use.
+TITLES = {
+    "eer": "equal error rate",
+    **{name: f"FNMR at FMR {100 * target:g} %" for name, target in FMR_TARGETS.items()},
+    "zero_miss": "FNMR at FMR 0 (zero-miss)",
+    "zero_rejection": "FMR at FNMR 0",
+}
+# Thresholds at which replicates of the pooled curve are read, of each kind of score.
+GRID = 192
+
+
+@dataclass(frozen=True, eq=False)
+class Verification:
+    """Error rates of a detector under a protocol.
+
+    Attributes
+    ----------
+    per_user : one row per user: genuine and impostor trials, and each figure at a threshold of the user's own
+    own : each figure as a mean over users, every user at a threshold of their own
+    one : each figure of all trials together, at one threshold for everybody
+    curves : the error curve of each user in `per_user`; pooled : the curve of all trials together
+    open_set : whether the impostor was left out of the cohort that normalises the score
+    left_out : users without a genuine or without an impostor trial
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.evaluation.protocols.protocol import LeaveOneOut
+    >>> from keydyn.evaluation.protocols.running import score_protocol
+    >>> from keydyn.evaluation.rates.verification import verification
+    >>> from keydyn.keystrokes import Samples
+    >>> scores = score_protocol(LeaveOneOut(), "manhattan", Samples.of(make_typists(4, 6)))
+    >>> found = verification(scores)
+    >>> found.per_user.shape[0], len(found.curves), found.left_out
+    (4, 4, ())
+    >>> found.to_frame().columns.tolist()
+    ['thresholds', 'figure', 'value', 'std', 'low', 'high', 'trials', 'needed', 'text']
+    """
+
+    per_user: pd.DataFrame
+    own: dict[str, Rate]
+    one: dict[str, Rate]
+    curves: list[ErrorCurve]
+    pooled: ErrorCurve
+    open_set: bool
+    left_out: tuple[object, ...]
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per figure: thresholds, figure, value, std, low, high, trials, needed, text."""
+        rows = [
+            (kind, name, rate.value, rate.std, rate.low, rate.high, rate.trials, rate.needed, rate.text())
+            for kind, rates in ((OWN, self.own), (ONE, self.one))
+            for name, rate in rates.items()
+        ]
+        columns = ["thresholds", "figure", "value", "std", "low", "high", "trials", "needed", "text"]
+        frame = pd.DataFrame(rows, columns=columns)
+        numbers = ["value", "std", "low", "high"]
+        return frame.astype(dict.fromkeys(numbers, np.float64))
+
+
+def verification(
+    scores: Scores, open_set: bool = False, replicates: int = REPLICATES, seed: int = 0
+) -> Verification:
+    """All verification figures of these scores, with 95 % intervals by bootstrap over users.
+
+    `open_set` normalises the scores as if the impostor were unknown to the system.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.evaluation.protocols.protocol import LeaveOneOut
+    >>> from keydyn.evaluation.protocols.running import score_protocol
+    >>> from keydyn.evaluation.rates.verification import verification
+    >>> from keydyn.keystrokes import Samples
+    >>> scores = score_protocol(LeaveOneOut(), "manhattan", Samples.of(make_typists(4, 6)))
+    >>> found = verification(scores, open_set=True)
+    >>> found.open_set, found.own["eer"].trials
+    (True, 24)
+    """
+    if open_set and not scores.has_open_set:
+        raise ValueError(
+            "without the impostor's own template a single one is left, and scores cannot be scaled over it: "
+            "an open set needs three users or more"
+        )
+    values, own_template = scores.open_set if open_set else scores.normalised, scores.own
+    is_genuine, is_impostor = scores.trials & own_template, scores.trials & ~own_template
+    tried = is_genuine.any(axis=0) & is_impostor.any(axis=0)
+    if not tried.any():
+        raise ValueError("no user has both genuine and impostor trials; verification needs two users or more")
+    genuine, impostor = (
+        [np.sort(values[trial[:, u], u]) for u in np.flatnonzero(tried)]
+        for trial in (is_genuine, is_impostor)
+    )
+    curves = [ErrorCurve.of(g, i) for g, i in zip(genuine, impostor, strict=True)]
+    table = pd.DataFrame([_figures(curve) for curve in curves], columns=list(TITLES))
+    table.insert(0, "user", scores.users[tried])
+    table.insert(1, "genuine", [len(g) for g in genuine])
+    table.insert(2, "impostor", [len(i) for i in impostor])
+    pooled = ErrorCurve.of(np.concatenate(genuine), np.concatenate(impostor))
+    # Samples typed by an impostor, each counted once however many templates it met.
+    strangers = int(is_impostor[:, tried].any(axis=1).sum())
+    return Verification(
+        table.set_index("user"),
+        _own_thresholds(table, replicates, seed),
+        _one_threshold(pooled, genuine, impostor, strangers, replicates, seed),
+        curves,
+        pooled,
+        open_set,
+        tuple(scores.users[~tried].tolist()),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class MeanCurve:
+    """The mean over users of their error curves at the same FMR, with a 95 % band over users, (G,) each."""
+
+    fmr: Floats
+    fnmr: Floats
+    low: Floats
+    high: Floats
+
+
+def mean_curve(
+    curves: list[ErrorCurve], grid: Floats | None = None, replicates: int = REPLICATES, seed: int = 0
+) -> MeanCurve:
+    """The mean ROC of users, each with thresholds of their own; with one user the band has no width.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.evaluation.protocols.protocol import LeaveOneOut
+    >>> from keydyn.evaluation.protocols.running import score_protocol
+    >>> from keydyn.evaluation.rates.verification import mean_curve, verification
+    >>> from keydyn.keystrokes import Samples
+    >>> scores = score_protocol(LeaveOneOut(), "manhattan", Samples.of(make_typists(4, 6)))
+    >>> curve = mean_curve(verification(scores).curves)
+    >>> bool((curve.low <= curve.fnmr).all() and (curve.fnmr <= curve.high).all())
+    True
+    """
+    places = common_grid() if grid is None else grid
+    fnmr = curves_on(curves, places)
+    return MeanCurve(places, fnmr.mean(axis=0), *bootstrap_mean(fnmr, replicates, seed))
+
+
+def _figures(curve: ErrorCurve) -> list[float]:
+    """One curve's figures in the order of `TITLES`."""
+    at_targets = [curve.fnmr_at_fmr(target) for target in FMR_TARGETS.values()]
+    return [curve.eer, *at_targets, curve.fnmr_at_fmr(0.0), curve.fmr_at_fnmr(0.0)]
+
+
+def _own_thresholds(table: pd.DataFrame, replicates: int, seed: int) -> dict[str, Rate]:
+    """Means over users. Every user's threshold must be supported by the impostors that this user met."""
+    impostors = int(table["impostor"].min())
+    rates = {}
+    for name in TITLES:
+        needed = trials_needed(FMR_TARGETS[name]) if name in FMR_TARGETS else 0
+        counted = impostors if name == "zero_rejection" else table["genuine"].sum()
+        values = table[name].to_numpy(dtype=np.float64)
+        rate = mean_rate(values, int(counted), replicates, seed)
+        rates[name] = rate if impostors >= needed else unsupported(impostors, needed)
+    return rates
+
+
+def _one_threshold(
+    pooled: ErrorCurve,
+    genuine: list[Floats],
+    impostor: list[Floats],
+    strangers: int,
+    replicates: int,
+    seed: int,
+) -> dict[str, Rate]:
+    """Figures of the pooled curve; each replicate pools the trials of users that were drawn."""
+    replicated = _replicated_figures(genuine, impostor, replicates, seed)
+    low, high = interval(replicated)
+    genuine_trials = sum(map(len, genuine))
+    rates = {}
+    for f, (name, value) in enumerate(zip(TITLES, _figures(pooled), strict=True)):
+        needed = trials_needed(FMR_TARGETS[name]) if name in FMR_TARGETS else 0
+        counted = strangers if name == "zero_rejection" else genuine_trials
+        if strangers < needed:
+            rates[name] = unsupported(strangers, needed)
+        elif len(genuine) == 1:
+            rates[name] = Rate(value, None, None, counted)
+        else:
+            rates[name] = Rate(value, float(low[f]), float(high[f]), counted)
+    return rates
+
+
+def _replicated_figures(genuine: list[Floats], impostor: list[Floats], replicates: int, seed: int) -> Floats:
+    """The pooled figures of each replicate, (R, figures); scores of each user are sorted.
+
+    Errors are counted once for each user at some hundred thresholds; a replicate adds up the counts of the
+    users that it drew. A figure between two thresholds is exact up to their distance.
+    """
+    thresholds = _some_thresholds(genuine, impostor)
+    # The first point accepts nobody, whatever the scores.
+    accepted = np.stack([[0, *len(i) - np.searchsorted(i, thresholds)] for i in impostor])
+    rejected = np.stack([[len(g), *np.searchsorted(g, thresholds)] for g in genuine])
+    weights = user_weights(len(genuine), replicates, seed)
+    fmr = (weights @ accepted) / (weights @ np.array([[len(i)] for i in impostor]))
+    fnmr = (weights @ rejected) / (weights @ np.array([[len(g)] for g in genuine]))
+    rows = np.arange(replicates)
+    targets = (*FMR_TARGETS.values(), 0.0)
+    at_targets = [fnmr[rows, (fmr <= target).sum(axis=1) - 1] for target in targets]
+    at_zero = fmr[rows, np.argmax(fnmr <= 0.0, axis=1)]
+    return np.stack([crossing(fmr, fnmr), *at_targets, at_zero], axis=1)
+
+
+def _some_thresholds(genuine: list[Floats], impostor: list[Floats]) -> Floats:
+    """Strict to lax: all scores if they are few, else even steps of genuine and the upper tail of impostors.
+
+    Each user's lowest genuine and highest impostor score are among them: they decide about errors of zero.
+    """
+    kept, passed = (np.sort(np.concatenate(parts), kind="stable") for parts in (genuine, impostor))
+    even = np.linspace(0, len(kept) - 1, min(GRID, len(kept))).astype(np.int64)
+    tail = len(passed) - np.geomspace(1, len(passed), GRID).astype(np.int64)
+    if len(passed) <= GRID:
+        tail = np.arange(len(passed))
+    strangers = np.concatenate([passed[tail], [i.max() for i in impostor]])
+    # Just above an impostor's score that impostor is rejected.
+    just_above = np.nextafter(strangers, np.inf)
+    friends = np.concatenate([kept[even], [g.min() for g in genuine]])
+    lowest = [min(kept[0], passed[0])]
+    return np.unique(np.concatenate([friends, strangers, just_above, lowest]))[::-1]

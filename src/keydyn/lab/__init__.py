@@ -1,0 +1,1 @@
+"""The laboratory: the studies of keydyn. The core never imports it."""

@@ -1,0 +1,1 @@
+"""Study: how far can the goodness-of-fit test be trusted?"""

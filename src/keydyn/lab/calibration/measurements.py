@@ -1,0 +1,194 @@
+"""How far the goodness-of-fit test can be trusted: its size where the model is right, its power where not.
+
+Data are drawn from models that were fitted to real users, along their own event sequences, so that the truth
+is known and is like typing. Fable gives short samples, essay long ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from keydyn.arrays import Floats
+from keydyn.lab.frame import parallel
+from keydyn.lab.frame.compared_models import MODELS, pattern
+from keydyn.lab.frame.user_intervals import intervals_by_user, stream
+from keydyn.lab.goodness_of_fit.measurements import LEVEL, Progress, collected, outcome
+from keydyn.model import Sequences
+from keydyn.model.check import surrogates
+from keydyn.model.families.family import family
+
+P_VALUES = ("p_value", "p_one_sided", "p_double")
+# Surrogates of each surrogate for the double bootstrap.
+SECOND = 4
+# Models that are wrong for data of two states with heavy tails, and the surrogates that suffice to see it.
+WRONG: dict[str, dict[str, Any]] = {
+    "one state": {"n_states": 1},
+    "log-normal": {"emission": "lognormal"},
+    "normal": {"emission": "normal"},
+}
+FOR_POWER = 39
+
+
+def user_calibration(
+    sequences: Sequences,
+    dataset: str,
+    user: Any,
+    model: str,
+    changes: Mapping[str, Any] | None = None,
+    hypothesis: str = "true",
+    repeat: int = 0,
+    n_surrogates: int = 100,
+    n_second: int = SECOND,
+    seed: int = 0,
+    n_jobs: int | None = None,
+) -> dict[str, Any]:
+    """The test on data drawn from a model fitted to this user.
+
+    The tested model has the same settings, so that the hypothesis is true; with `changes` it is a wrong one.
+    `hypothesis` is what the row calls it. Areas are over ln x for every family of positive values.
+    """
+    generator = stream(seed, "size and power", dataset, user, model, repeat)
+    fitted = surrogates.refit(pattern(model, "recommended"), [sequences], n_jobs)[0]
+    X, _, _ = fitted.sample(events=sequences.labels(), lengths=sequences.lengths, random_state=generator)
+    drawn = replace(sequences, X=X)
+    tested = pattern(model, "recommended", **(changes or {}))
+    test = tested.goodness_of_fit(
+        drawn,
+        n_surrogates=n_surrogates,
+        n_second=n_second,
+        scale="linear" if family(tested.emission).lowest < 0.0 else "log",
+        random_state=generator,
+        n_jobs=n_jobs,
+    )
+    keys = {"dataset": dataset, "user": user, "model": model, "hypothesis": hypothesis, "repeat": repeat}
+    return keys | {"events": sequences.n_events} | outcome(test)
+
+
+def calibration_rows(
+    keystrokes: pd.DataFrame,
+    dataset: str,
+    models: Sequence[str] = MODELS,
+    repeats: int = 1,
+    n_surrogates: int = 100,
+    n_second: int = SECOND,
+    seed: int = 0,
+    n_jobs: int | None = None,
+    skip: Collection[tuple[Any, str, int]] = (),
+) -> Iterator[dict[str, Any]]:
+    """Tests of true hypotheses, as they are done; `skip` names (user, model, repeat) done before."""
+    shared = {"n_surrogates": n_surrogates, "n_second": n_second, "seed": seed}
+    pieces = [
+        {"sequences": sequences, "dataset": dataset, "user": user, "model": model, "repeat": repeat} | shared
+        for user, sequences in intervals_by_user(keystrokes).items()
+        for model in models
+        for repeat in range(repeats)
+        if (user, model, repeat) not in skip
+    ]
+    return parallel.results(user_calibration, pieces, n_jobs)
+
+
+def calibration(
+    keystrokes: pd.DataFrame, dataset: str, *, progress: Progress | None = None, **options: Any
+) -> pd.DataFrame:
+    """The rows of `calibration_rows`; `progress` is called with the number of tests done."""
+    return collected(calibration_rows(keystrokes, dataset, **options), progress)
+
+
+def power_rows(
+    keystrokes: pd.DataFrame,
+    dataset: str,
+    models: Sequence[str] = MODELS,
+    wrong: Mapping[str, Mapping[str, Any]] = WRONG,
+    n_surrogates: int = FOR_POWER,
+    seed: int = 0,
+    n_jobs: int | None = None,
+    skip: Collection[tuple[Any, str, str]] = (),
+) -> Iterator[dict[str, Any]]:
+    """Tests of wrong hypotheses, as they are done; `skip` names (user, model, hypothesis) done before."""
+    shared = {"n_surrogates": n_surrogates, "n_second": 0, "seed": seed}
+    pieces = [
+        {"sequences": sequences, "dataset": dataset, "user": user, "model": model}
+        | {"changes": changes, "hypothesis": name}
+        | shared
+        for user, sequences in intervals_by_user(keystrokes).items()
+        for model in models
+        for name, changes in wrong.items()
+        if (user, model, name) not in skip
+    ]
+    return parallel.results(user_calibration, pieces, n_jobs)
+
+
+def power(
+    keystrokes: pd.DataFrame, dataset: str, *, progress: Progress | None = None, **options: Any
+) -> pd.DataFrame:
+    """The rows of `power_rows`; `progress` is called with the number of tests done."""
+    return collected(power_rows(keystrokes, dataset, **options), progress)
+
+
+def calibration_table(tests: pd.DataFrame) -> pd.DataFrame:
+    """For each p-value: its distance from uniform, its mean, and the actual size at 0.05.
+
+    `ks_distance` is the largest |share of p ≤ u − u| over the values that p can take; a uniform p exceeds
+    `ks_by_chance` in one case of twenty. `size_low` and `size_high` are Clopper and Pearson's 95 % interval.
+    """
+    rows = []
+    for (dataset, model), group in tests.groupby(["dataset", "model"], sort=False):
+        for kind in P_VALUES:
+            p = group[kind].dropna().to_numpy(dtype=np.float64)
+            if len(p) == 0:
+                continue
+            rejected = int(np.count_nonzero(p <= LEVEL))
+            low, high = share_interval(rejected, len(p))
+            rows.append(
+                {
+                    "dataset": dataset,
+                    "model": model,
+                    "p": kind,
+                    "tests": len(p),
+                    "surrogates": int(group["surrogates"].max()),
+                    "mean": float(p.mean()),
+                    "size": rejected / len(p),
+                    "size_low": low,
+                    "size_high": high,
+                    "ks_distance": distance_from_uniform(p, int(group["surrogates"].max())),
+                    "ks_by_chance": float(1.358 / np.sqrt(len(p))),
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def power_table(tests: pd.DataFrame) -> pd.DataFrame:
+    """The share of wrong hypotheses that are rejected at 0.05, one- and two-sided, and the share missed."""
+    grouped = tests.assign(
+        two_sided=tests["p_value"] <= LEVEL, one_sided=tests["p_one_sided"] <= LEVEL
+    ).groupby(["dataset", "model", "hypothesis"], sort=False)
+    shares = grouped.agg(
+        tests=("user", "size"), two_sided=("two_sided", "mean"), one_sided=("one_sided", "mean")
+    ).reset_index()
+    ends = [
+        share_interval(round(share * n), n)
+        for share, n in zip(shares["one_sided"], shares["tests"], strict=True)
+    ]
+    return shares.assign(
+        low=[low for low, _ in ends], high=[high for _, high in ends], missed=1.0 - shares["one_sided"]
+    )
+
+
+def share_interval(count: int, n: int) -> tuple[float, float]:
+    """Clopper and Pearson's 95 % interval of a share."""
+    interval = stats.binomtest(count, n).proportion_ci(0.95, "exact")
+    return float(interval.low), float(interval.high)
+
+
+def distance_from_uniform(p: Floats, n_surrogates: int) -> float:
+    """Kolmogorov and Smirnov's distance of p-values from the uniform distribution on k/(S + 1)."""
+    steps = np.arange(1, n_surrogates + 2) / (n_surrogates + 1)
+    # Apart from rounding, a p-value is a whole number of steps.
+    below = np.searchsorted(np.sort(p), steps + 1e-9) / len(p)
+    return float(np.max(np.abs(below - steps)))

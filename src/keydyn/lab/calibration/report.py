@@ -1,0 +1,161 @@
+"""What the test of fit is worth, from start to report: its size where a model is right, and its power."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import product
+from typing import Any
+
+import pandas as pd
+
+from keydyn.lab.calibration.measurements import (
+    FOR_POWER,
+    WRONG,
+    calibration_rows,
+    calibration_table,
+    power_rows,
+    power_table,
+    share_interval,
+)
+from keydyn.lab.frame.compared_models import MODELS, recorded_settings
+from keydyn.lab.frame.long_texts import Text
+from keydyn.lab.frame.names import dataset_name, detector_name
+from keydyn.lab.frame.outputs import Outputs
+from keydyn.lab.frame.report import Section
+from keydyn.lab.frame.resumable_rows import Part, collect, text_inputs
+from keydyn.lab.frame.saved_parts import Parts
+from keydyn.lab.frame.score_datasets import ShowProgress
+from keydyn.lab.frame.tables import Table, plain_table
+from keydyn.lab.frame.user_intervals import intervals_by_user
+from keydyn.lab.goodness_of_fit.figures import P_NAMES, draw_calibration, draw_power
+from keydyn.lab.goodness_of_fit.measurements import LEVEL
+
+LEAD = (
+    "Data are drawn from models that were fitted to each user with the recommended settings, along the "
+    "user's own keys, so that the truth is known and resembles typing. Fable gives short samples, Essay long "
+    "ones. Then the test is applied to the true model, whose p-values should be uniform, and to wrong ones, "
+    "which should be rejected."
+)
+
+
+def calibrate(
+    texts: Sequence[Text],
+    n_surrogates: int,
+    n_second: int,
+    repeats: int,
+    seed: int,
+    parts: Parts,
+    n_jobs: int | None,
+    show_progress: ShowProgress | None,
+) -> pd.DataFrame:
+    """Tests on data from fitted models: true hypotheses, `repeats` per user, then wrong ones."""
+    numbers: dict[str, Any] = {"n_surrogates": n_surrogates, "n_second": n_second, "repeats": repeats}
+    wanted = []
+    for text, model in product(texts, MODELS):
+        users = len(intervals_by_user(text.keystrokes))
+        shared: dict[str, Any] = {"models": (model,), "seed": seed, "n_jobs": n_jobs}
+        inputs = text_inputs(text, seed=seed, model=recorded_settings(model, "recommended"))
+        true = partial(calibration_rows, text.keystrokes, text.name, **numbers, **shared)
+        wrong = partial(power_rows, text.keystrokes, text.name, n_surrogates=FOR_POWER, **shared)
+        wanted.append(Part(f"true-{text.name}-{model}", inputs | numbers, users * repeats, true))
+        against = {"wrong": list(WRONG), "surrogates": FOR_POWER}
+        wanted.append(Part(f"wrong-{text.name}-{model}", inputs | against, users * len(WRONG), wrong))
+    return collect(wanted, parts, show_progress)
+
+
+def write_calibration(outputs: Outputs, tests: pd.DataFrame, facts: Mapping[str, Any]) -> list[Table]:
+    """Tables, figures and report on what the test is worth."""
+    outputs.frame(tests, "tests")
+    right = tests["hypothesis"] == "true"
+    size, power = calibration_table(tests[right]), power_table(tests[~right])
+    tables = [
+        plain_table(
+            "calibration",
+            "Where the model is right: is p uniform?",
+            "Size: share of p-values of at most 0.05, with its 95 % interval (Clopper and Pearson). "
+            "Distance: Kolmogorov and Smirnov's from the uniform distribution; by chance alone it exceeds "
+            "the value in the next column in one case of twenty.",
+            size.assign(p=size["p"].map(P_NAMES)),
+            labels=3,
+        ),
+        plain_table(
+            "power",
+            "Where it is wrong: how often is it rejected?",
+            f"Shares rejected at 0.05 with {FOR_POWER} surrogates, and the 95 % interval of the one-sided "
+            "share. Missed: the share of wrong models that pass the one-sided test. The data have two states "
+            "with heavy tails (log-t). Areas are over ln x, for the normal distribution over x.",
+            power,
+            labels=3,
+        ),
+    ]
+    for table in tables:
+        outputs.table(table)
+    figures = [
+        outputs.drawn(
+            partial(draw_calibration, tests[right]),
+            "calibration",
+            "p-values where the model is right, cumulative; a test that is calibrated stays in the grey band "
+            "in 95 % of cases.",
+            "Cumulative p-values by dataset and model with a diagonal.",
+        ),
+        outputs.drawn(
+            partial(draw_power, power),
+            "power",
+            "Share of wrong models that are rejected, with 95 % intervals.",
+            "Bars by dataset, model and wrong hypothesis.",
+        ),
+    ]
+    words = outputs.words([*size_words(size), pooled_words(size), power_words(power)])
+    sections = [Section("Size and power", words, tables, figures)]
+    outputs.report("How far the test can be trusted", [LEAD], sections, facts)
+    return tables
+
+
+def size_words(table: pd.DataFrame) -> list[str]:
+    """A sentence per model: whether its p-values reject as often as they should, and are uniform."""
+    lines = []
+    for (dataset, model), model_rows in table.groupby(["dataset", "model"], sort=False):
+        judgements = []
+        for row in model_rows.to_dict("records"):
+            holds = row["size_low"] <= LEVEL <= row["size_high"]
+            even = row["ks_distance"] <= row["ks_by_chance"]
+            verdict = {
+                (True, True): "is calibrated as far as can be seen",
+                (True, False): "has the right size, but its p-values are not uniform",
+                (False, True): "does not have the right size",
+                (False, False): "is not calibrated",
+            }[holds, even]
+            judgements.append(f"the {P_NAMES[row['p']]} test {verdict}")
+        lines.append(f"{dataset_name(dataset)}, {detector_name(model)}: {'; '.join(judgements)}.")
+    return lines
+
+
+def pooled_words(table: pd.DataFrame) -> str:
+    """The size of each p-value over all models and datasets: more tests, and a narrower interval."""
+    shares = []
+    for kind, kind_rows in table.groupby("p", sort=False):
+        rejected = int((kind_rows["size"] * kind_rows["tests"]).round().sum())
+        tests = int(kind_rows["tests"].sum())
+        low, high = share_interval(rejected, tests)
+        side = "too often" if low > LEVEL else "too seldom" if high < LEVEL else "as often as it should"
+        shares.append(
+            f"the {P_NAMES[str(kind)]} test rejects {rejected} of {tests}, {side} (a share of "
+            f"{rejected / tests:.2f}, {low:.2f} to {high:.2f})"
+        )
+    return f"Right models of all users together, at a level of {LEVEL}: {'; '.join(shares)}."
+
+
+def power_words(table: pd.DataFrame) -> str:
+    """What is missed most and least, in a sentence."""
+    least, most = (table.iloc[int(place)] for place in (table["missed"].argmin(), table["missed"].argmax()))
+
+    def named(row: pd.Series) -> str:
+        return f"{row['hypothesis']} ({detector_name(row['model'])}, {dataset_name(row['dataset'])})"
+
+    n_found = int((table["one_sided"] >= 0.8).sum())
+    return (
+        f"Of {len(table)} kinds of wrong model, the one-sided test rejects {n_found} for four users in five "
+        f"or more. It rejects most often {named(least)}, which it misses for {least['missed']:.0%} of users, "
+        f"and least often {named(most)}, which it misses for {most['missed']:.0%}."
+    )

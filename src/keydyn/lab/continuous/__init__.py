@@ -1,0 +1,1 @@
+"""Study: is it still them, keystroke by keystroke?"""

@@ -1,0 +1,190 @@
+"""Continuous verification (Section 5.3): is it still them, keystroke by keystroke?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from keydyn.evaluation.continuous.lockout import PenaltyAndReward, RankPenalty, Watching
+from keydyn.evaluation.continuous.penalty import WINDOW, first_above
+from keydyn.evaluation.continuous.rejection import (
+    PUBLISHED,
+    SHARED,
+    TRANSFERABLE,
+    Continuous,
+    continuous,
+    has_published_thresholds,
+)
+from keydyn.figures.penalty_over_time import penalty_figure
+from keydyn.lab.continuous.figures import rejection_figure
+from keydyn.lab.frame.names import dataset_name, detector_name
+from keydyn.lab.frame.outputs import Outputs
+from keydyn.lab.frame.published import REJECTION_TIME
+from keydyn.lab.frame.rank_files import Ranked, ranked_of
+from keydyn.lab.frame.report import Picture, Section
+from keydyn.lab.frame.tables import Table, published_beside
+
+DETECTORS = ("hmm", "pohmm", "pohmm-recommended")
+PENALTY = "penalty"
+Key = tuple[str, str]
+WAYS: tuple[tuple[Watching, str], ...] = (
+    (RankPenalty(), PUBLISHED),
+    (RankPenalty(), TRANSFERABLE),
+    (RankPenalty(), SHARED),
+    (PenaltyAndReward(), TRANSFERABLE),
+    (PenaltyAndReward(), SHARED),
+)
+
+
+def write_continuous(
+    outputs: Outputs, table: pa.Table, facts: Mapping[str, Any], seed: int = 0
+) -> list[Table]:
+    """All tables, figures and the report from the ranks; the paper's table, for the terminal."""
+    ranked = ranked_of(table)
+    outputs.ranks(table)
+    section, tables = continuous_section(outputs, ranked, facts, seed)
+    lead = [
+        "After each key, all templates are ranked by how well they predicted it. The ranks of the claimed "
+        f"one over the last {WINDOW} keys add up to a penalty; above a threshold, the session ends."
+    ]
+    outputs.words([*lead, *(picture.caption for picture in section.figures if picture.path.stem == PENALTY)])
+    outputs.report("Continuous verification", lead, [section], facts)
+    return tables[:1]
+
+
+def continuous_section(
+    outputs: Outputs, ranked: Ranked, facts: Mapping[str, Any], seed: int
+) -> tuple[Section, list[Table]]:
+    """The section on continuous verification; its files are written."""
+    results = {
+        (key, way.name, thresholds): continuous(ranks, way, thresholds, seed=seed)
+        for key, ranks in ranked.items()
+        for way, thresholds in WAYS
+        if thresholds != PUBLISHED or has_published_thresholds(ranks)
+    }
+    published = {key: result for (key, _, thresholds), result in results.items() if thresholds == PUBLISHED}
+    note, figures = "", _penalty(outputs, ranked)
+    tables = [watching_table(results, impostors_of(facts, ranked))]
+    if published:
+        tables = [rejection_table(published), *tables]
+        figures = [_rejection(outputs, published), *figures]
+    else:
+        note = (
+            "The published thresholds are the owner's largest level on the sample that an impostor tries. "
+            "By this protocol no sample has both, so there is no average maximum rejection time."
+        )
+    return Section("Continuous verification", [note], [outputs.table(one) for one in tables], figures), tables
+
+
+def impostors_of(facts: Mapping[str, Any], ranked: Ranked) -> str:
+    """Who the impostors of these datasets are, in sentences."""
+    protocols = facts.get("protocols", {})
+    texts = dict.fromkeys(protocols[name]["impostors"] for name, _ in ranked if name in protocols)
+    return " ".join(text[0].upper() + text[1:] + "." for text in texts)
+
+
+def rejection_table(results: Mapping[Key, Continuous]) -> Table:
+    """The average maximum rejection time, with the published figures beside it."""
+    rows = [
+        (*key, result.rejection.mean, result.rejection.std, *REJECTION_TIME.get(key, (None, None)))
+        for key, result in results.items()
+    ]
+    parts = ["amrt_mean", "amrt_std"]
+    columns = ["dataset", "detector", *parts, *(f"published_{part}" for part in parts)]
+    return published_beside(
+        "continuous",
+        "Continuous verification: average maximum rejection time",
+        "Keys that an impostor types before being rejected, at the lowest threshold that never rejects the "
+        "genuine user on that sample; no real system can know this threshold. Mean (standard deviation) over "
+        "samples. Closed set. Templates that tie share a rank here; in the published figures, rounding "
+        "errors broke the ties.",
+        pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(columns[2:], np.float64)),
+        "amrt",
+        digits=2,
+    )
+
+
+def watching_table(results: Mapping[tuple[Key, str, str], Continuous], impostors: str = "") -> Table:
+    """Both ways to watch a session, at thresholds that are known beforehand and at the published ones."""
+    rows, displayed = [], []
+    for ((dataset, detector), way, thresholds), result in results.items():
+        anga, locked = result.anga, result.locked_out
+        rows.append(
+            {
+                "dataset": dataset,
+                "detector": detector,
+                "watching": way,
+                "thresholds": thresholds,
+                "rejection_mean": result.rejection.mean,
+                "rejection_std": result.rejection.std,
+                "ania": result.ania.value,
+                "anga": None if anga is None else anga.value,
+                "locked_out": None if locked is None else locked.value,
+                "unnoticed": result.unnoticed.value,
+            }
+        )
+        cells = (
+            result.rejection.text(),
+            result.ania.text(1),
+            "–" if anga is None else anga.text(),
+            "–" if locked is None else locked.text(),
+            result.unnoticed.text(),
+        )
+        displayed.append((dataset_name(dataset), detector_name(detector), way, thresholds, *cells))
+    headings = ["Dataset", "Detector", "Watching", "Thresholds", "Rejection time", "ANIA", "ANGA"]
+    headings += ["Genuine users ever locked out", "Impostors never noticed"]
+    numbers = ["rejection_mean", "rejection_std", "ania", "anga", "locked_out", "unnoticed"]
+    return Table(
+        "watching",
+        "Two ways to watch a session",
+        "Thresholds: published, the genuine user's own maximum on the same sample; transferable, the "
+        "maximum of that user's other samples; shared, the level that 95 % of other users' genuine samples "
+        "stay below. ANIA and ANGA: average number of impostor and genuine actions between lock-outs. "
+        "Penalty and reward: trust after Bours, from the share of other templates that the claimed one "
+        f"beats at each key. {impostors}".strip(),
+        pd.DataFrame(rows).astype(dict.fromkeys(numbers, np.float64)),
+        pd.DataFrame(displayed, columns=headings),
+        labels=4,
+    )
+
+
+def _rejection(outputs: Outputs, results: Mapping[Key, Continuous]) -> Picture:
+    panels: dict[str, dict[str, Any]] = {}
+    for (dataset, detector), result in results.items():
+        times = result.per_sample["rejection_time"].dropna().to_numpy(dtype=np.float64)
+        panels.setdefault(dataset, {})[detector] = times
+    return outputs.figure(
+        rejection_figure(panels),
+        "rejection",
+        "How many samples have a maximum rejection time (mean over impostors) of at most so many keys.",
+        "Rising lines, a panel for each dataset and a line for each detector.",
+    )
+
+
+def _penalty(outputs: Outputs, ranked: Ranked) -> list[Picture]:
+    """The paper's example: the longest recordings, the POHMM, the first sample that its owner tries."""
+    keys = [key for key in ranked if key[1] == "pohmm"] or list(ranked)
+    dataset, detector = max(keys, key=lambda key: int(ranked[key].lengths.max()))
+    ranks = ranked[dataset, detector]
+    first = int(np.argmax((ranks.own & ranks.trials).any(axis=1)))
+    levels = RankPenalty().levels(ranks)[ranks.offsets[first] : ranks.offsets[first + 1]]
+    is_owner = ranks.own[first]
+    genuine, others = levels[:, is_owner][:, 0], levels[:, ~is_owner & ranks.enrolled[first]]
+    threshold = float(genuine.max())
+    times = [first_above(others[:, place], threshold) for place in range(others.shape[1])]
+    title = f"{dataset_name(dataset)}, {detector_name(detector)}, user {ranks.owners[first]}"
+    return [
+        outputs.figure(
+            penalty_figure(genuine, others, threshold, title),
+            PENALTY,
+            "The example of the rank penalty is the first sample of the first user of "
+            f"{dataset_name(dataset)}, with the templates of {others.shape[1]} others as impostors and a "
+            f"band that holds 95 % of them. At the threshold, they are rejected after {np.mean(times):.0f} "
+            "keys on average.",
+            "A line for the genuine user below a horizontal threshold; the impostors' mean rises above it.",
+        )
+    ]

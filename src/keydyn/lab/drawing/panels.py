@@ -1,0 +1,149 @@
+"""A panel per dataset, a line per detector: the grid, the pens and the legend that such figures share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from keydyn.arrays import Floats
+from keydyn.figures.style import blank, text_of
+from keydyn.lab.frame.names import dataset_name, detector_name
+
+Dash = str | tuple[float, tuple[float, ...]]
+
+
+@dataclass(frozen=True)
+class Pen:
+    """What distinguishes a detector from others, in colour and in grey."""
+
+    colour: str
+    dash: Dash
+    marker: str
+    width: float = 1.3
+
+    @property
+    def line(self) -> dict[str, Any]:
+        """As arguments of `plot`."""
+        return {"color": self.colour, "linestyle": self.dash, "linewidth": self.width}
+
+
+# Okabe and Ito's colours. A detector has the same pen in every figure.
+PENS = {
+    "manhattan": Pen("#56B4E9", (0.0, (1.0, 1.2)), "v"),
+    "manhattan-scaled": Pen("#009E73", (0.0, (5.0, 1.4, 1.0, 1.4)), "^"),
+    "svm": Pen("#CC79A7", (0.0, (2.6, 1.4)), "D"),
+    "hmm": Pen("#E69F00", (0.0, (6.0, 1.8)), "s"),
+    "pohmm": Pen("#0072B2", "solid", "o", 1.8),
+    "pohmm-recommended": Pen("#D55E00", (0.0, (9.0, 1.2, 1.0, 1.2, 1.0, 1.2)), "P", 1.8),
+    "population": Pen("#000000", (0.0, (16.0, 1.0)), "*", 1.8),
+}
+LETTER = 0.068  # inches, of the legend's font
+TITLE = 30  # letters that fit above a panel
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """A line and, where known, its 95 % band; arrays of one length."""
+
+    x: Floats
+    y: Floats
+    low: Floats | None = None
+    high: Floats | None = None
+
+    def __post_init__(self) -> None:
+        lengths = {len(values) for values in (self.x, self.y, self.low, self.high) if values is not None}
+        if len(lengths) > 1 or 0 in lengths:
+            raise ValueError(f"a curve's arrays must have one length above 0, not {sorted(lengths)}")
+        if (self.low is None) != (self.high is None):
+            raise ValueError("a band has two ends")
+
+
+Panels = Mapping[str, Mapping[str, Curve]]
+
+
+def pens_of(names: Iterable[str]) -> dict[str, Pen]:
+    """A pen per name: known detectors have their own, the others get those left over, then repeated colours.
+
+    A repeated colour has another dash and another marker.
+    """
+    names = list(dict.fromkeys(names))
+    known = list(PENS.values())
+    pens = [pen for name, pen in PENS.items() if name not in names]
+    for turn in range(1, len(known)):
+        after = known[turn:] + known[:turn]
+        pens += [replace(pen, dash=o.dash, marker=o.marker) for pen, o in zip(known, after, strict=True)]
+    others = [name for name in names if name not in PENS]
+    given = {name: pens[place % len(pens)] for place, name in enumerate(others)}
+    return {name: PENS.get(name) or given[name] for name in names}
+
+
+def grid_of_panels(
+    titles: Sequence[str], width: float = 2.6, height: float = 2.5, **shared: Any
+) -> tuple[Figure, list[Axes]]:
+    """A figure with a panel for each title, three in a row, or two in a row if there are four."""
+    if not titles:
+        raise ValueError("there is nothing to draw: no dataset")
+    columns = 2 if len(titles) == 4 else min(len(titles), 3)
+    rows = -(-len(titles) // columns)
+    figure = blank(max(width * columns, 4.2), height * rows + 0.45)
+    grid = figure.subplots(rows, columns, squeeze=False, **shared)
+    for axes in grid.flat[len(titles) :]:
+        axes.remove()
+    panels = list(grid.flat[: len(titles)])
+    for axes, title in zip(panels, titles, strict=True):
+        axes.set_title(text_of(dataset_name(title), TITLE))
+    return figure, panels
+
+
+def draw_curves(axes: Axes, curves: Mapping[str, Curve], pens: Mapping[str, Pen], **line: Any) -> None:
+    """The bands first, so that no line is under another's band."""
+    for name, curve in curves.items():
+        if curve.low is not None and curve.high is not None:
+            axes.fill_between(
+                curve.x, curve.low, curve.high, color=pens[name].colour, alpha=0.16, linewidth=0
+            )
+    for name, curve in curves.items():
+        axes.plot(curve.x, curve.y, label=text_of(detector_name(name)), **(pens[name].line | line))
+
+
+def detectors_of(panels: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """All detectors, in the order in which they come up."""
+    names = list(dict.fromkeys(name for curves in panels.values() for name in curves))
+    if not names:
+        raise ValueError("there is nothing to draw: no detector")
+    return names
+
+
+def legend_below(figure: Figure, pens: Mapping[str, Pen], markers: bool = False) -> None:
+    """One legend for all panels, in as many columns as the figure has room for."""
+    texts = [text_of(detector_name(name)) for name in pens]
+    handles = [
+        Line2D([], [], marker=pen.marker if markers else "", markersize=4.5, **pen.line)
+        for pen in pens.values()
+    ]
+    room = figure.get_size_inches()[0] / (max(map(len, texts)) * LETTER + 0.55)
+    columns = int(np.clip(room, 1, len(texts)))
+    # Rows as even as they can be.
+    columns = -(-len(texts) // -(-len(texts) // columns))
+    figure.legend(handles, texts, loc="outside lower center", ncols=columns, handlelength=3.2)
+
+
+def label_outer(panels: Sequence[Axes], x: str, y: str) -> None:
+    """Labels at the left and at the bottom of the grid only."""
+    for axes in panels:
+        place = axes.get_subplotspec()
+        if place is None:
+            raise ValueError("panels come from a grid")
+        if place.is_first_col():
+            axes.set_ylabel(y)
+        below = place.rowspan.stop * place.get_gridspec().ncols + place.colspan.start
+        if below >= len(panels):
+            axes.set_xlabel(x)
+            # Shared axes show their numbers in the last row alone.
+            axes.tick_params(labelbottom=True)

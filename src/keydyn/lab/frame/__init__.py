@@ -1,0 +1,1 @@
+"""What every study stands on: resuming, outputs, tables, report, page."""

@@ -1,0 +1,176 @@
+"""The report of a study: one HTML file that needs nothing else, for a screen, a phone and paper."""
+
+from __future__ import annotations
+
+import base64
+import os
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from string import Template
+from typing import Any
+from urllib.parse import quote
+
+from keydyn.atomic import write_text
+from keydyn.lab.frame.json_and_parquet import plain
+from keydyn.lab.frame.report_parts import facts_list, paragraphs_of, table_html
+from keydyn.lab.frame.report_script import HASH, SCRIPT
+from keydyn.lab.frame.report_style import STYLE
+from keydyn.lab.frame.tables import Table
+
+HOW = "How this was made"
+KINDS = {".png": "image/png", ".svg": "image/svg+xml"}
+PNG = b"\x89PNG\r\n\x1a\n"
+# Pixels on the screen for each pixel of a figure: at most, and at least.
+SHOWN, LEAST = 0.62, 0.36
+
+# Nothing is loaded from anywhere, and no other script than our own runs, whatever a name may hold.
+PAGE = Template("""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta http-equiv="Content-Security-Policy"
+ content="default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src '$hash'">
+<meta name="generator" content="keydyn">
+<title>$title</title>
+<link rel="icon" href="data:,">
+<style>$style</style>
+</head>
+<body>
+<header>
+<h1>$title</h1>
+$lead
+<nav aria-labelledby="contents">
+<h2 id="contents">Contents</h2>
+<ol>
+$contents
+</ol>
+</nav>
+</header>
+<main>
+$sections
+</main>
+<footer><p>$footer</p></footer>
+<script>$script</script>
+</body>
+</html>
+""")
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure: the PNG (or SVG) file to show, its caption, and a description for those who cannot see it.
+
+    A PDF of the same name beside the file is linked.
+    """
+
+    path: Path
+    caption: str
+    alt: str
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading and what is under it: paragraphs, then tables, then figures."""
+
+    title: str
+    paragraphs: Sequence[str] = ()
+    tables: Sequence[Table] = ()
+    figures: Sequence[Picture] = ()
+
+
+def write_report(
+    path: str | Path,
+    title: str,
+    lead: str | Sequence[str],
+    sections: Sequence[Section],
+    facts: Mapping[str, Any],
+) -> None:
+    """Write the report; `facts`, the contents of run.json, become its last section.
+
+    All text is plain: nothing in it is taken for HTML. Tables link to their files in tables/ beside the
+    report, as `write_table` leaves them.
+    """
+    path = Path(path)
+    parts, entries = [], []
+    n_tables = n_figures = 0
+    for number, section in enumerate(sections, 1):
+        body = [paragraphs_of(section.paragraphs)]
+        for table in section.tables:
+            n_tables += 1
+            body.append(table_html(table, n_tables))
+        for picture in section.figures:
+            n_figures += 1
+            body.append(_picture(picture, n_figures, path.parent))
+        parts.append(_section(f"section-{number}", section.title, body))
+        entries.append(_entry(f"section-{number}", section.title))
+    facts = plain(facts)
+    parts.append(_section("how", HOW, [facts_list(facts)]))
+    entries.append(_entry("how", HOW))
+    page = PAGE.substitute(
+        title=escape(title),
+        style=STYLE,
+        script=SCRIPT,
+        hash=HASH,
+        lead=paragraphs_of([lead] if isinstance(lead, str) else lead, "lead"),
+        contents="\n".join(entries),
+        sections="\n".join(parts),
+        footer=escape(f"Made with keydyn {facts.get('version', '')}".strip() + "."),
+    )
+    write_text(path, page)
+
+
+def _section(anchor: str, title: str, body: Sequence[str]) -> str:
+    inside = "\n".join(part for part in body if part)
+    heading = f'<h2 id="{anchor}-title">{escape(title)}</h2>'
+    return f'<section id="{anchor}" aria-labelledby="{anchor}-title">\n{heading}\n{inside}\n</section>'
+
+
+def _entry(anchor: str, title: str) -> str:
+    return f'<li><a href="#{anchor}">{escape(title)}</a></li>'
+
+
+def _picture(picture: Picture, number: int, folder: Path) -> str:
+    """The image itself in the page, with links to its files."""
+    path = Path(picture.path)
+    kind = KINDS.get(path.suffix.lower())
+    if kind is None:
+        raise ValueError(f"{path}: a figure in a report is one of {', '.join(KINDS)}")
+    contents = path.read_bytes()
+    data = base64.b64encode(contents).decode("ascii")
+    files = [path.with_suffix(".pdf"), path]
+    links = " ".join(
+        f'<a href="{escape(_address(file, folder))}">{file.suffix[1:].upper()}</a>'
+        for file in files
+        if file.exists()
+    )
+    caption = f"<b>Figure {number}.</b> {escape(picture.caption)}"
+    return "\n".join(
+        [
+            '<figure class="picture">',
+            f'<div class="scroll" role="region" aria-labelledby="figure-{number}" tabindex="0">',
+            f'<img src="data:{kind};base64,{data}" alt="{escape(picture.alt)}"{_size(contents)}>',
+            "</div>",
+            f'<figcaption id="figure-{number}">{caption}</figcaption>',
+            f'<p class="links">{links}</p>',
+            "</figure>",
+        ]
+    )
+
+
+def _size(contents: bytes) -> str:
+    """How large a PNG is shown: its letters stay readable on a phone, where it scrolls."""
+    if not contents.startswith(PNG):
+        return ""
+    width, height = struct.unpack(">II", contents[16:24])
+    style = f"width:{SHOWN * width:.0f}px;min-width:{LEAST * width:.0f}px"
+    return f' width="{width}" height="{height}" style="{style}"'
+
+
+def _address(file: Path, folder: Path) -> str:
+    """The address of the file relative to the report."""
+    return quote(Path(os.path.relpath(file, folder)).as_posix())

@@ -1,0 +1,1 @@
+"""Study: does the model fit what people type?"""

@@ -1,0 +1,1 @@
+"""Study: how many states, which family, smoothed or not?"""

@@ -1,0 +1,159 @@
+"""Which model fits real users best: states × family × smoothing, by BIC and by held-out likelihood."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from keydyn.lab.frame import parallel
+from keydyn.lab.frame.compared_models import pattern
+from keydyn.lab.frame.user_intervals import intervals_by_user
+from keydyn.model import Sequences
+from keydyn.model.check import surrogates
+
+Progress = Callable[[int], object]
+
+STATES = (1, 2, 3, 4)
+FAMILIES = ("lognormal", "logstudent", "gamma", "exponential", "normal")
+SMOOTHING = ("frequency", None)
+CHOICE = ["states", "family", "smoothing"]
+# The paper's: two states, log-normal, smoothed.
+PAPER = (2, "lognormal", "frequency")
+# A smaller gain does not change the third decimal of a criterion per event.
+TOLERANCE = 1e-2
+MAX_ITERATIONS = 300
+# How many samples of a user are left out, one at a time: there are many users, and each costs a fit.
+LEFT_OUT = 3
+
+
+def choice_rows(
+    keystrokes: pd.DataFrame,
+    dataset: str,
+    states: Sequence[int] = STATES,
+    families: Sequence[str] = FAMILIES,
+    smoothing: Sequence[str | None] = SMOOTHING,
+    n_jobs: int | None = None,
+    skip: Collection[tuple[int, str, str | None]] = (),
+) -> Iterator[list[dict[str, Any]]]:
+    """The rows of all users for one model after the other, as they are done.
+
+    `skip` has (states, family, smoothing) done before.
+    """
+    users = intervals_by_user(keystrokes)
+    pieces = [
+        {"users": users, "dataset": dataset, "n_states": n_states, "family": family, "rule": rule}
+        for n_states, family, rule in product(states, families, smoothing)
+        if (n_states, family, rule) not in skip
+    ]
+    return parallel.results(one_choice, pieces, n_jobs)
+
+
+def model_choice(
+    keystrokes: pd.DataFrame, dataset: str, *, progress: Progress | None = None, **options: Any
+) -> pd.DataFrame:
+    """One row per user and model, by `choice_rows`; `progress` is called with the number of models done.
+
+    `bic` is that of a fit to all samples. `held_out` is the log-likelihood per event of samples that were not
+    fitted, up to `LEFT_OUT` of each user, one at a time; −inf where a model calls one impossible. It is
+    missing for a user with one sample.
+    """
+    rows: list[dict[str, Any]] = []
+    for done, some in enumerate(choice_rows(keystrokes, dataset, **options), start=1):
+        rows += some
+        if progress is not None:
+            progress(done)
+    return pd.DataFrame(rows)
+
+
+def one_choice(
+    users: dict[Any, Sequences], dataset: str, n_states: int, family: str, rule: str | None
+) -> list[dict[str, Any]]:
+    """One model for every user, fitted to all samples and to all but one, for some."""
+    wanted = pattern(
+        "pohmm",
+        "recommended",
+        n_states=n_states,
+        emission=family,
+        smoothing=rule,
+        tol=TOLERANCE,
+        max_iter=MAX_ITERATIONS,
+    )
+    jobs: list[tuple[Any, int | None]] = []
+    data: list[Sequences] = []
+    for user, sequences in users.items():
+        n = len(sequences)
+        for s in (None, *left_out(n)):
+            jobs.append((user, s))
+            data.append(sequences if s is None else sequences[np.arange(n) != s])
+    scores: dict[Any, list[tuple[float, int]]] = {user: [] for user in users}
+    rows: dict[Any, dict[str, Any]] = {}
+    for (user, s), model in zip(jobs, surrogates.refit(wanted, data, None), strict=True):
+        sequences = users[user]
+        if s is not None:
+            scores[user].append((float(model.score(sequences[s])), int(sequences.lengths[s])))
+            continue
+        rows[user] = {
+            "dataset": dataset,
+            "user": user,
+            "states": n_states,
+            "family": family,
+            "smoothing": "none" if rule is None else rule,
+            "parameters": model.n_parameters_,
+            "events": sequences.n_events,
+            "bic": float(model.bic(sequences)),
+            "not_converged": model.stop_reason_ == "max_iter",
+        }
+    for user, row in rows.items():
+        events = sum(n for _, n in scores[user])
+        row["held_out"] = sum(score for score, _ in scores[user]) / events if events else np.nan
+    return list(rows.values())
+
+
+def left_out(n_samples: int) -> list[int]:
+    """The samples that are left out in turn, spread over all of them; none of a single one."""
+    if n_samples < 2:
+        return []
+    evenly = np.linspace(0, n_samples - 1, min(LEFT_OUT, n_samples))
+    return [int(number) for number in evenly.round()]
+
+
+def choice_table(fits: pd.DataFrame) -> pd.DataFrame:
+    """For each model: BIC and held-out log-likelihood against the paper's choice, and how many it suits best.
+
+    `bic` and `held_out` are medians over users of the difference from two smoothed log-normal states, per
+    event: BIC lower is better, log-likelihood higher. `best_by_bic` and `best_held_out` are shares of users.
+    """
+    keys = ["dataset", "user"]
+    per_event = fits.assign(bic=fits["bic"] / fits["events"])
+    paper = (
+        (per_event["states"] == PAPER[0])
+        & (per_event["family"] == PAPER[1])
+        & (per_event["smoothing"] == PAPER[2])
+    )
+    if not paper.any():
+        raise ValueError("the paper's choice, two states, lognormal, smoothed, is not among the models")
+    paper_fits = per_event[paper].set_index(keys)[["bic", "held_out"]]
+    matched = paper_fits.loc[pd.MultiIndex.from_frame(per_event[keys])].to_numpy()
+    grouped = per_event.groupby(keys, sort=False)
+    per_event = per_event.assign(
+        best_by_bic=per_event["bic"] == grouped["bic"].transform("min"),
+        best_held_out=per_event["held_out"] == grouped["held_out"].transform("max"),
+        bic=per_event["bic"] - matched[:, 0],
+        held_out=per_event["held_out"] - matched[:, 1],
+    )
+    return (
+        per_event.groupby(["dataset", *CHOICE], sort=False)
+        .agg(
+            users=("user", "nunique"),
+            parameters=("parameters", lambda counts: round(float(counts.median()))),
+            bic=("bic", "median"),
+            held_out=("held_out", "median"),
+            best_by_bic=("best_by_bic", "mean"),
+            best_held_out=("best_held_out", "mean"),
+        )
+        .reset_index()
+    )

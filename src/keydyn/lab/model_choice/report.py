@@ -1,0 +1,167 @@
+"""Which model describes typing best, from start to report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from keydyn.lab.frame.compared_models import recorded_settings
+from keydyn.lab.frame.long_texts import Text
+from keydyn.lab.frame.names import dataset_name
+from keydyn.lab.frame.outputs import Outputs
+from keydyn.lab.frame.report import Section
+from keydyn.lab.frame.resumable_rows import Part, collect, text_inputs
+from keydyn.lab.frame.saved_parts import Parts
+from keydyn.lab.frame.score_datasets import ShowProgress
+from keydyn.lab.frame.tables import Table, plain_table
+from keydyn.lab.frame.user_intervals import intervals_by_user
+from keydyn.lab.model_choice.figures import FAMILY_NAMES, draw_model_choice
+from keydyn.lab.model_choice.measurements import (
+    FAMILIES,
+    LEFT_OUT,
+    MAX_ITERATIONS,
+    PAPER,
+    SMOOTHING,
+    STATES,
+    TOLERANCE,
+    choice_rows,
+    choice_table,
+)
+
+Row = dict[Any, Any]
+
+LEAD = (
+    "POHMMs are fitted to the press-press intervals of each user, and judged by BIC on all of the user's "
+    "samples and by the likelihood of samples that were left out of the fit. Measured by this run."
+)
+
+
+def choose_models(
+    texts: Sequence[Text], parts: Parts, n_jobs: int | None, show_progress: ShowProgress | None
+) -> pd.DataFrame:
+    """States × families × smoothing for every user."""
+    wanted = []
+    for text in texts:
+        n_rows = len(intervals_by_user(text.keystrokes)) * len(STATES) * len(FAMILIES) * len(SMOOTHING)
+        inputs = text_inputs(
+            text,
+            model=recorded_settings("pohmm", "recommended"),
+            families=list(FAMILIES),
+            tol=TOLERANCE,
+            max_iter=MAX_ITERATIONS,
+            left_out=LEFT_OUT,
+        )
+        wanted.append(Part(f"choice-{text.name}", inputs, n_rows, partial(_rows, text, n_jobs)))
+    return collect(wanted, parts, show_progress)
+
+
+def _rows(text: Text, n_jobs: int | None) -> Iterator[dict[str, Any]]:
+    for some in choice_rows(text.keystrokes, text.name, n_jobs=n_jobs):
+        yield from some
+
+
+def write_choice(outputs: Outputs, fits: pd.DataFrame, facts: Mapping[str, Any]) -> list[Table]:
+    """Table, figure and report of model choice."""
+    outputs.frame(fits, "models")
+    table = outputs.table(
+        plain_table(
+            "model_choice",
+            "Which model fits real users best",
+            "BIC and held-out log-likelihood per event are medians over users of the difference from the "
+            "paper's choice, two smoothed log-normal states. A smoothed model's BIC is approximate.",
+            choice_table(fits),
+            labels=4,
+        )
+    )
+    picture = outputs.drawn(
+        partial(draw_model_choice, table.frame),
+        "model_choice",
+        "BIC and held-out log-likelihood by states, family and smoothing, against the paper's choice.",
+        "Lines over the number of states, one for each family and smoothing.",
+    )
+    sections = [Section("Model choice", outputs.words(choice_words(table.frame)), [table], [picture])]
+    outputs.report("Which model?", [LEAD], sections, facts)
+    return [_in_short(table.frame)]
+
+
+def _in_short(frame: pd.DataFrame) -> Table:
+    """The paper's choice and what is better for some users, for the terminal; the file has all models."""
+    states, family, smoothing = PAPER
+    paper = (frame["states"] == states) & (frame["family"] == family) & (frame["smoothing"] == smoothing)
+    best = (frame["best_by_bic"] >= 0.1) | (frame["best_held_out"] >= 0.1)
+    note = "The paper's choice, and models that are the best of all for a tenth of users or more."
+    return plain_table("model_choice", "Which model fits best", note, frame[paper | best], labels=4)
+
+
+def choice_words(table: pd.DataFrame) -> list[str]:
+    """A paragraph per dataset: what is best, and where that leaves the paper's two log-normal states."""
+    return [
+        _of_dataset(str(name), dataset_rows) for name, dataset_rows in table.groupby("dataset", sort=False)
+    ]
+
+
+def _of_dataset(name: str, table: pd.DataFrame) -> str:
+    rows: list[Row] = table.to_dict("records")
+    states, family, smoothing = PAPER
+    paper, bare = (
+        _only(rows, states=states, family=family, smoothing=rule)[0] for rule in (smoothing, "none")
+    )
+    lognormal = _only(rows, family=family, smoothing=smoothing)
+    two = _only(rows, states=states, smoothing=smoothing)
+    by_bic, by_held = _lowest_bic(rows), _most_held_out(rows)
+    favourite = max(rows, key=lambda row: float(row["best_held_out"]))
+    return (
+        f"{dataset_name(name)}: the median user's BIC is lowest with {_named(by_bic)}, {-by_bic['bic']:.2f} "
+        f"per event below the paper's choice, {_named(paper)}. Held-out log-likelihood is highest with "
+        f"{_named(by_held)}, {by_held['held_out']:.2f} per event above the paper's choice. Of {len(rows)} "
+        f"models, the paper's is number {_rank(rows, 'bic', paper)} by BIC and number "
+        f"{_rank(rows, 'held_out', paper)} by held-out likelihood; it is the best of all for "
+        f"{paper['best_by_bic']:.0%} of users by BIC and for {paper['best_held_out']:.0%} by held-out "
+        "likelihood. The model that is best for most users by held-out likelihood "
+        f"({favourite['best_held_out']:.0%}) has {_named(favourite)}. Among smoothed log-normal models, the "
+        f"best number of states is {_lowest_bic(lognormal)['states']} by BIC and "
+        f"{_most_held_out(lognormal)['states']} by held-out likelihood; among smoothed models of two states, "
+        f"the best family is the {_family(_lowest_bic(two))} by BIC and the {_family(_most_held_out(two))} "
+        f"by held-out likelihood. Without smoothing, the paper's model would {_unsmoothed(bare)}."
+    )
+
+
+def _only(rows: list[Row], **wanted: Any) -> list[Row]:
+    return [row for row in rows if all(row[key] == value for key, value in wanted.items())]
+
+
+def _lowest_bic(rows: list[Row]) -> Row:
+    return min(rows, key=lambda row: float(row["bic"]))
+
+
+def _most_held_out(rows: list[Row]) -> Row:
+    """NaN, for users with one sample, is never the most."""
+    return max(rows, key=lambda row: np.nan_to_num(float(row["held_out"]), nan=-np.inf))
+
+
+def _rank(rows: list[Row], measure: str, judged: Row) -> int:
+    sign = 1.0 if measure == "bic" else -1.0
+    return 1 + sum(bool(sign * row[measure] < sign * judged[measure]) for row in rows)
+
+
+def _unsmoothed(bare: Row) -> str:
+    if not np.isfinite(bare["held_out"]):
+        return "call samples of the median user impossible that were left out of the fit"
+    return f"change held-out log-likelihood by {bare['held_out']:+,.2f} per event"
+
+
+def _states(row: Row) -> str:
+    return f"{row['states']} state" + ("" if row["states"] == 1 else "s")
+
+
+def _family(row: Row) -> str:
+    return FAMILY_NAMES.get(row["family"], str(row["family"]))
+
+
+def _named(row: Row) -> str:
+    smoothed = "smoothed" if row["smoothing"] != "none" else "not smoothed"
+    return f"{_states(row)}, {_family(row)}, {smoothed}"

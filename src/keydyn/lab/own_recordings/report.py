@@ -1,0 +1,131 @@
+"""Recognition for recordings of one's own: any detectors under any protocol, closed and open set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+
+from keydyn.datasets.files.recordings import Recording
+from keydyn.evaluation.protocols.failures import Failures, find_failures
+from keydyn.evaluation.protocols.protocol import (
+    Chronological,
+    Enrolment,
+    KillourhyMaxion,
+    LeaveOneOut,
+    MonacoTappert,
+    OpenSet,
+    Protocol,
+    user_counts,
+)
+from keydyn.keystrokes.samples import Samples
+from keydyn.lab.continuous.report import continuous_section
+from keydyn.lab.frame.dataset_rows import Row
+from keydyn.lab.frame.outputs import Outputs
+from keydyn.lab.frame.published import DATASETS
+from keydyn.lab.frame.rank_files import ranked_of
+from keydyn.lab.frame.report import Section
+from keydyn.lab.frame.tables import Table, plain_table
+from keydyn.lab.recognition.report import lead_of, recognition_sections
+
+OPEN = ", open set"
+PROTOCOLS = ("leave-one-out", "chronological", "enrolment", "open-set", "published", "killourhy-maxion")
+
+
+def protocol_of(name: str, enrol: int = 5, share: float = 0.5, groups: int = 10) -> Protocol:
+    """A protocol by its name; the numbers are for those that have them."""
+    made: dict[str, Protocol] = {
+        "leave-one-out": LeaveOneOut(),
+        "chronological": Chronological(share),
+        "enrolment": Enrolment(enrol),
+        "open-set": OpenSet(LeaveOneOut(), groups),
+        "published": MonacoTappert(),
+        "killourhy-maxion": KillourhyMaxion(),
+    }
+    if name not in made:
+        raise ValueError(f"there is no protocol {name!r}; there are {', '.join(PROTOCOLS)}")
+    return made[name]
+
+
+def own_rows(
+    recording: Recording,
+    protocol: Protocol,
+    sensors: Sequence[str] = (),
+    groups: int = 10,
+    vectors: bool = True,
+) -> tuple[list[Row], Failures]:
+    """The recordings under the protocol and, beside it, as an open set; and who cannot take part.
+
+    Users with too few samples and samples that cannot be used are left out, and named in `Failures`.
+    `vectors` says whether a detector of feature vectors takes part, which needs every value of a sample.
+    """
+    samples = Samples.of(recording.keystrokes, sensors)
+    failures = find_failures(samples, protocol.least, vectors=vectors)
+    kept = samples[failures.kept]
+    users = len(user_counts(kept)[0])
+    if users < 2:
+        raise ValueError(
+            f"{protocol.title} needs 2 users or more with {protocol.least} usable samples or more; "
+            f"there {'is' if users == 1 else 'are'} {users} ({failures.text()})"
+        )
+    path = Path(recording.name)
+    sums = {path.name: recording.sha256}
+    # A file that has the name of one of the paper's datasets is not that dataset.
+    name = path.name if path.stem in DATASETS else path.stem
+    rows = [Row(name, kept, protocol, sums, "ours")]
+    if not isinstance(protocol, OpenSet) and users > 2:
+        rows.append(Row(name + OPEN, kept, OpenSet(protocol, groups), sums, "ours"))
+    return rows, failures
+
+
+def write_evaluation(
+    outputs: Outputs, scores: pa.Table, ranks: pa.Table | None, facts: Mapping[str, Any], seed: int = 0
+) -> list[Table]:
+    """All tables, figures and the report from scores and ranks; what the terminal shows."""
+    verdict, sections, for_terminal = recognition_sections(outputs, scores, facts, seed)
+    if ranks is not None:
+        outputs.ranks(ranks)
+        section, tables = continuous_section(outputs, ranked_of(ranks), facts, seed)
+        sections.append(section)
+        for_terminal = [*for_terminal, tables[0]]
+    sections.append(_failures(outputs, facts))
+    outputs.report(
+        f"Typing recognised: {facts.get('file', '')}",
+        [verdict, *_warnings(facts), *lead_of(facts)],
+        sections,
+        facts,
+    )
+    return for_terminal
+
+
+def failures_facts(failures: Failures) -> dict[str, Any]:
+    """Who cannot take part, for run.json."""
+    return {
+        "text": failures.text(),
+        "to acquire": failures.to_acquire.astype(str).to_dict("records"),
+        "to enrol": failures.to_enrol.astype(str).to_dict("records"),
+    }
+
+
+def _failures(outputs: Outputs, facts: Mapping[str, Any]) -> Section:
+    failures = facts.get("failures", {})
+    tables = []
+    for name, title, columns in (
+        ("failures_to_acquire", "Samples that cannot be used", ["user", "session", "reason"]),
+        ("failures_to_enrol", "Users with too few samples", ["user", "samples", "reason"]),
+    ):
+        kind = name.removeprefix("failures_").replace("_", " ")
+        frame = pd.DataFrame(failures.get(kind, []), columns=columns)
+        if len(frame):
+            tables.append(outputs.table(plain_table(name, title, "", frame, labels=2)))
+    text = failures.get("text", "")
+    paragraphs = [text[:1].upper() + text[1:] + ". All other figures are of the rest."] if text else []
+    return Section("Who could not take part", paragraphs, tables)
+
+
+def _warnings(facts: Mapping[str, Any]) -> list[str]:
+    """What was noticed about the recordings, for the top of the report."""
+    return [text[:1].upper() + text[1:] + "." for text in facts.get("notes", {}).get("texts", [])]

@@ -1,0 +1,1 @@
+"""Study: the population model beside the POHMM."""

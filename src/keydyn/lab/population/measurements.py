@@ -1,0 +1,277 @@
+"""What the population study measures, part by part.
+
+Scores and ranks are those of the paper's protocol, and scores also those of an open set. All else is a long
+table of accuracy and equal error rate, one row per user and setting:
+
+- keystrokes: scores of the first so many keys of each query
+- enrolment: half of the people enrol with so many samples, the others are learnt from
+- people: the same, with fewer people to learn from
+- parts: the population model without one of its parts
+- across: people of one dataset, learnt from those of another
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from keydyn.detectors import Detector, PopulationDetector
+from keydyn.evaluation.continuous.rejection import Continuous, continuous
+from keydyn.evaluation.protocols.protocol import OpenSet
+from keydyn.evaluation.protocols.running import (
+    enrolments,
+    n_limited,
+    scores_after,
+    scores_and_ranks,
+    scores_of,
+)
+from keydyn.evaluation.rates.recognition import recognition
+from keydyn.lab.frame.dataset_rows import Row
+from keydyn.lab.frame.pieces import Made, Piece, run_pieces
+from keydyn.lab.frame.rank_files import rank_table
+from keydyn.lab.frame.recommended_settings import detector_for
+from keydyn.lab.frame.saved_parts import Parts
+from keydyn.lab.frame.score_datasets import LIMITED, ShowProgress, inputs_of, together
+from keydyn.lab.frame.score_files import score_table
+from keydyn.lab.frame.user_intervals import stream
+from keydyn.lab.own_recordings.report import OPEN
+from keydyn.lab.population.changed_typing import typing_changes
+from keydyn.lab.population.newcomers import (
+    Prepared,
+    halves,
+    newcomer_figures,
+    training_samples,
+    user_figures,
+)
+
+POPULATION = PopulationDetector.name
+DETECTORS = ("pohmm", "pohmm-recommended", POPULATION)
+KEYSTROKES, ENROLMENT, PEOPLE, PARTS, ACROSS = "keystrokes", "enrolment", "people", "parts", "across"
+# Studied unless others are named: mobile with its sensors takes long, and leaves little to gain.
+DATASETS = ("password", "keypad", "mobile", "fable", "essay")
+# Groups of users, each in turn unknown to the system.
+GROUPS = 5
+N_KEYS = (5, 7, 10, 20, 50, 100, 200)
+N_SAMPLES = (1, 2, 3, 5, 10, 20)
+N_PEOPLE = (2, 5, 10, 20)
+# Draws of so many people to learn from.
+DRAWS = 2
+# What can be taken out of the population model, and how.
+WITHOUT: dict[str, dict[str, Any]] = {
+    **{part: {"without": (part,)} for part in ("low rank", "scales", "slopes", "contexts", "tempo", "tails")},
+    "states": {"hidden_states": False},
+}
+# Datasets between which a population can be carried over: both free or copied text on a keyboard.
+TEXTS = ("fable", "essay")
+COLUMNS = ("what", "dataset", "detector", "setting", "number", "draw", "user", "acc", "eer")
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """Everything that the report is made of.
+
+    Attributes
+    ----------
+    scores, ranks : tables of `score_files` and `rank_files`; the dataset of an open set has `OPEN` behind it
+    users : a frame of `COLUMNS`; `number` counts keys, samples or people, `setting` is what else was set; of
+        parts also the rejection time, amrt
+    changes : how much each user's typing changed, of datasets whose queries are later than the training
+    """
+
+    scores: pa.Table
+    ranks: pa.Table
+    users: pd.DataFrame
+    changes: pd.DataFrame
+
+
+def run_population(
+    rows: Sequence[Row],
+    seed: int,
+    parts: Parts,
+    n_jobs: int | None = None,
+    show_progress: ShowProgress | None = None,
+) -> Measured:
+    """All measurements; parts that were made from the same inputs are read, not made again."""
+    compared = [(row, detector_for(row.name, name)) for row in rows for name in DETECTORS]
+    closed = [closed_piece(row, detector) for row, detector in compared]
+    opened = [open_piece(row, detector) for row, detector in compared]
+    of_users = [
+        *(enrolment_piece(row, detector) for row, detector in compared),
+        *(people_piece(row, seed) for row in rows),
+        *(part_piece(row, part) for row in rows for part in WITHOUT),
+        *(across_piece(*pair) for pair in permutations([row for row in rows if row.name in TEXTS], 2)),
+    ]
+    # Long ones first: none is left over when all others are done.
+    pieces = sorted([*closed, *opened, *of_users], key=lambda piece: -piece.cost)
+    made = run_pieces(pieces, parts, n_jobs, show_progress)
+    scores = together({name: made[name] for piece in (*closed, *opened) for name in piece.names[:1]})
+    ranks = together({piece.names[1]: made[piece.names[1]] for piece in closed})
+    frames = [made[piece.names[2]] for piece in closed] + [made[piece.names[0]] for piece in of_users]
+    users = pd.concat([frame.to_pandas() for frame in frames], ignore_index=True)
+    changes = [typing_changes(row.samples, row.protocol).assign(dataset=row.name) for row in rows]
+    return Measured(scores, ranks, users, pd.concat(changes, ignore_index=True))
+
+
+def closed_piece(row: Row, detector: Detector) -> Piece:
+    """Scores and ranks by the paper's protocol, and the figures of the first so many keys."""
+    stem = f"{row.name}-{detector.name}"
+    names = (f"{stem}-scores", f"{stem}-ranks", f"{stem}-{KEYSTROKES}")
+    inputs = inputs_of(row, detector) | {"keys": N_KEYS}
+    make = partial(_closed, row, detector, names)
+    return Piece(names, inputs, make, f"{row.name} · {detector.title}", 3.0 * _events(row))
+
+
+def open_piece(row: Row, detector: Detector) -> Piece:
+    """Scores of an open set."""
+    name = f"{row.name}-{detector.name}-open"
+    protocol = OpenSet(row.protocol, GROUPS)
+    inputs = inputs_of(row, detector) | {"protocol": protocol.describe()}
+    cost = _events(row) * (GROUPS if detector.learns_people else 2)
+    make = partial(_open, row, protocol, detector, name)
+    return Piece((name,), inputs, make, f"{row.name} · {detector.title}, open set", cost)
+
+
+def enrolment_piece(row: Row, detector: Detector) -> Piece:
+    """Figures of newcomers over the number of samples that they enrol with."""
+    name = f"{row.name}-{detector.name}-{ENROLMENT}"
+    inputs = inputs_of(row, detector) | {"samples": N_SAMPLES}
+    make = partial(_enrolment, row, detector, name)
+    return Piece((name,), inputs, make, f"{row.name} · {detector.title}, few samples", 2.0 * _events(row))
+
+
+def people_piece(row: Row, seed: int) -> Piece:
+    """Figures of newcomers over the number of people that the population is learnt from."""
+    name = f"{row.name}-{PEOPLE}"
+    detector = PopulationDetector()
+    inputs = inputs_of(row, detector) | {"people": N_PEOPLE, "draws": DRAWS, "seed": seed}
+    make = partial(_people, row, detector, seed, name)
+    return Piece((name,), inputs, make, f"{row.name} · few people to learn from", 4.0 * _events(row))
+
+
+def part_piece(row: Row, part: str) -> Piece:
+    """Figures of the population model without one of its parts, by the paper's protocol."""
+    detector = PopulationDetector(**WITHOUT[part])
+    name = f"{row.name}-without-{part.replace(' ', '-')}"
+    make = partial(_part, row, part, detector, name)
+    return Piece((name,), inputs_of(row, detector), make, f"{row.name} · without {part}", _events(row))
+
+
+def across_piece(learnt: Row, asked: Row) -> Piece:
+    """Figures of one dataset's people, with the population of another's."""
+    name = f"{asked.name}-learnt-from-{learnt.name}"
+    detector = PopulationDetector()
+    inputs = inputs_of(asked, detector) | {"learnt from": [learnt.name, learnt.fingerprint]}
+    make = partial(_across, learnt, asked, detector, name)
+    return Piece((name,), inputs, make, f"{asked.name} · learnt from {learnt.name}", _events(asked))
+
+
+def _closed(row: Row, detector: Detector, names: tuple[str, str, str]) -> Made:
+    enrolled = enrolments(row.protocol, detector, row.samples)
+    scores, ranks = scores_and_ranks(row.protocol, enrolled, row.samples)
+    longest = int(row.samples.sequences.lengths.max())
+    n_keys = [*(n for n in N_KEYS if n < longest), longest]
+    first = scores_after(row.protocol, enrolled, row.samples, n_keys)
+    frames = [
+        _labelled(KEYSTROKES, row, detector, user_figures(recognition(of)), number=n)
+        for n, of in zip(n_keys, first, strict=True)
+    ]
+    labels, limited = (row.name, detector.name, row.protocol.name), {LIMITED: str(n_limited(enrolled))}
+    tables = score_table(scores, *labels), rank_table(ranks, *labels)
+    made = (*(table.replace_schema_metadata(limited) for table in tables), _table(frames))
+    return dict(zip(names, made, strict=True))
+
+
+def _open(row: Row, protocol: OpenSet, detector: Detector, name: str) -> Made:
+    enrolled = enrolments(protocol, detector, row.samples)
+    scores = scores_of(protocol, enrolled, row.samples)
+    table = score_table(scores, row.name + OPEN, detector.name, protocol.name)
+    return {name: table.replace_schema_metadata({LIMITED: str(n_limited(enrolled))})}
+
+
+def _enrolment(row: Row, detector: Detector, name: str) -> Made:
+    train = training_samples(row)
+    prepared = [
+        (detector.prepare(row.samples[learnt & train]), asked) for learnt, asked in halves(row.samples)
+    ]
+    return {
+        name: _table(
+            _labelled(ENROLMENT, row, detector, newcomer_figures(prepared, row, n), number=n)
+            for n in _up_to_all(row, N_SAMPLES)
+        )
+    }
+
+
+def _people(row: Row, detector: Detector, seed: int, name: str) -> Made:
+    samples, train, frames = row.samples, training_samples(row), []
+    everyone = min(len(set(samples.users[learnt].tolist())) for learnt, _ in halves(samples))
+    enrolled = _up_to_all(row, (1,))
+    for n in [*(n for n in N_PEOPLE if n < everyone), everyone]:
+        for draw in range(DRAWS if n < everyone else 1):
+            prepared: Prepared = []
+            for number, (learnt, asked) in enumerate(halves(samples)):
+                random = stream(seed, "people", row.name, n, draw, number)
+                drawn = random.choice(pd.unique(samples.users[learnt]), n, replace=False)
+                known = learnt & train & np.isin(samples.users, drawn)
+                prepared.append((detector.prepare(samples[known]), asked))
+            for count in enrolled:
+                figures = newcomer_figures(prepared, row, count)
+                frames.append(_labelled(PEOPLE, row, detector, figures, str(count), n, draw))
+    return {name: _table(frames)}
+
+
+def _part(row: Row, part: str, detector: Detector, name: str) -> Made:
+    enrolled = enrolments(row.protocol, detector, row.samples)
+    scores, ranks = scores_and_ranks(row.protocol, enrolled, row.samples)
+    times = user_times(continuous(ranks, replicates=1))
+    frame = _labelled(PARTS, row, detector, user_figures(recognition(scores)), setting=part)
+    return {name: _table([frame.assign(amrt=times.loc[frame["user"]].to_numpy())])}
+
+
+def _across(learnt: Row, asked: Row, detector: Detector, name: str) -> Made:
+    prepared = detector.prepare(learnt.samples)
+    everyone = np.ones(len(asked.samples), dtype=bool)
+    figures = newcomer_figures([(prepared, everyone)], asked)
+    return {name: _table([_labelled(ACROSS, asked, detector, figures, setting=learnt.name)])}
+
+
+def user_times(watched: Continuous) -> pd.Series[float]:
+    """Each user's mean rejection time over samples; users as text."""
+    times = watched.per_sample.dropna(subset="rejection_time")
+    return times.groupby(times["user"].astype(str), sort=False)["rejection_time"].mean()
+
+
+def _up_to_all(row: Row, counts: Sequence[int]) -> list[int]:
+    """The counts below the number of samples that train, and that number."""
+    splits, users = row.protocol.splits(row.samples), row.samples.users
+    most = min(int(np.bincount(pd.factorize(users[split.train])[0]).min()) for split in splits)
+    return [*(n for n in counts if n < most), most]
+
+
+def _labelled(
+    what: str,
+    row: Row,
+    detector: Detector,
+    figures: pd.DataFrame,
+    setting: str = "",
+    number: float = np.nan,
+    draw: int = 0,
+) -> pd.DataFrame:
+    labels = {"what": what, "dataset": row.name, "detector": detector.name, "setting": setting}
+    return figures.assign(**labels, number=float(number), draw=draw)[list(COLUMNS)]
+
+
+def _table(frames: Any) -> pa.Table:
+    return pa.Table.from_pandas(pd.concat(list(frames), ignore_index=True), preserve_index=False)
+
+
+def _events(row: Row) -> float:
+    """How much there is to learn under the row's protocol; only for the progress bar."""
+    splits, lengths = row.protocol.splits(row.samples), row.samples.sequences.lengths
+    return float(sum(int(lengths[split.train].sum()) for split in splits))

@@ -1,0 +1,214 @@
+"""The population model beside the POHMM: tables, figures and report from what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from keydyn.evaluation.continuous.rejection import continuous
+from keydyn.lab.drawing.confidence_intervals import Estimate, intervals_figure
+from keydyn.lab.drawing.panels import Curve
+from keydyn.lab.drawing.user_curves import user_curves_figure
+from keydyn.lab.frame.outputs import Outputs, read_ranks, read_scores, read_table
+from keydyn.lab.frame.rank_files import ranked_of
+from keydyn.lab.frame.report import Picture, Section
+from keydyn.lab.frame.score_files import scored_of
+from keydyn.lab.frame.tables import Table
+from keydyn.lab.population.figures import changed_typing_figure
+from keydyn.lab.population.measurements import (
+    DRAWS,
+    ENROLMENT,
+    GROUPS,
+    KEYSTROKES,
+    PEOPLE,
+    POPULATION,
+    Measured,
+)
+from keydyn.lab.population.newcomers import QUERIES
+from keydyn.lab.population.tables import (
+    Mean,
+    Users,
+    across_table,
+    curve_frame,
+    curve_table,
+    gains_words,
+    parts_table,
+    population_table,
+    significance_table,
+    users_of,
+)
+from keydyn.lab.population.worst_users import worst_of, worst_table, worst_users, worst_words
+from keydyn.lab.recognition.report import lead_of
+from keydyn.lab.recognition.tables import error_rates_table, recognition_figures
+
+USERS, CHANGES = "user_figures", "typing_changes"
+RATES = ("eer", "fnmr_at_fmr_10", "fnmr_at_fmr_1", "fnmr_at_fmr_0.1")
+LEARNT = (
+    "With every protocol, the population and all its settings are learnt from training samples alone. In "
+    f"the open set, users are divided into {GROUPS} groups, each of which in turn is unknown to the system: "
+    "not enrolled, in no cohort, and not learnt from."
+)
+RANKS = (
+    "Rejection times depend on the ranks of templates at each key, and on some texts they are shorter "
+    "without the part called tempo. A likely reason is that a stranger's template adapts to the tempo of the "
+    "sample and so ranks better at later keys; what it lost on the first keys counts only in the sum of its "
+    "scores."
+)
+SCALED = (
+    "As in the paper, the scores of a sample are scaled over the templates to between 0 and 1, so that the "
+    "best template has 1 even if a stranger typed the sample. In an open set there is therefore no threshold "
+    "with a false match rate below about one divided by the number of templates, and nearly everybody is "
+    "rejected there. This limit comes from the normalisation, whatever the detector."
+)
+HALVES = (
+    "The population is learnt from every other user; the rest enrol and are tested, and then the two halves "
+    "change places, so that nobody who is tested was learnt from. Candidates and impostors are those who are "
+    f"tested, half as many as in the closed set, with at most {QUERIES} samples each. The figures therefore "
+    "differ from those of other tables."
+)
+CURVES = {
+    ENROLMENT: (
+        "Few samples to enrol with",
+        "Recognition by the number of samples that enrol",
+        HALVES,
+        "samples enrolled",
+    ),
+    KEYSTROKES: (
+        "Few keys to decide by",
+        "Recognition by the number of keys asked",
+        "The first keys of every query, after enrolment with all training samples; closed set, the paper's "
+        "protocol. The last key's hold time is scored once the next key is known.",
+        "keys asked",
+    ),
+    PEOPLE: (
+        "Few people to learn from",
+        "Recognition by the number of people learnt from",
+        f"{HALVES} The mean of {DRAWS} draws of so many people; enrolment with one sample or with all.",
+        "people learnt from",
+    ),
+}
+CAUSES = {
+    "change": "largest change since enrolment\n(in units of the usual spread)",
+    "nearest": "distance to the nearest other user\n(in units of the usual spread)",
+}
+
+
+def write_population(
+    outputs: Outputs, measured: Measured, facts: Mapping[str, Any], seed: int = 0
+) -> list[Table]:
+    """Tables, figures and report; what the terminal shows."""
+    outputs.scores(measured.scores)
+    outputs.ranks(measured.ranks)
+    outputs.frame(measured.users, USERS)
+    outputs.frame(measured.changes, CHANGES)
+    scored = scored_of(measured.scores)
+    figures = recognition_figures(scored, seed)
+    watched = {key: continuous(ranks, seed=seed) for key, ranks in ranked_of(measured.ranks).items()}
+    users = users_of(figures, watched)
+    main = outputs.table(population_table(users, figures, watched))
+    rates = outputs.table(error_rates_table(figures, RATES))
+    gains = outputs.table(significance_table(users, seed))
+    parts = outputs.table(parts_table(users, measured.users, seed))
+    across = across_table(users, measured.users, seed)
+    sections = [
+        Section("Beside the POHMM", [LEARNT], [main, gains], [_closed_and_open(outputs, users, seed)]),
+        *(_curves(outputs, measured.users, what, seed) for what in CURVES),
+        Section("What each part gives", [RANKS], [parts], [_parts_figure(outputs, parts)]),
+    ]
+    if across is not None:
+        sections.append(Section("Across datasets", (), [outputs.table(across)]))
+    of_population = {dataset: scores for (dataset, name), scores in scored.items() if name == POPULATION}
+    words = [*gains_words(gains.frame), LEARNT, RANKS, SCALED]
+    for dataset in dict.fromkeys(measured.changes["dataset"]):
+        table = worst_users(users, of_population, measured.changes, dataset)
+        words.append(worst_words(table, dataset))
+        found = outputs.table(worst_table(table, dataset, list(users[dataset]["acc"])))
+        sections.append(Section("Who fails, and why", words[-1:], [found], [_changes(outputs, table)]))
+    sections.append(Section("Error rates", [SCALED], [rates]))
+    outputs.words(words)
+    outputs.report("The population model", [words[0], *lead_of(facts)], sections, facts)
+    return [main]
+
+
+def read_measured(folder: Path) -> Measured:
+    """What `write_population` kept."""
+    users, changes = (read_table(folder / f"{name}.parquet").to_pandas() for name in (USERS, CHANGES))
+    return Measured(read_scores(folder), read_ranks(folder), users, changes)
+
+
+def _closed_and_open(outputs: Outputs, users: Users, seed: int) -> Picture:
+    series = {"eer": "closed set", "open_eer": "open set"}
+    panels = {
+        dataset: {
+            title: {name: _estimate(values, seed) for name, values in metrics[metric].items()}
+            for metric, title in series.items()
+        }
+        for dataset, metrics in users.items()
+    }
+    return outputs.figure(
+        intervals_figure(panels, "equal error rate, mean over users"),
+        "population",
+        "Equal error rates, each user at a threshold of their own, with 95 % intervals (bootstrap over "
+        "users).",
+        "For each dataset and detector two dots with intervals: closed set and open set.",
+    )
+
+
+def _curves(outputs: Outputs, measured: pd.DataFrame, what: str, seed: int) -> Section:
+    heading, title, note, label = CURVES[what]
+    frame = curve_frame(measured, what, seed)
+    if what == PEOPLE:
+        fewest = frame.groupby("dataset")["setting"].transform("first")
+        lines = pd.Series(np.where(frame["setting"] == fewest, "one sample enrols", "all samples enrol"))
+    else:
+        lines = frame["detector"]
+    panels: dict[str, dict[str, dict[str, Curve]]] = {}
+    for (dataset, line), of in frame.groupby(["dataset", lines], sort=False):
+        for metric, name in (("acc", "accuracy"), ("eer", "equal error rate")):
+            x, *y = (
+                of[c].to_numpy(dtype=np.float64)
+                for c in ("number", metric, f"{metric}_low", f"{metric}_high")
+            )
+            panels.setdefault(str(dataset), {}).setdefault(name, {})[str(line)] = Curve(x, *y)
+    picture = outputs.figure(
+        user_curves_figure(panels, label),
+        f"population_{what}",
+        f"{title}: means over users with 95 % bands (bootstrap over users).",
+        "Rows for accuracy and equal error rate, a column for each dataset, lines over a logarithmic axis.",
+    )
+    return Section(heading, [note], [outputs.table(curve_table(frame, what, title, ""))], [picture])
+
+
+def _parts_figure(outputs: Outputs, parts: Table) -> Picture:
+    panels: dict[str, dict[str, dict[str, Estimate]]] = {}
+    for row in parts.frame.to_dict("records"):
+        for metric, title, sign in (("acc", "accuracy lost", -1.0), ("eer", "equal error rate added", 1.0)):
+            value, *ends = (sign * row[f"{metric}_{end}"] for end in ("difference", "low", "high"))
+            series = panels.setdefault(row["dataset"], {}).setdefault(title, {})
+            series[f"without {row['without']}"] = Estimate(value, min(ends), max(ends))
+    return outputs.figure(
+        intervals_figure(panels, "lost without the part"),
+        "population_parts",
+        "What is lost without each part of the model: accuracy lost and equal error rate added, with 95 % "
+        "intervals (bootstrap over users). To the right of zero the part helps.",
+        "For each dataset and part two dots with intervals.",
+    )
+
+
+def _changes(outputs: Outputs, table: pd.DataFrame) -> Picture:
+    return outputs.figure(
+        changed_typing_figure(table, worst_of(table).index.tolist(), CAUSES),
+        "population_changes",
+        "Each user's equal error rate with the population model against how much the typing changed, and how "
+        "close the nearest other user is. The worst tenth are named.",
+        "Two panels of dots, one per user.",
+    )
+
+
+def _estimate(values: pd.Series[float], seed: int) -> Estimate:
+    mean = Mean.of(values, seed)
+    return Estimate(mean.value, mean.low, mean.high)

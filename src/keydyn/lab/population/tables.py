@@ -1,0 +1,328 @@
+"""Tables of the population study: beside the POHMM, over samples, keys and people, part by part."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from keydyn.evaluation.continuous.rejection import Continuous
+from keydyn.evaluation.rates.confidence import bootstrap_mean
+from keydyn.evaluation.rates.significance import LEVEL, compare_with_best, signed_rank_p
+from keydyn.lab.frame.names import dataset_name, detector_name
+from keydyn.lab.frame.published import ACCURACY, EQUAL_ERROR_RATE, REJECTION_TIME
+from keydyn.lab.frame.tables import NONE, Table, fixed, mean_and_deviation
+from keydyn.lab.own_recordings.report import OPEN
+from keydyn.lab.population.measurements import (
+    ACROSS,
+    PARTS,
+    PEOPLE,
+    POPULATION,
+    WITHOUT,
+    user_times,
+)
+from keydyn.lab.recognition.tables import Key, RecognitionFigures, p_text
+
+# Figure of each user → title, whether more is better, decimals
+METRICS = {
+    "acc": ("Accuracy", True, 3),
+    "eer": ("EER", False, 3),
+    "open_eer": ("EER, open set", False, 3),
+    "amrt": ("Rejection time", False, 2),
+}
+WORDS = {"better": "better", "worse": "worse", "no significant difference": "not significantly different"}
+PARTS_METRICS = ("acc", "eer", "amrt")
+PUBLISHED = {"acc": ACCURACY, "eer": EQUAL_ERROR_RATE, "amrt": REJECTION_TIME}
+NUMBERS = {"enrolment": "Samples", "keystrokes": "Keys", "people": "People"}
+INTERVAL_NOTE = "Means over users with 95 % intervals (bootstrap over users)."
+
+
+@dataclass(frozen=True)
+class Mean:
+    """A mean over users and its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, values: ArrayLike, seed: int = 0) -> Mean:
+        """With one user the interval has no width."""
+        figures = np.asarray(values, dtype=np.float64)
+        low, high = bootstrap_mean(figures[:, None], seed=seed)
+        return cls(float(figures.mean()), float(low[0]), float(high[0]))
+
+    def text(self) -> str:
+        """0.857 (0.801–0.905)."""
+        return f"{fixed(self.value)} ({fixed(self.low)}–{fixed(self.high)})"
+
+
+# Dataset → figure → detector → the figure of each user
+Users = dict[str, dict[str, dict[str, "pd.Series[float]"]]]
+
+
+def users_of(measured: Mapping[Key, RecognitionFigures], watched: Mapping[Key, Continuous]) -> Users:
+    """All figures of each user, in the order of `METRICS`; the rejection time is the mean of the samples."""
+    figures: Users = {}
+    for dataset, detector in watched:
+        closed, opened = measured[dataset, detector].users, measured[dataset + OPEN, detector].users
+        of = {
+            "acc": closed["acc"],
+            "eer": closed["eer"],
+            "open_eer": opened["eer"],
+            "amrt": user_times(watched[dataset, detector]),
+        }
+        for metric, values in of.items():
+            figures.setdefault(dataset, {}).setdefault(metric, {})[detector] = values.rename(str)
+    return figures
+
+
+def population_table(
+    users: Users, measured: Mapping[Key, RecognitionFigures], watched: Mapping[Key, Continuous]
+) -> Table:
+    """Accuracy, error rates and rejection time of the three, with what the paper published."""
+    rows, shown, bold, published = [], [], [], []
+    for dataset, metrics in users.items():
+        best = {m: compare_with_best(pd.DataFrame(of), METRICS[m][1]) for m, of in metrics.items()}
+        for detector in metrics["acc"]:
+            row: dict[str, Any] = {"dataset": dataset, "detector": detector}
+            cells, marks = [dataset_name(dataset), detector_name(detector)], [False, False]
+            for metric, (_, _, digits) in METRICS.items():
+                values = metrics[metric][detector]
+                mean, std = float(values.mean()), float(values.std())
+                if metric == "amrt":
+                    # As in the paper, over samples.
+                    times = watched[dataset, detector].rejection
+                    mean, std = times.mean, np.nan if times.std is None else times.std
+                p, is_best = (best[metric][name].to_dict()[detector] for name in ("p", "bold"))
+                row |= {f"{metric}_mean": mean, f"{metric}_std": std, f"{metric}_p": p}
+                cells.append(mean_and_deviation(mean, std, digits))
+                marks.append(is_best)
+            for prefix, name in (("", dataset), ("open_", dataset + OPEN)):
+                rate = measured[name, detector].verification.one["eer"]
+                row |= {f"{prefix}eer_one": rate.value, f"{prefix}eer_one_low": rate.low}
+                row[f"{prefix}eer_one_high"] = rate.high
+                cells.append(fixed(rate.value))
+                marks.append(False)
+            rows.append(row | _published(dataset, detector))
+            shown.append(cells)
+            bold.append(marks)
+            published.append([False] * len(cells))
+            if (dataset, detector) in ACCURACY:
+                figures = _published(dataset, detector)
+                texts = [
+                    mean_and_deviation(
+                        figures.get(f"published_{m}_mean"), figures.get(f"published_{m}_std"), digits
+                    )
+                    for m, (_, _, digits) in METRICS.items()
+                ]
+                shown.append(
+                    [dataset_name(dataset), f"{detector_name(detector)}, published", *texts, NONE, NONE]
+                )
+                bold.append([False] * len(cells))
+                published.append([False] + [True] * (len(cells) - 1))
+    titles = [title for title, _, _ in METRICS.values()]
+    headings = ["Dataset", "Detector", *titles, "EER, one threshold", "EER, one threshold, open set"]
+    return Table(
+        "population",
+        "The population model beside the POHMM",
+        "Mean (standard deviation) over users; each user has a threshold of their own, unless the column "
+        "says one threshold. Rejection time: keys until an impostor is rejected (average maximum rejection "
+        "time), mean (standard deviation) over samples. Bold: not significantly worse than the best of the "
+        "three (Wilcoxon signed-rank over users, p above 0.05 / 2). Closed set: every impostor is enrolled. "
+        "Open set: the impostor is unknown, and nothing was learnt from that person.",
+        pd.DataFrame(rows),
+        pd.DataFrame(shown, columns=headings),
+        pd.DataFrame(bold, columns=headings),
+        pd.DataFrame(published, columns=headings),
+        labels=2,
+    )
+
+
+def significance_table(users: Users, seed: int = 0) -> Table:
+    """The population model against each of the others, figure by figure."""
+    rows, shown = [], []
+    for dataset, metrics in users.items():
+        for metric, of in metrics.items():
+            others = [name for name in of if name != POPULATION]
+            for other in others:
+                rows.append(
+                    {
+                        "dataset": dataset,
+                        "figure": metric,
+                        "against": other,
+                        **_compared(of[POPULATION], of[other], METRICS[metric][1], len(others), seed),
+                    }
+                )
+                title, _, digits = METRICS[metric]
+                labels = dataset_name(dataset), title, detector_name(other)
+                shown.append((*labels, *_shown_comparison(rows[-1], digits)))
+    headings = ["Dataset", "Figure", "Against", "Difference", "p", "Verdict"]
+    return Table(
+        "significance",
+        "What the population model gains",
+        "Differences of the means over users, with 95 % intervals (bootstrap over users). Two-sided Wilcoxon "
+        "signed-rank test over users, at 0.05 / 2 (Bonferroni: two detectors).",
+        pd.DataFrame(rows),
+        pd.DataFrame(shown, columns=headings),
+        labels=3,
+    )
+
+
+def gains_words(gains: pd.DataFrame) -> list[str]:
+    """The verdicts of `significance_table` in sentences, a paragraph per detector that was compared."""
+    paragraphs = []
+    for other, of in gains.groupby("against", sort=False):
+        sentences = [f"The population model compared with the {detector_name(other)}:"]
+        for metric, verdicts in of.groupby("figure", sort=False):
+            found = [
+                f"{WORDS[str(verdict)]} on {_listed([dataset_name(name) for name in names])}"
+                for verdict, names in verdicts.groupby("verdict", sort=False)["dataset"]
+            ]
+            sentences.append(f"{METRICS[str(metric)][0]} is {'; '.join(found)}.")
+        paragraphs.append(" ".join(sentences))
+    return paragraphs
+
+
+def _listed(texts: list[str]) -> str:
+    return " and ".join(filter(None, (", ".join(texts[:-1]), texts[-1])))
+
+
+def curve_frame(users: pd.DataFrame, what: str, seed: int = 0) -> pd.DataFrame:
+    """Means with intervals of one of `NUMBERS`: dataset, detector, setting, number, and both figures."""
+    rows = []
+    keys = ["dataset", "detector", "setting", "number"]
+    for labels, of in users[users["what"] == what].groupby(keys, sort=False):
+        # Several draws of people to learn from count as one.
+        means = of.groupby("user", sort=False)[["acc", "eer"]].mean()
+        row = dict(zip(keys, labels, strict=True))
+        for metric in ("acc", "eer"):
+            mean = Mean.of(means[metric], seed)
+            row |= {metric: mean.value, f"{metric}_low": mean.low, f"{metric}_high": mean.high}
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def curve_table(frame: pd.DataFrame, what: str, title: str, note: str) -> Table:
+    """The numbers behind a figure of curves."""
+    settings = {"Enrolled with": [f"{n} sample{'' if n == '1' else 's'}" for n in frame["setting"]]}
+    shown = {
+        "Dataset": [dataset_name(name) for name in frame["dataset"]],
+        **({"Detector": [detector_name(name) for name in frame["detector"]]} if what != PEOPLE else settings),
+        NUMBERS[what]: [f"{number:g}" for number in frame["number"]],
+    }
+    for metric in ("acc", "eer"):
+        values = zip(*(frame[f"{metric}{end}"] for end in ("", "_low", "_high")), strict=True)
+        shown[METRICS[metric][0]] = [Mean(*row).text() for row in values]
+    table = frame.drop(columns=[] if what == PEOPLE else ["setting"])
+    return Table(what, title, f"{note} {INTERVAL_NOTE}", table, pd.DataFrame(shown), labels=3)
+
+
+def parts_table(users: Users, measured: pd.DataFrame, seed: int = 0) -> Table:
+    """The population model without each of its parts, against the whole."""
+    rows, shown, bold = [], [], []
+    of_parts = measured[measured["what"] == PARTS]
+    for (dataset, part), of in of_parts.groupby(["dataset", "setting"], sort=False):
+        without, row = of.set_index("user"), {"dataset": dataset, "without": part}
+        cells, marks = [dataset_name(dataset), str(part)], [False, False]
+        for metric in PARTS_METRICS:
+            whole = users[str(dataset)][metric][POPULATION]
+            test = _compared(without[metric], whole, METRICS[metric][1], len(WITHOUT), seed)
+            row |= {f"{metric}_{name}" if name != "mean" else metric: value for name, value in test.items()}
+            digits = METRICS[metric][2]
+            difference, p, _ = _shown_comparison(test, digits)
+            cells += [fixed(test["mean"], digits), difference, p]
+            marks += [False, test["p"] < test["level"], False]
+        rows.append(row)
+        shown.append(cells)
+        bold.append(marks)
+    headings = ["Dataset", "Without"]
+    for metric in PARTS_METRICS:
+        title = METRICS[metric][0]
+        headings += [title, f"{title}, difference", f"{title}, p"]
+    return Table(
+        "parts",
+        "What each part of the population model gives",
+        "Closed set, with the paper's protocol. Differences are from the whole model, with 95 % intervals "
+        "(bootstrap over users). Bold: significant by the two-sided Wilcoxon signed-rank test over users, at "
+        f"0.05 / {len(WITHOUT)} (Bonferroni).",
+        pd.DataFrame(rows),
+        pd.DataFrame(shown, columns=headings),
+        pd.DataFrame(bold, columns=headings),
+        labels=2,
+    )
+
+
+def across_table(users: Users, measured: pd.DataFrame, seed: int = 0) -> Table | None:
+    """People of one dataset with the population of another, against their own; None if not measured."""
+    rows, shown = [], []
+    of_datasets = measured[measured["what"] == ACROSS]
+    for (asked, learnt), of in of_datasets.groupby(["dataset", "setting"], sort=False):
+        with_other = of.set_index("user")
+        for metric in ("acc", "eer"):
+            title, better, _ = METRICS[metric]
+            own = users[str(asked)][metric]
+            for other in own:
+                test = _compared(with_other[metric], own[other], better, len(own), seed)
+                rows.append(
+                    {"people": asked, "learnt_from": learnt, "figure": metric, "against": other, **test}
+                )
+                name = detector_name(other) + (", own dataset" if other == POPULATION else "")
+                labels = dataset_name(asked), dataset_name(learnt), title, fixed(test["mean"]), name
+                shown.append((*labels, *_shown_comparison(test)))
+    if not rows:
+        return None
+    headings = ["People", "Learnt from", "Figure", "Value", "Against", "Difference", "p", "Verdict"]
+    return Table(
+        "across",
+        "The population of another dataset",
+        "Nothing was learnt from the people who are tested, or from their dataset. Closed set, with the "
+        "paper's protocol. Some people may have typed for both datasets; their identifiers do not show it. "
+        "Differences have 95 % intervals (bootstrap over users); two-sided Wilcoxon signed-rank test over "
+        "users, at 0.05 / 3 (Bonferroni).",
+        pd.DataFrame(rows),
+        pd.DataFrame(shown, columns=headings),
+        labels=3,
+    )
+
+
+def _compared(
+    ours: pd.Series[float], theirs: pd.Series[float], higher_is_better: bool, n_tests: int, seed: int
+) -> dict[str, Any]:
+    """The mean, its difference with interval, p, the corrected level and the verdict."""
+    pairs = pd.DataFrame({"ours": ours, "theirs": theirs}).to_numpy(dtype=np.float64)
+    mean, level = Mean.of(pairs[:, 0] - pairs[:, 1], seed), LEVEL / n_tests
+    p = signed_rank_p(pairs[:, 0], pairs[:, 1])
+    better = (mean.value > 0) == higher_is_better
+    verdict = "no significant difference" if p >= level else "better" if better else "worse"
+    return {
+        "mean": float(ours.mean()),
+        "difference": mean.value,
+        "low": mean.low,
+        "high": mean.high,
+        "p": p,
+        "level": level,
+        "verdict": verdict,
+    }
+
+
+def _shown_comparison(test: Mapping[str, Any], digits: int = 3) -> tuple[str, str, str]:
+    value, low, high = (_signed(test[name], digits) for name in ("difference", "low", "high"))
+    return f"{value} ({low} to {high})", p_text(test["p"]), str(test["verdict"])
+
+
+def _published(dataset: str, detector: str) -> dict[str, float | None]:
+    found: dict[str, float | None] = {}
+    for metric, figures in PUBLISHED.items():
+        mean, std = figures.get((dataset, detector), (None, None))
+        found |= {f"published_{metric}_mean": mean, f"published_{metric}_std": std}
+    return found
+
+
+def _signed(value: float, digits: int) -> str:
+    """With its sign, never −0."""
+    return f"{round(value, digits) + 0.0:+.{digits}f}".replace("-", "−")

@@ -1,0 +1,1 @@
+"""Study: who is it, and is it who they say?"""

@@ -1,0 +1,216 @@
+"""Identification and verification (Section 5.2): tables, figures and report from the scores alone."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from keydyn.evaluation.protocols.protocol import OpenSet
+from keydyn.evaluation.rates.confidence import bootstrap_mean
+from keydyn.evaluation.rates.verification import mean_curve
+from keydyn.figures.marginal_density import Typist, marginal_density_figure
+from keydyn.lab.drawing.cmc import cmc_figure
+from keydyn.lab.drawing.confidence_intervals import Estimate, intervals_figure
+from keydyn.lab.drawing.det import det_figure
+from keydyn.lab.drawing.panels import Curve
+from keydyn.lab.drawing.roc import roc_figure
+from keydyn.lab.frame.dataset_rows import Row
+from keydyn.lab.frame.names import dataset_name
+from keydyn.lab.frame.outputs import Outputs
+from keydyn.lab.frame.report import Picture, Section
+from keydyn.lab.frame.score_files import protocol_names, scored_of
+from keydyn.lab.frame.tables import Table, without_empty_columns
+from keydyn.lab.recognition.tables import (
+    Key,
+    RecognitionFigures,
+    error_rates_table,
+    open_set_table,
+    ranks_table,
+    recognition_figures,
+    recognition_tables,
+    recommended_table,
+)
+from keydyn.lab.recognition.verdict import too_few, verdict_of
+from keydyn.model import POHMM
+
+DETECTORS = ("manhattan", "manhattan-scaled", "svm", "hmm", "pohmm", "pohmm-recommended")
+VECTOR_DETECTORS = ("manhattan", "manhattan-scaled", "svm")
+LONG_TEXT = {"fable", "essay"}
+DENSITIES = "marginal_density"
+DENSITIES_CAPTION = (
+    "Marginal densities of the active and the passive state of a POHMM against histograms of what was "
+    "typed: the first user of each dataset. Published settings, but the interval leads the start instead "
+    "of the hold time, so that the states differ in tempo."
+)
+DENSITIES_ALT = (
+    "Rows of histograms of intervals and durations with the density of each hidden state over them."
+)
+
+
+def write_recognition(
+    outputs: Outputs, table: pa.Table, facts: Mapping[str, Any], seed: int = 0
+) -> list[Table]:
+    """All tables, figures and the report from the scores; returns what the terminal shows."""
+    verdict, sections, for_terminal = recognition_sections(outputs, table, facts, seed)
+    outputs.report("Identification and verification", [verdict, *lead_of(facts)], sections, facts)
+    return for_terminal
+
+
+def recognition_sections(
+    outputs: Outputs, table: pa.Table, facts: Mapping[str, Any], seed: int
+) -> tuple[str, list[Section], list[Table]]:
+    """The verdict; the sections of a report, their tables and figures written; what the terminal shows."""
+    measured = recognition_figures(scored_of(table), seed)
+    outputs.scores(table)
+    opened = {name for name, protocol in protocol_names(table).items() if protocol == OpenSet.name}
+    few = too_few(measured, list(dict.fromkeys(key[0] for key in measured)))
+    tables = recognition_tables(measured, _marks(measured, facts), f"{few} {notes_of(facts)}".strip())
+    beyond = [
+        without_empty_columns(one)
+        for one in (
+            ranks_table(measured, opened),
+            open_set_table(measured, opened),
+            error_rates_table(measured),
+        )
+    ]
+    for one in (*tables, *beyond):
+        outputs.table(one)
+    roc, det, cmc = _curve_figures(outputs, measured)
+    sections = [
+        Section("Identification", _about("identification"), [tables[0], beyond[0]], [cmc]),
+        Section("Verification", _about("verification"), [tables[1]], [roc, det]),
+        Section(
+            "Closed and open set",
+            _about("open set"),
+            [beyond[1]],
+            [_open_figure(outputs, measured, opened, seed)],
+        ),
+    ]
+    recommended = recommended_table(measured)
+    if recommended is not None:
+        sections.append(Section("Recommended settings", (), [outputs.table(recommended)]))
+    densities = outputs.kept_figure(DENSITIES, DENSITIES_CAPTION, DENSITIES_ALT)
+    if densities:
+        sections.append(Section("Hidden states", (), (), densities))
+    sections.append(Section("All error rates", (), [beyond[2]]))
+    return verdict_of(measured, opened), sections, tables[2:]
+
+
+def draw_densities(outputs: Outputs, rows: Sequence[Row]) -> None:
+    """The marginal-density figure: the first user of each dataset, fitted to all of that user's samples."""
+    typists = []
+    for row in rows:
+        samples = row.samples[row.samples.users == row.samples.users[0]]
+        tau = list(samples.sequences.feature_names or ()).index("tau")
+        model = POHMM.published(emission=list(samples.emission), leading_feature=tau).fit(samples.sequences)
+        typists.append(Typist(f"{dataset_name(row.name)}, user {samples.users[0]}", model, samples.sequences))
+    outputs.figure(marginal_density_figure(typists), DENSITIES, DENSITIES_CAPTION, DENSITIES_ALT)
+
+
+def _curve_figures(
+    outputs: Outputs, measured: Mapping[Key, RecognitionFigures]
+) -> tuple[Picture, Picture, Picture]:
+    roc: dict[str, dict[str, Curve]] = {}
+    det: dict[str, dict[str, Curve]] = {}
+    cmc: dict[str, dict[str, Curve]] = {}
+    for (dataset, detector), figures in measured.items():
+        mean = mean_curve(figures.verification.curves)
+        roc.setdefault(dataset, {})[detector] = Curve(mean.fmr, 1 - mean.fnmr, 1 - mean.high, 1 - mean.low)
+        pooled = figures.verification.pooled
+        det.setdefault(dataset, {})[detector] = Curve(pooled.fmr, pooled.fnmr)
+        ranks = figures.identification.to_frame()
+        cmc.setdefault(dataset, {})[detector] = Curve(
+            *(ranks[name].to_numpy(dtype=float) for name in ("rank", "rate", "low", "high"))
+        )
+    return (
+        outputs.figure(
+            roc_figure(roc),
+            "roc",
+            "ROC curves, each user at thresholds of their own, mean over users with a 95 % band (bootstrap "
+            "over users). Scores as the protocol normalises them.",
+            "True match rate against false match rate, a panel for each dataset, a line for each detector.",
+        ),
+        outputs.figure(
+            det_figure(det),
+            "det",
+            "DET curves of all trials pooled, one threshold for everybody.",
+            "False non-match rate against false match rate on normal-deviate axes.",
+        ),
+        outputs.figure(
+            cmc_figure(cmc),
+            "cmc",
+            "Cumulative match characteristic: how often the owner is among the first n, mean over users with "
+            "a 95 % band.",
+            "Identification rate against rank, a panel for each dataset and a line for each detector.",
+        ),
+    )
+
+
+def _open_figure(
+    outputs: Outputs, measured: Mapping[Key, RecognitionFigures], opened: Collection[str], seed: int
+) -> Picture:
+    ways = {"eer": "closed set", "eer_open": "impostor not in the cohort"}
+    panels: dict[str, dict[str, dict[str, Estimate]]] = {}
+    for (dataset, detector), figures in measured.items():
+        for way, title in ways.items():
+            rates = figures.users[[way]].to_numpy()
+            if np.isnan(rates).any() or (way == "eer" and dataset in opened):
+                continue
+            low, high = bootstrap_mean(rates, seed=seed)
+            estimate = Estimate(float(rates.mean()), float(low[0]), float(high[0]))
+            panels.setdefault(dataset, {}).setdefault(title, {})[detector] = estimate
+    return outputs.figure(
+        intervals_figure(panels, "equal error rate, mean over users"),
+        "open_set",
+        "Equal error rate with the impostor in the cohort that normalises the scores and without, and 95 % "
+        "intervals (bootstrap over users).",
+        "For each dataset and detector two dots with intervals: closed set and open set.",
+    )
+
+
+def _marks(measured: Mapping[Key, RecognitionFigures], facts: Mapping[str, Any]) -> dict[Key, str]:
+    """Cells of the vector detectors on a published long text whose vectors are ours, not the authors'."""
+    ours = {name for name, source in facts.get("vectors", {}).items() if source == "ours"}
+    return {key: "†" for key in measured if key[1] in VECTOR_DETECTORS and key[0] in ours & LONG_TEXT}
+
+
+def notes_of(facts: Mapping[str, Any]) -> str:
+    """What must be known to read the tables: who the impostors are, and whose vectors."""
+    impostors = dict.fromkeys(protocol["impostors"] for protocol in facts.get("protocols", {}).values())
+    notes = [_sentence(text) for text in impostors]
+    sources = {name: facts.get("vectors", {}).get(name) for name in LONG_TEXT}
+    if "ours" in sources.values():
+        notes.append("† Feature vectors are ours: the authors' own are not in the data folder.")
+    elif any(sources.values()):
+        notes.append("Long-text vectors are the authors' own, read from the data folder.")
+    return " ".join(notes)
+
+
+def lead_of(facts: Mapping[str, Any]) -> list[str]:
+    """The opening paragraphs: what this is, and by which protocol."""
+    lead = ["Every figure here was measured by this run unless it is labelled as published."]
+    by_text: dict[str, list[str]] = {}
+    for dataset, protocol in facts.get("protocols", {}).items():
+        text = f"{protocol['title']}: {protocol['split']}. {_sentence(protocol['impostors'])}"
+        by_text.setdefault(text, []).append(dataset_name(dataset))
+    return lead + [f"{', '.join(names)}. {text}" for text, names in by_text.items()]
+
+
+def _sentence(text: str) -> str:
+    return text[0].upper() + text[1:] + "."
+
+
+def _about(what: str) -> tuple[str, ...]:
+    texts = {
+        "identification": "A sample is identified if its owner's template scores highest of all. Templates "
+        "that tie share the sample.",
+        "verification": "A sample is accepted if its score against the claimed template reaches a threshold. "
+        "The equal error rate is where false match and false non-match rate cross.",
+        "open set": "In a closed set every impostor is an enrolled user, and the impostor's own template is "
+        "part of the cohort that scales the scores: an impostor's score is pressed down by a template that a "
+        "real system would not have. Leaving it out shows what that is worth.",
+    }
+    return (texts[what],)

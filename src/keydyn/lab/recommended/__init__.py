@@ -1,0 +1,1 @@
+"""Study: which settings are recommended?"""

@@ -1,0 +1,123 @@
+"""Chooses the recommended settings, for each dataset by the other datasets alone.
+
+A candidate is a density for the times and a way to start. For each dataset the candidate is chosen that has
+the least equal error rate on average over the *other* recordings (mobile and mobile+ are the same ones). So
+no sample that a figure is reported on had a say in its settings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+
+from keydyn.detectors.markov import RecommendedPOHMM
+from keydyn.evaluation.protocols.running import n_templates, score_protocol
+from keydyn.evaluation.rates.recognition import recognition
+from keydyn.lab.frame.dataset_rows import Row
+from keydyn.lab.frame.outputs import Outputs
+from keydyn.lab.frame.report import Section
+from keydyn.lab.frame.saved_parts import Parts
+from keydyn.lab.frame.score_datasets import Schedule, ShowProgress, inputs_of
+from keydyn.lab.frame.tables import Table, plain_table
+from keydyn.parallel import Progress
+
+DENSITIES: dict[str, float | None] = {
+    "log-normal": None,
+    "log-t, 2 degrees of freedom": 2.0,
+    "log-t, 4 degrees of freedom": 4.0,
+    "log-t, 8 degrees of freedom": 8.0,
+}
+METRICS = ("acc", "eer")
+STARTS = {"all features spread": "all", "leading feature spread": "leading"}
+
+
+def candidates() -> dict[str, RecommendedPOHMM]:
+    """All candidates by name."""
+    return {
+        f"{density}; {start}": RecommendedPOHMM(df, spread)
+        for density, df in DENSITIES.items()
+        for start, spread in STARTS.items()
+    }
+
+
+def check_rows(rows: Sequence[Row]) -> None:
+    """A `ValueError` where no dataset has others that could choose for it."""
+    if len({row.name.removesuffix("+") for row in rows}) < 2:
+        names = ", ".join(row.name for row in rows)
+        raise ValueError(
+            "the settings for a dataset are chosen by the other datasets, so that two or more must be here; "
+            f"there is {names}"
+        )
+
+
+def try_candidates(
+    rows: Sequence[Row], parts: Parts, n_jobs: int | None = None, show_progress: ShowProgress | None = None
+) -> pd.DataFrame:
+    """Accuracy and equal error rate, mean over users, of every candidate on every row."""
+    work = [(row, name, detector) for row in rows for name, detector in candidates().items()]
+    costs = [(n_templates(row.protocol, detector, row.samples), 1.0) for row, _, detector in work]
+    schedule = Schedule(costs, show_progress)
+    measured = []
+    for number, (row, name, detector) in enumerate(work):
+        part = f"{row.name}-{detector.df or 0:g}-{detector.spread_features}"
+        progress = schedule.part(number, f"{row.name} · {name}")
+        make = partial(_tried, row, detector, n_jobs, progress)
+        table = parts.get(part, inputs_of(row, detector), make)
+        measured.append((row.name, name, *(table[metric][0].as_py() for metric in METRICS)))
+    return pd.DataFrame(measured, columns=["dataset", "candidate", *METRICS])
+
+
+def choices(tried: pd.DataFrame) -> pd.DataFrame:
+    """For each dataset the candidate with the least mean equal error rate on the other recordings.
+
+    The last row, "all", is the choice by all recordings: the library's default.
+    """
+    recordings = tried["dataset"].str.removesuffix("+")
+    rows = []
+    for dataset in [*dict.fromkeys(tried["dataset"]), "all"]:
+        others = tried[recordings != dataset.removesuffix("+")]
+        # Each recording counts once, however many rows of the table it has.
+        each = others.groupby([recordings, "candidate"], sort=False)["eer"].mean()
+        mean = each.groupby("candidate", sort=False).mean()
+        rows.append((dataset, str(mean.idxmin()), float(mean.min())))
+    return pd.DataFrame(rows, columns=["dataset", "chosen", "eer_on_the_others"])
+
+
+def write_recommended(outputs: Outputs, tried: pd.DataFrame, facts: Mapping[str, Any]) -> list[Table]:
+    """The tables of all candidates and of the choices, and the report; the tables, for the terminal."""
+    wide = tried.pivot_table(index="candidate", columns="dataset", values="eer", sort=False).reset_index()
+    wide.columns = [str(name) for name in wide.columns]
+    measured = plain_table(
+        "candidates",
+        "Equal error rate of every candidate",
+        "Mean over users, with the published protocol; each user has a threshold of their own.",
+        wide,
+    )
+    chosen = choices(tried)
+    with_figures = chosen.merge(
+        tried.rename(columns={"candidate": "chosen"}), on=["dataset", "chosen"], how="left", sort=False
+    )
+    picked = plain_table(
+        "choices",
+        "What the other datasets choose",
+        "For each dataset, the candidate with the lowest mean equal error rate on the other recordings, and "
+        "its figures on this dataset, which had no part in the choice. The last row, all, is the choice of "
+        "all recordings together.",
+        with_figures,
+    )
+    tables = [outputs.table(picked), outputs.table(measured)]
+    lead = [
+        "A candidate is a density for times and a way to start the fit. The settings for a dataset are "
+        "chosen on the other datasets alone."
+    ]
+    outputs.report("What is recommended", lead, [Section("Choices", (), tables)], facts)
+    return tables
+
+
+def _tried(row: Row, detector: RecommendedPOHMM, n_jobs: int | None, progress: Progress) -> pa.Table:
+    users = recognition(score_protocol(row.protocol, detector, row.samples, n_jobs, progress))
+    return pa.table({metric: [float(users[metric].mean())] for metric in METRICS})

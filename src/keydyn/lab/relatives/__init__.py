@@ -1,0 +1,1 @@
+"""Study: the POHMM beside its relatives."""

@@ -1,0 +1,180 @@
+"""keydyn study: the studies as commands, and the course that each of them takes."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from inspect import Parameter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from keydyn.commands.every_command import every_command, parameters_of, with_parameters
+from keydyn.commands.work_options import EngineOption, JobsOption
+from keydyn.lab import decision_studies, fit_studies, recognition_studies
+from keydyn.lab.frame.options import DataOption, FreshOption, OutOption, SeedOption
+from keydyn.lab.frame.study import Facts, Study
+from keydyn.lab.own_recordings import study as own_recordings
+from keydyn.progress import share_bar
+from keydyn.terminal import (
+    JsonOption,
+    least_width,
+    print_json,
+    say,
+    show,
+    show_table,
+    terminal_width,
+    warn,
+)
+
+if TYPE_CHECKING:
+    from keydyn.lab.frame.tables import Table
+
+# All studies by name, in the order of the help and of the pages of results: that of their definitions.
+STUDIES: dict[str, Study] = {
+    study.name: study
+    for module in (recognition_studies, decision_studies, fit_studies, own_recordings)
+    for study in vars(module).values()
+    if isinstance(study, Study)
+}
+
+
+def run_study(
+    study: Study, options: dict[str, Any], out: Path | None, engine: str, fresh: bool, as_json: bool = False
+) -> Facts:
+    """The course of every study: the work, part by part; then tables, figures and report; run.json last.
+
+    Returned is what --json prints.
+    """
+    from keydyn.lab.frame.outputs import Outputs
+    from keydyn.lab.frame.saved_parts import Parts
+    from keydyn.parallel import using
+
+    began, folder = time.perf_counter(), out or Path("out") / study.name
+    plan = study.plan(**options)
+    for line in plan.warnings:
+        warn(line)
+    # A folder that cannot be made is reported before any work.
+    outputs = Outputs(folder, study.files(), study.results)
+    parts = Parts(folder / "parts", fresh)
+    resumed = {"resumed": True} if parts.any() else {}
+    with using(engine), share_bar(hidden=as_json) as show_progress, _resumable():
+        result = plan.work(parts, show_progress)
+        show_progress("tables and figures", 1.0)
+        # The folder may have been used by another study before.
+        outputs.clear(name for each in STUDIES.values() for name in each.files())
+        facts = plan.facts(result)
+        tables = plan.write(outputs, result, facts)
+        outputs.finish({**facts, **resumed}, began)
+    if not as_json:
+        show_results(tables, folder, began)
+    return results_of(study.name, tables, folder, began) | {"warnings": plan.warnings}
+
+
+@contextmanager
+def _resumable() -> Iterator[None]:
+    """An interrupt in the block says that the work can be continued."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(
+            "interrupted; finished parts are kept: run the same command to resume"
+        ) from None
+
+
+def show_results(tables: Sequence[Table], folder: Path, began: float) -> None:
+    """Show tables on the terminal, and where everything is."""
+    from keydyn.lab.frame.table_text import rich_table
+
+    for table in tables:
+        rows: list[dict[str, Any]] = [
+            {str(name): text for name, text in row.items()}
+            for row in table.shown.astype(str).to_dict("records")
+        ]
+        if least_width(rows) > terminal_width():
+            show_table(table.title, rows)
+            say(f"\n{table.note}")
+        else:
+            show(rich_table(table))
+    say(f"Report, tables, figures and scores are in {folder}; {time.perf_counter() - began:.0f} s.")
+
+
+def results_of(study: str, tables: Sequence[Table], folder: Path, began: float) -> Facts:
+    """The same for machines; the report and all other files are in the folder."""
+    return {
+        "study": study,
+        "folder": str(folder),
+        "seconds": round(time.perf_counter() - began, 1),
+        "tables": {table.name: json.loads(table.frame.to_json(orient="records")) for table in tables},
+    }
+
+
+def command_of(study: Study) -> Callable[..., None]:
+    """The command that runs a study: its options are those of the study's plan, and those of every run.
+
+    Typer reads a command's signature, which is therefore put together here.
+    """
+
+    def command(out: Path | None, engine: str, fresh: bool, as_json: bool, **options: Any) -> None:
+        results = run_study(study, options, out, engine, fresh, as_json)
+        if as_json:
+            print_json(results)
+
+    parameters = parameters_of(study.plan)
+    # Those of the run stand around --jobs and --seed.
+    run = {
+        "out": _option("out", OutOption, None),
+        "jobs": parameters["jobs"],
+        "engine": _option("engine", EngineOption, ""),
+        **({"seed": parameters["seed"]} if "seed" in parameters else {}),
+        "fresh": _option("fresh", FreshOption, False),
+        "as_json": _option("as_json", JsonOption, False),
+    }
+    ordered: dict[str, Parameter] = {}
+    for name, parameter in parameters.items():
+        ordered |= run if name == "jobs" else {name: parameter}
+    command.__name__, command.__doc__ = study.name, study.help
+    return every_command(with_parameters(command, ordered))
+
+
+def _option(name: str, annotation: Any, default: Any) -> Parameter:
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+@every_command
+def run_all(
+    data: DataOption = None,
+    out: Annotated[
+        Path, typer.Option("--out", help="Folder for results, with a subfolder for each study.")
+    ] = Path("out"),
+    jobs: JobsOption = -1,
+    engine: EngineOption = "",
+    seed: SeedOption = 0,
+    fresh: FreshOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Run the studies of the paper; the help of the command is `ALL_HELP`."""
+    shared, results = {"data": data, "jobs": jobs, "seed": seed}, []
+    for study in STUDIES.values():
+        if study.in_the_paper:
+            options = {name: value for name, value in shared.items() if name in study.options}
+            results.append(run_study(study, options, out / study.name, engine, fresh, as_json))
+    if as_json:
+        print_json(results)
+
+
+ALL_HELP = f"""All of the paper's studies, one after the other: {
+    ", ".join(name for name, study in STUDIES.items() if study.in_the_paper)
+}.
+
+Example: `keydyn study all --data recordings/`
+"""
+
+app = typer.Typer(name="study", help="Reproduce the paper's studies.", no_args_is_help=True)
+for _study in STUDIES.values():
+    if _study.subcommand:
+        app.command(_study.name)(command_of(_study))
+app.command("all", help=ALL_HELP)(run_all)

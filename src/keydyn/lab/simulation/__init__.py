@@ -1,0 +1,1 @@
+"""Study: are the parameters of known models recovered?"""

@@ -1,0 +1,129 @@
+"""The simulation study: residuals of parameters, and hidden states found, over the length of samples."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from keydyn.figures.style import COLOURS, GREY, drawing
+
+TITLES = {
+    1: "1  POHMM on POHMM data",
+    2: "2  smoothed POHMM on POHMM data",
+    3: "3  POHMM on HMM data",
+    4: "4  HMM on POHMM data",
+}
+PARTS = {"emission": "emission", "transition": "transition probability"}
+
+
+def draw_residuals(errors: pd.DataFrame, path: Path) -> None:
+    """Write the figure of mean residuals (Eq. 37), one line per parameter, scenarios side by side.
+
+    `errors` is the table of `keydyn.lab.simulation.consistency.errors` for one true model. A band holds ± one
+    standard deviation of all parameters' residuals.
+    """
+    scenarios = sorted(errors["scenario"].unique())
+    with drawing(2.6 * len(scenarios) + 0.6, 4.6, path) as figure:
+        grid = figure.subplots(len(PARTS), len(scenarios), sharex=True, sharey=True, squeeze=False)
+        for row, part in enumerate(PARTS):
+            for column, scenario in enumerate(scenarios):
+                panel_errors = errors[(errors["scenario"] == scenario) & (errors["part"] == part)]
+                _draw_residuals(grid[row, column], panel_errors, COLOURS[column])
+        for axes, scenario in zip(grid[0], scenarios, strict=True):
+            axes.set_title(TITLES[scenario], fontsize=8.5)
+        for axes, label in zip(grid[:, 0], PARTS.values(), strict=True):
+            axes.set_ylabel(f"residual, {label}")
+        for axes in grid[-1]:
+            axes.set_xlabel("events N")
+        figure.suptitle(
+            "Mean error of each parameter as a share of its largest; band: ± one standard deviation",
+            x=0.01,
+            ha="left",
+            fontsize=10.0,
+        )
+
+
+def draw_errors(errors: pd.DataFrame, path: Path) -> None:
+    """Write the figure of root mean square errors, relative to the shortest samples', with the slope −½."""
+    scenarios = sorted(errors["scenario"].unique())
+    with drawing(7.2, 3.2, path) as figure:
+        for axes, part in zip(figure.subplots(1, len(PARTS), sharey=True), PARTS, strict=True):
+            n = np.array(sorted(errors["n"].unique()))
+            for column, scenario in enumerate(scenarios):
+                relative = _relative_errors(errors, scenario, part)
+                axes.plot(
+                    relative.index,
+                    relative,
+                    marker="o",
+                    markersize=3,
+                    color=COLOURS[column],
+                    label=TITLES[scenario],
+                )
+            axes.plot(n, np.sqrt(n[0] / n), color=GREY, linestyle="--", linewidth=0.8, label="slope −½")
+            axes.set(xscale="log", yscale="log", xlabel="events N", title=PARTS[part].capitalize())
+        figure.axes[0].set_ylabel(f"error relative to N = {n[0]:g}")
+        figure.axes[0].legend(fontsize=7.5)
+
+
+def draw_truths(errors: pd.DataFrame, path: Path) -> None:
+    """Write the figure of the same for several true models, one line each, scenarios side by side."""
+    scenarios, truths = sorted(errors["scenario"].unique()), list(dict.fromkeys(errors["truth"]))
+    n = np.array(sorted(errors["n"].unique()))
+    with drawing(2.6 * len(scenarios) + 1.6, 4.6, path) as figure:
+        grid = figure.subplots(len(PARTS), len(scenarios), sharex=True, sharey=True, squeeze=False)
+        for row, part in enumerate(PARTS):
+            for axes, scenario in zip(grid[row], scenarios, strict=True):
+                for column, truth in enumerate(truths):
+                    relative = _relative_errors(errors[errors["truth"] == truth], scenario, part)
+                    colour = COLOURS[column % len(COLOURS)]
+                    axes.plot(relative.index, relative, marker="o", markersize=3, color=colour, label=truth)
+                axes.plot(n, np.sqrt(n[0] / n), color=GREY, linestyle="--", linewidth=0.8, label="slope −½")
+                axes.set(xscale="log", yscale="log")
+            grid[row, 0].set_ylabel(f"error relative to N = {n[0]:g},\n{PARTS[part]}")
+        for axes, scenario in zip(grid[0], scenarios, strict=True):
+            axes.set_title(TITLES[scenario], fontsize=8.5)
+        for axes in grid[-1]:
+            axes.set_xlabel("events N")
+        grid[0, -1].legend(loc="upper left", bbox_to_anchor=(1.02, 1.0), fontsize=8.0)
+
+
+def draw_accuracy(accuracies: pd.DataFrame, path: Path) -> None:
+    """Write the figure of hidden states found, the true model's own beside them."""
+    scenarios = sorted(accuracies["scenario"].unique())
+    with drawing(6.2, 3.2, path) as figure:
+        axes = figure.subplots()
+        for column, scenario in enumerate(scenarios):
+            by_length = accuracies[accuracies["scenario"] == scenario].groupby("n")
+            mean, best = by_length["accuracy"].mean(), by_length["best"].mean()
+            axes.plot(
+                mean.index, mean, marker="o", markersize=3, color=COLOURS[column], label=TITLES[scenario]
+            )
+            axes.plot(best.index, best, color=COLOURS[column], linestyle=":", linewidth=1.0)
+        axes.plot([], [], color=GREY, linestyle=":", linewidth=1.0, label="by the true parameters")
+        axes.set(xscale="log", xlabel="events N", ylabel="share of states found", title="Hidden states")
+        axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=8.0)
+
+
+def _relative_errors(errors: pd.DataFrame, scenario: int, part: str) -> pd.Series:
+    """The geometric mean over parameters of each one's error, as a share of that at the shortest N."""
+    chosen = errors[(errors["scenario"] == scenario) & (errors["part"] == part)]
+    table = chosen.pivot_table(index="n", columns="parameter", values="rmse")
+    relative: pd.Series = np.exp(np.log(table / table.iloc[0]).mean(axis=1))
+    return relative
+
+
+def _draw_residuals(axes: Axes, errors: pd.DataFrame, colour: str) -> None:
+    axes.axhline(0.0, color=GREY, linewidth=0.6)
+    table = errors.pivot_table(index="n", columns="parameter", values="residual_mean")
+    square = errors["residual_mean"] ** 2 + errors["residual_deviation"] ** 2
+    spread = errors.assign(square=square).groupby("n")
+    deviation = np.sqrt(spread["square"].mean() - spread["residual_mean"].mean() ** 2)
+    centre = spread["residual_mean"].mean()
+    axes.fill_between(
+        centre.index, centre - deviation, centre + deviation, color=colour, alpha=0.15, linewidth=0
+    )
+    axes.plot(table.index, table.to_numpy(), color=colour, linewidth=0.9, alpha=0.8)
+    axes.set_xscale("log")

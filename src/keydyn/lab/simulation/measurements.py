@@ -1,0 +1,297 @@
+"""The simulation study (Section 4): are parameters found again, and hidden states?
+
+1. a POHMM without smoothing on data from a POHMM
+2. a POHMM with smoothing on the same data
+3. a POHMM without smoothing on data from an HMM, with random event types; its marginals are judged
+4. an HMM on the data of 1 and 2, event types ignored, against the marginal model of θ₀
+
+Which fitted state is which true one: states are matched type by type by how often they agree with the states
+that were drawn (`keydyn.model.check.alignment`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from keydyn.arrays import Floats, Integers
+from keydyn.lab.frame import parallel
+from keydyn.lab.simulation.true_models import true_hmm, true_model
+from keydyn.model import HMM, POHMM, Sequences
+from keydyn.model.check import alignment, surrogates
+
+Progress = Callable[[int], object]
+
+N_VALUES = (100, 316, 1000, 3162, 10_000, 31_623, 100_000)
+# A gain of a thousandth in the log-likelihood moves a parameter by a small share of its standard error.
+TOLERANCE = 1e-3
+MAX_ITERATIONS = 2000
+# Events drawn and fitted at once: their intervals take 51 MB.
+BATCH = 6_400_000
+# Models per call of `fit_many`, which fits several side by side: a multiple of 64 leaves none of its places
+# empty, however many it takes at once.
+MODELS_PER_CALL = 64
+# How many events of each sample hidden states are compared on.
+COMPARED = 10_000
+
+
+class Scenario(NamedTuple):
+    """What is fitted to which data: `source` is the model that draws."""
+
+    number: int
+    title: str
+    source: str
+    marginal: bool
+
+
+SCENARIOS = (
+    Scenario(1, "POHMM on POHMM", "pohmm", False),
+    Scenario(2, "smoothed POHMM on POHMM", "pohmm", False),
+    Scenario(3, "POHMM on HMM", "hmm", True),
+    Scenario(4, "HMM on POHMM", "pohmm", True),
+)
+
+
+class Sample(NamedTuple):
+    """A drawn sequence and the hidden states (N,) behind it."""
+
+    sequences: Sequences
+    states: Integers
+
+    def first(self, n: int) -> Sequences:
+        """The sequence's first n events."""
+        drawn = self.sequences
+        return replace(drawn, X=drawn.X[:n], codes=drawn.codes[:n], offsets=np.array([0, n], dtype=np.int64))
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """What the study found.
+
+    Attributes
+    ----------
+    estimates : truth, scenario, n, sample, part, parameter, estimate, true
+    accuracies : truth, scenario, n, sample, accuracy, best: shares of hidden states found, by the fitted and
+        by the true model
+    """
+
+    estimates: pd.DataFrame
+    accuracies: pd.DataFrame
+
+
+def total_work(
+    n_values: Sequence[int] = N_VALUES, n_samples: int = 400, scenarios: Sequence[int] = (1, 2, 3, 4)
+) -> int:
+    """What `progress` counts up to: events fitted."""
+    return sum(n_values) * n_samples * len(scenarios)
+
+
+def simulate(
+    truth: str = "keystrokes",
+    n_values: Sequence[int] = N_VALUES,
+    n_samples: int = 400,
+    scenarios: Sequence[int] = (1, 2, 3, 4),
+    seed: int = 0,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Simulation:
+    """Draw, fit and compare; `progress` is called with the number of events fitted so far.
+
+    Samples of one length share one event sequence, and scenarios 1, 2 and 4 the data.
+    """
+    _check(n_values, n_samples, scenarios)
+    # The longest first, so that the other processes do not wait for them at the end.
+    todo = sorted(pieces(truth, n_values, n_samples, scenarios, seed), key=lambda piece: -piece.work)
+    finished, done = [], 0
+    for piece, part in zip(
+        todo, parallel.results(fit_piece, [{"piece": p} for p in todo], n_jobs), strict=True
+    ):
+        finished.append(part)
+        done += piece.work
+        if progress is not None:
+            progress(done)
+    return merged(finished)
+
+
+def merged(parts: Sequence[Simulation]) -> Simulation:
+    """The parts of a study together, in order."""
+    keys = ["truth", "scenario", "n", "sample"]
+    estimates = pd.concat([part.estimates for part in parts], ignore_index=True)
+    accuracies = pd.concat([part.accuracies for part in parts], ignore_index=True)
+    return Simulation(
+        estimates.sort_values(keys, kind="stable", ignore_index=True),
+        accuracies.sort_values(keys, kind="stable", ignore_index=True),
+    )
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Some samples of one length from one source, to be fitted in the scenarios that use it."""
+
+    truth: str
+    source: str
+    n: int
+    first_sample: int
+    n_samples: int
+    scenarios: tuple[int, ...]
+    seed: int
+
+    @property
+    def work(self) -> int:
+        """Events to fit."""
+        return self.n * self.n_samples * len(self.scenarios)
+
+
+def pieces(
+    truth: str, n_values: Sequence[int], n_samples: int, scenarios: Sequence[int], seed: int
+) -> Iterator[Piece]:
+    """The study in pieces of limited memory, which can be done in any order and saved one by one."""
+    for n in n_values:
+        size = max(1, min(n_samples, BATCH // n))
+        size -= size % MODELS_PER_CALL if MODELS_PER_CALL < size < n_samples else 0
+        for source in ("pohmm", "hmm"):
+            used = tuple(s.number for s in SCENARIOS if s.source == source and s.number in scenarios)
+            for first in range(0, n_samples if used else 0, size):
+                yield Piece(truth, source, n, first, min(size, n_samples - first), used, seed)
+
+
+def fit_piece(piece: Piece, n_jobs: int | None = None) -> Simulation:
+    """Draw the samples of a piece, fit them in every scenario, and match the states."""
+    pohmm = true_model(piece.truth)
+    source = pohmm if piece.source == "pohmm" else true_hmm(piece.truth)
+    drawn = _draw(pohmm, source, piece)
+    data = [sample.sequences for sample in drawn]
+    compared = min(piece.n, COMPARED)
+    best = [
+        float(np.mean(source.predict(sample.first(compared)) == sample.states[:compared])) for sample in drawn
+    ]
+    samples = np.arange(piece.first_sample, piece.first_sample + piece.n_samples)
+    estimates, accuracies = [], []
+    for number in piece.scenarios:
+        scenario = SCENARIOS[number - 1]
+        right = _true_values(scenario, source)
+        names = _names(scenario.marginal)
+        rows = []
+        for fitted, sample, most in zip(
+            surrogates.refit(_pattern(number), data, n_jobs), drawn, best, strict=True
+        ):
+            order, share = _matched(fitted, sample, compared)
+            rows.append(_estimated_values(fitted, order, scenario.marginal))
+            accuracies.append((share, most))
+        keys: dict[str, Any] = {"truth": piece.truth, "scenario": number, "n": piece.n}
+        table = pd.concat([names] * len(rows), ignore_index=True)
+        estimates.append(
+            table.assign(
+                **keys,
+                sample=np.repeat(samples, len(right)),
+                estimate=np.concatenate(rows),
+                true=np.tile(right, len(rows)),
+            )
+        )
+    shares = np.array(accuracies)
+    table = pd.DataFrame(
+        {
+            "truth": piece.truth,
+            "scenario": np.repeat(piece.scenarios, piece.n_samples),
+            "n": piece.n,
+            "sample": np.tile(samples, len(piece.scenarios)),
+            "accuracy": shares[:, 0],
+            "best": shares[:, 1],
+        }
+    )
+    columns = ["truth", "scenario", "n", "sample", "part", "parameter", "estimate", "true"]
+    return Simulation(pd.concat(estimates, ignore_index=True)[columns], table)
+
+
+def _pattern(number: int) -> POHMM:
+    settings: dict[str, Any] = {"emission": "normal", "tol": TOLERANCE, "max_iter": MAX_ITERATIONS}
+    if number == 4:
+        return HMM(**settings)
+    return POHMM(smoothing="frequency" if number == 2 else None, **settings)
+
+
+def _draw(pohmm: POHMM, source: POHMM, piece: Piece) -> list[Sample]:
+    """The samples: one event sequence for all of a length, a random stream for each."""
+    kind = 0 if piece.source == "pohmm" else 1
+    # For the HMM's data too: the event chain of θ₀ is uniform, its types are random.
+    X, events, _ = pohmm.sample(piece.n, random_state=np.random.default_rng([piece.seed, piece.n, kind]))
+    shared = Sequences.from_arrays(X, events)
+    samples = []
+    for k in range(piece.first_sample, piece.first_sample + piece.n_samples):
+        generator = np.random.default_rng([piece.seed, piece.n, kind, 1 + k])
+        X, _, states = source.sample(events=events, random_state=generator)
+        samples.append(Sample(shared.with_values(X), states))
+    return samples
+
+
+def _matched(fitted: POHMM, sample: Sample, n: int) -> tuple[Integers, float]:
+    """Which fitted state is which true one, type by type, and the share of true states that are found.
+
+    The order (m, M) has the fitted state that is the true state i of type ω at [ω, i].
+    """
+    part = sample.first(n)
+    posterior, codes = fitted.predict_proba(part), _codes(fitted, part)
+    order = alignment.match_states(codes, len(fitted.event_types_), sample.states[:n], posterior)
+    number: Integers = np.argsort(order, axis=1)[codes, posterior.argmax(axis=1)]
+    return order, float(np.mean(number == sample.states[:n]))
+
+
+def _codes(fitted: POHMM, sequences: Sequences) -> Integers:
+    """Each event's place among the types of the model; an HMM has one type, whatever the event."""
+    if len(fitted.event_types_) == 1:
+        return np.zeros(sequences.n_events, dtype=np.int64)
+    place = {label: number for number, label in enumerate(fitted.event_types_)}
+    return np.array([place[label] for label in sequences.event_types])[sequences.codes]
+
+
+def _true_values(scenario: Scenario, source: POHMM) -> Floats:
+    """What the estimates should be: the parameters that drew the data, or their marginals."""
+    if scenario.marginal:
+        marginal = source.marginal_
+        return _values(marginal.emission[0].loc, marginal.emission[0].scale, marginal.transmat)
+    return _values(source.emission_[0].loc, source.emission_[0].scale, source.transmat_)
+
+
+def _estimated_values(fitted: POHMM, order: Integers, marginal: bool) -> Floats:
+    """The fitted parameters, or their marginals, with the numbers of the true states."""
+    types = np.arange(len(order))[:, None]
+    loc, scale = fitted.emission_[0].loc[types, order], fitted.emission_[0].scale[types, order]
+    before, after = types[:, :, None, None], types[None, :, :, None]
+    transmat = fitted.transmat_[before, after, order[:, None, :, None], order[None, :, None, :]]
+    if not marginal:
+        return _values(loc, scale, transmat)
+    # States were renumbered type by type, which changes the marginals: they are taken anew (Eqs. 26–31).
+    share = fitted.event_prob_[:, None]
+    mean = np.sum(share * loc, axis=0)
+    deviation = np.sqrt(np.sum(share * (scale**2 + (loc - mean) ** 2), axis=0))
+    steps = np.einsum("pw,pwij->ij", fitted.event_transmat_, transmat)
+    return _values(mean, deviation, steps / steps.sum(axis=1, keepdims=True))
+
+
+def _values(loc: Floats, scale: Floats, transmat: Floats) -> Floats:
+    """Emission parameters, then probabilities of stepping to the passive state, as `_names` names them."""
+    return np.concatenate([loc.ravel(), scale.ravel(), transmat[..., 1].ravel()])
+
+
+def _names(marginal: bool) -> pd.DataFrame:
+    types = [""] if marginal else [f"|{label}" for label in "abc"]
+    pairs = [""] if marginal else [f"|{before}{after}" for before in "abc" for after in "abc"]
+    emission = [f"{name}[{j}{w}]" for name in ("mean", "deviation") for w in types for j in (0, 1)]
+    steps = [f"step[{i},1{pair}]" for pair in pairs for i in (0, 1)]
+    parts = ["emission"] * len(emission) + ["transition"] * len(steps)
+    return pd.DataFrame({"part": parts, "parameter": emission + steps})
+
+
+def _check(n_values: Sequence[int], n_samples: int, scenarios: Sequence[int]) -> None:
+    surrogates.check_number("n_samples", n_samples, 1)
+    if not len(n_values) or not len(scenarios):
+        raise ValueError("n_values and scenarios must not be empty")
+    for n in n_values:
+        surrogates.check_number("each of n_values", n, 10)
+    for number in scenarios:
+        if number not in (1, 2, 3, 4):
+            raise ValueError(f"scenarios are 1 to 4, not {number!r}")

@@ -1,0 +1,1 @@
+"""Study: how reliable are decisions?"""

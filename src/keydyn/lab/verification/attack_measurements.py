@@ -1,0 +1,139 @@
+"""How often each attack is accepted, and how often copies and too regular times are noticed.
+
+Whoever judges is a function, so that any scheme can be asked: given users and samples, it says whether it
+accepts each sample in the name of each user, by the score alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from keydyn.arrays import Floats, Truths
+from keydyn.decisions.copies import Fingerprints, copy_evidence, copy_reason
+from keydyn.decisions.regularity import regularity_reason, spreads
+from keydyn.decisions.sample_times import times_of
+from keydyn.keystrokes.samples import Samples
+from keydyn.lab.verification import attacks
+from keydyn.population import PopulationModel, Template
+
+Judge = Callable[[Sequence[Any], Samples], Truths]
+
+JITTERS = (1.0, 5.0, 10.0)
+ENTRIES = 1000
+BEST, TRIES = "best of a dictionary", "a thousand tries"
+STOPPED_BY = {
+    "stranger": "the score",
+    "replay": "fingerprints of earlier samples",
+    **{f"replay, jitter {jitter:g} ms": "fingerprints of earlier samples" for jitter in JITTERS},
+    "average typist, as expected": "the score, compared with other people's",
+    "average typist, drawn": "the score, compared with other people's",
+    "stolen template, as expected": "nothing here: keep templates encrypted, and enrol anew with other text",
+    "stolen template, drawn": "nothing here: keep templates encrypted, and enrol anew with other text",
+    "robot": "times that are too regular",
+    "another's rhythm": "the score",
+    "own times shuffled": "the score",
+    BEST: "the score, compared with other people's",
+    TRIES: "a limit on the number of attempts",
+}
+# Not a secret: the fingerprints are made and forgotten here.
+SECRET = b"fingerprints of a study"
+
+
+@dataclass(frozen=True, eq=False)
+class Victim:
+    """A user with a template, what an attacker has recorded of them, and genuine samples yet unseen."""
+
+    user: Any
+    template: Template
+    recorded: Samples
+    queries: Samples
+
+
+def attack_acceptance(
+    population: PopulationModel,
+    victims: Sequence[Victim],
+    judge: Judge,
+    seed: int = 0,
+    entries: int = ENTRIES,
+) -> pd.DataFrame:
+    """One row per attack and victim: tries, and the shares `accepted`, `noticed`, and `passed`.
+
+    Accepted is by the score, noticed are copies and too regular times, passed is accepted and not noticed.
+    Attacks from a dictionary count differently. The best entry is the one that most other victims accept, and
+    is tried once. Of a thousand tries it is counted whether any was accepted, the share of the accepted ones
+    that was noticed, and whether any passed.
+    """
+    rows = []
+    for n, victim in enumerate(victims):
+        other = victims[(n + 1) % len(victims)]
+        random = np.random.default_rng([seed, n])
+        known = Fingerprints.of(victim.recorded, SECRET)
+        for name, sent in sent_samples(population, victim, other, random):
+            accepted = judge([victim.user], sent)[:, 0]
+            rows.append((name, victim.user, *_shares(accepted, _noticed(sent, known))))
+        rows += _from_dictionary(population, victims, n, judge, known, random, entries)
+    return pd.DataFrame(rows, columns=["attack", "user", "tries", "accepted", "noticed", "passed"])
+
+
+def sent_samples(
+    population: PopulationModel, victim: Victim, other: Victim, random: np.random.Generator
+) -> Iterator[tuple[str, Samples]]:
+    """What each attack sends, genuine samples and strangers' among them; `other` is another person."""
+    queries, recorded = victim.queries, victim.recorded
+    some = recorded[np.linspace(0, len(recorded) - 1, min(len(recorded), len(queries))).astype(np.int64)]
+    yield "genuine", queries
+    yield "stranger", other.queries
+    yield "replay", attacks.replayed(some)
+    for jitter in JITTERS:
+        yield f"replay, jitter {jitter:g} ms", attacks.replayed(some, jitter, random)
+    anyone = population.anyone()
+    yield "average typist, as expected", attacks.typed_as(population, anyone, queries)
+    yield "average typist, drawn", attacks.typed_as(population, anyone, queries, random)
+    yield "stolen template, as expected", attacks.typed_as(population, victim.template, queries)
+    yield "stolen template, drawn", attacks.typed_as(population, victim.template, queries, random)
+    interval, hold = np.nanmedian(times_of(other.recorded), axis=0)
+    yield "robot", attacks.robot(queries, float(interval), float(hold))
+    yield "another's rhythm", attacks.in_the_rhythm_of(queries, other.recorded)
+    yield "own times shuffled", attacks.shuffled(queries, random)
+
+
+def _from_dictionary(
+    population: PopulationModel,
+    victims: Sequence[Victim],
+    n: int,
+    judge: Judge,
+    known: Fingerprints,
+    random: np.random.Generator,
+    entries: int,
+) -> list[tuple[Any, ...]]:
+    """The entry that most other victims accept, and all entries in turn."""
+    victim, users = victims[n], [one.user for one in victims]
+    typists = population.draw(entries, random)
+    sent = attacks.dictionary(population, typists, victim.queries[:1], None)
+    accepted = judge(users, sent)
+    best = attacks.most_accepted(np.delete(accepted, n, axis=1))
+    rows = [(BEST, victim.user, *_shares(accepted[[best], n], _noticed(sent[[best]], known)))]
+    working = np.flatnonzero(accepted[:, n])
+    noticed = _noticed(sent[working], known) if len(working) else np.zeros(0, dtype=bool)
+    share = float(noticed.mean()) if len(working) else 0.0
+    rows.append((TRIES, victim.user, entries, float(len(working) > 0), share, float((~noticed).any())))
+    return rows
+
+
+def _noticed(sent: Samples, known: Fingerprints) -> Truths:
+    """Which samples are called copies or too regular."""
+    evidence: Floats = copy_evidence(sent, known, SECRET)
+    reasons = (
+        copy_reason(one) or regularity_reason(two) for one, two in zip(evidence, spreads(sent), strict=True)
+    )
+    return np.array([reason is not None for reason in reasons])
+
+
+def _shares(accepted: Truths, noticed: Truths) -> tuple[int, float, float, float]:
+    passed = accepted & ~noticed
+    return len(accepted), float(accepted.mean()), float(noticed.mean()), float(passed.mean())

@@ -1,0 +1,198 @@
+"""What the verification study measures: claims of strangers and of the people themselves, decided.
+
+People are in five folds. For every two folds, the population, the cohort and the calibration are learnt from
+the people of the other three, by folds over these people in turn. Ten people of one of the two are enrolled
+and those of the other are strangers, then the other way round: nobody who types or is claimed was learnt
+from, and strangers are known to nothing. The operating point is the default one, fixed in advance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from keydyn.arrays import Floats, Integers, Truths
+from keydyn.decisions.background import Background
+from keydyn.decisions.cohort import open_set_scores
+from keydyn.decisions.operating_point import Targets
+from keydyn.decisions.trials import lengths_for, spread
+from keydyn.decisions.verifier import Verifier
+from keydyn.detectors import PopulationDetector
+from keydyn.detectors.templates import fit_templates
+from keydyn.evaluation.protocols.running import sums_after
+from keydyn.keystrokes.samples import Samples
+from keydyn.lab.frame.dataset_rows import Row
+from keydyn.lab.frame.pieces import Made, Piece
+from keydyn.lab.frame.score_datasets import inputs_of
+from keydyn.lab.frame.user_intervals import stream
+
+FOLDS = 5
+# People enrolled at a time.
+ENROLLED = 10
+# Of each person, evenly spread: samples that the background learns from, enrolments, and queries of each.
+BACKGROUND, SPLITS, QUERIES = 40, 4, 10
+# Samples that enrol: all that the protocol has, or a single one.
+ALL, ONE = "all", "one"
+WHOLE = 0
+TARGETS = (0.001, 0.01, 0.05, 0.1)
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """A background, and the people who are asked; all are numbers of people."""
+
+    background: Background
+    enrolled: Integers
+    strangers: Integers
+
+
+def folds_of(row: Row, seed: int) -> tuple[Integers, Integers]:
+    """The number of the person of each sample, and the fold of each person."""
+    people, users = pd.factorize(row.samples.users)
+    return people, stream(seed, "strangers", row.name).permutation(len(users)) % FOLDS
+
+
+def pairs() -> list[tuple[int, int]]:
+    """Every two folds."""
+    return list(combinations(range(FOLDS), 2))
+
+
+def background_of(row: Row, seed: int, held_out: Sequence[int]) -> Background:
+    """Learnt from everybody who is not in these folds."""
+    people, folds = folds_of(row, seed)
+    return Background.learnt(
+        PopulationDetector(), row.samples[background_samples(row, people, folds, held_out)]
+    )
+
+
+def background_samples(row: Row, people: Integers, folds: Integers, held_out: Sequence[int]) -> Integers:
+    """Some samples of everybody who is not in these folds, of those that the protocol uses."""
+    used = np.any([split.train | split.query for split in row.protocol.splits(row.samples)], axis=0)
+    others = used & ~np.isin(folds[people], held_out)
+    return _spread(np.flatnonzero(others), people, BACKGROUND)
+
+
+def strangers_piece(row: Row, pair: tuple[int, int], seed: int) -> Piece:
+    """Claims and identifications with the people of two folds held out."""
+    stem = f"{row.name}-strangers-{pair[0]}{pair[1]}"
+    names = (f"{stem}-claims", f"{stem}-identified")
+    inputs = inputs_of(row, PopulationDetector()) | {
+        "seed": seed,
+        "people": [FOLDS, ENROLLED, pair],
+        "samples of each": [BACKGROUND, SPLITS, QUERIES],
+    }
+    make = partial(_strangers, row, pair, seed, names)
+    cost = float(min(row.samples.sequences.n_events, BACKGROUND * 51 * row.samples.sequences.lengths.mean()))
+    return Piece(names, inputs, make, f"{row.name} · strangers {pair[0] + 1} and {pair[1] + 1}", cost)
+
+
+def _strangers(row: Row, pair: tuple[int, int], seed: int, names: tuple[str, str]) -> Made:
+    background = background_of(row, seed, pair)
+    people, folds = folds_of(row, seed)
+    claims, identified = [], []
+    for own, other in (pair, pair[::-1]):
+        # Others of a large fold with other strangers.
+        enrolled = np.sort(np.roll(np.flatnonzero(folds == own), other)[:ENROLLED])
+        setting = Setting(background, enrolled, np.flatnonzero(folds == other))
+        for number, (train, ask) in enumerate(_asked(row, people, setting)):
+            claims += [
+                frame.assign(split=number, pair=f"{own}{other}")
+                for frame in _claims(row, people, setting, train, ask)
+            ]
+            identified.append(_identified(row, people, setting, train, ask))
+    tables = [
+        pa.Table.from_pandas(pd.concat(frames, ignore_index=True), preserve_index=False)
+        for frames in (claims, identified)
+    ]
+    return dict(zip(names, tables, strict=True))
+
+
+def _asked(row: Row, people: Integers, setting: Setting) -> Iterator[tuple[Truths, Integers]]:
+    """Some enrolments of the protocol: which samples enrol, and which are asked."""
+    splits = row.protocol.splits(row.samples)
+    for n in np.unique(np.linspace(0, len(splits) - 1, SPLITS).round().astype(np.int64)).tolist():
+        split = splits[n]
+        own = split.genuine & np.isin(people, setting.enrolled)
+        strange = split.impostor & np.isin(people, setting.strangers)
+        yield split.train, _spread(np.flatnonzero(own | strange), people, QUERIES)
+
+
+def _claims(
+    row: Row, people: Integers, setting: Setting, train: Truths, ask: Integers
+) -> Iterator[pd.DataFrame]:
+    """Everybody asked, in the name of themselves or, if they are strangers, of everybody enrolled."""
+    samples, background = row.samples, setting.background
+    query, lengths = samples[ask], lengths_for(samples)
+    for with_samples, n in ((ALL, None), (ONE, 1)):
+        groups = [samples[_first(train & (people == u), n)] for u in setting.enrolled]
+        templates = fit_templates(background.pattern, groups)
+        events = type(background.pattern).score_events_many([*templates, *background.others], query)
+        for length in (*lengths[:-1].tolist(), WHOLE) if n is None else (WHOLE,):
+            raw, keys = _after(events, query, length)
+            scores = open_set_scores(raw[:, : len(templates)], raw[:, len(templates) :])
+            yield _decided(setting, people[ask], query, scores, keys).assign(
+                enrolled=with_samples, length=length
+            )
+
+
+def _decided(
+    setting: Setting, typist: Integers, query: Samples, scores: Floats, keys: Integers
+) -> pd.DataFrame:
+    own = typist[:, None] == setting.enrolled[None, :]
+    # An enrolled person claims nobody else's name here: they are no strangers.
+    asked = own | np.isin(typist, setting.strangers)[:, None]
+    n, u = np.nonzero(asked & (keys > 0)[:, None])
+    calibration, chosen = setting.background.calibration, scores[n, u]
+    return pd.DataFrame(
+        {
+            "claimed": setting.enrolled[u],
+            "typist": typist[n],
+            "session": query.index.get_level_values("session").to_numpy()[n].astype(str),
+            "genuine": own[n, u],
+            "keys": keys[n],
+            "score": chosen,
+            "llr": calibration.llr(chosen, keys[n]),
+            "false_match_rate": calibration.false_match_rates(chosen, keys[n]),
+            "answer": Targets().answers(calibration, chosen, keys[n]),
+        }
+    )
+
+
+def _identified(row: Row, people: Integers, setting: Setting, train: Truths, ask: Integers) -> pd.DataFrame:
+    """Who is named for each sample, among those enrolled."""
+    verifier = Verifier.of(setting.background)
+    verifier.enrol_many({str(u): row.samples[train & (people == u)] for u in setting.enrolled.tolist()})
+    found = verifier.identify_many(row.samples[ask])
+    return pd.DataFrame(
+        {
+            "typist": people[ask],
+            "stranger": np.isin(people[ask], setting.strangers),
+            "right": [one.user == str(u) for one, u in zip(found, people[ask], strict=True)],
+            "named": [not one.nobody for one in found],
+            "first": [one.candidates[0].user == str(u) for one, u in zip(found, people[ask], strict=True)],
+        }
+    )
+
+
+def _after(events: Floats, query: Samples, length: int) -> tuple[Floats, Integers]:
+    """Log-likelihoods of each sample's first keys, and how many; 0 keys where the sample is shorter."""
+    offsets, lengths = query.sequences.offsets, query.sequences.lengths
+    if length == WHOLE:
+        return sums_after(events, offsets), lengths
+    return sums_after(events, offsets, length), np.where(lengths >= length, length, 0)
+
+
+def _first(which: Truths, n: int | None) -> Integers:
+    return np.flatnonzero(which)[:n]
+
+
+def _spread(chosen: Integers, people: Integers, most: int) -> Integers:
+    """At most so many of each person's, from the first to the last."""
+    of_each = [spread(chosen[people[chosen] == u], most) for u in np.unique(people[chosen])]
+    return np.sort(np.concatenate(of_each))

@@ -1,0 +1,158 @@
+"""Attacks, ageing templates and privacy, measured on people from whom nothing was learnt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from keydyn.arrays import Floats, Integers, Truths
+from keydyn.decisions.background import Background
+from keydyn.decisions.cohort import open_set_scores
+from keydyn.decisions.operating_point import ACCEPT, Targets
+from keydyn.decisions.updating import BOUND
+from keydyn.decisions.verifier import CONFIDENT
+from keydyn.detectors import PopulationDetector
+from keydyn.keystrokes.samples import Samples
+from keydyn.lab.frame.dataset_rows import SIMULATED, Row
+from keydyn.lab.frame.pieces import Made, Piece
+from keydyn.lab.frame.score_datasets import inputs_of
+from keydyn.lab.verification.ageing import UNBOUND, Course, ageing, poisoning
+from keydyn.lab.verification.attack_measurements import ENTRIES, Victim, attack_acceptance
+from keydyn.lab.verification.copy_measurements import copy_rates
+from keydyn.lab.verification.measurements import background_of, folds_of
+from keydyn.lab.verification.privacy import template_leakage, text_recovery
+from keydyn.population import PopulationModel, Template
+
+ATTACKED, TEXTS, SITTINGS = ("password", "fable"), ("fable", "essay"), "password"
+ATTACKS, COPIES, AGEING, POISONING, PRIVACY = "attacks", "copies", "ageing", "poisoning", "privacy"
+# The people of these folds are attacked, and age.
+HELD_OUT = (0, 1)
+VICTIMS, QUERIES = 20, 4
+# Samples of each of password's sittings that are looked at; repetitions of each sitting.
+EACH, REPETITIONS = 10, 50
+ROUNDS = 100
+# Samples of each person whose copies are recognised, at most.
+KNOWN = 20
+
+
+def security_pieces(rows: Sequence[Row], seed: int) -> list[Piece]:
+    """Whatever these datasets allow."""
+    pieces = []
+    for row in rows:
+        events = float(row.samples.sequences.n_events)
+        if row.name in (*ATTACKED, SIMULATED):
+            pieces.append(_piece(row, seed, ATTACKS, _attacks, events, "attacks"))
+        if row.name != "mobile+":
+            pieces.append(_piece(row, seed, COPIES, _copies, events, "copies"))
+        if row.name in TEXTS:
+            pieces.append(_piece(row, seed, PRIVACY, _privacy, events, "what timings give away"))
+        if row.name == SITTINGS:
+            pieces.append(_piece(row, seed, AGEING, _ageing, 3 * events, "templates that age"))
+            pieces.append(_piece(row, seed, POISONING, _poisoning, 3 * events, "poisoned templates"))
+    return pieces
+
+
+def _piece(row: Row, seed: int, what: str, make: Any, cost: float, words: str) -> Piece:
+    name = f"{row.name}-{what}"
+    inputs = inputs_of(row, PopulationDetector()) | {
+        "what": what,
+        "seed": seed,
+        "numbers": [HELD_OUT, VICTIMS, QUERIES, EACH, CONFIDENT, ROUNDS, ENTRIES, BOUND, KNOWN],
+    }
+    return Piece((name,), inputs, partial(_made, make, row, seed, name), f"{row.name} · {words}", cost)
+
+
+def _made(make: Any, row: Row, seed: int, name: str) -> Made:
+    frame: pd.DataFrame = make(row, seed).assign(dataset=row.name)
+    frame["user"] = frame["user"].astype(str)
+    return {name: pa.Table.from_pandas(frame, preserve_index=False)}
+
+
+def _attacks(row: Row, seed: int) -> pd.DataFrame:
+    """As `attack_acceptance` has it: each attack on each victim, at the operating threshold."""
+    background, population = _with_population(row, seed)
+    people, folds = folds_of(row, seed)
+    split = row.protocol.splits(row.samples)[0]
+    victims = []
+    for u in np.flatnonzero(np.isin(folds, HELD_OUT))[:VICTIMS].tolist():
+        recorded = row.samples[split.train & (people == u)]
+        queries = row.samples[np.flatnonzero(split.genuine & (people == u))[:QUERIES]]
+        victims.append(Victim(u, population.enrol(recorded), recorded, queries))
+    templates = {victim.user: victim.template for victim in victims}
+
+    def judge(users: Sequence[Any], sent: Samples) -> Truths:
+        scores = _scores(background, population, [templates[user] for user in users], sent)
+        keys = np.broadcast_to(sent.sequences.lengths[:, None], scores.shape)
+        answers = Targets().answers(background.calibration, scores.ravel(), keys.ravel())
+        accepted: Truths = (np.array(answers) == ACCEPT).reshape(scores.shape)
+        return accepted
+
+    return attack_acceptance(population, victims, judge, seed)
+
+
+def _copies(row: Row, seed: int) -> pd.DataFrame:
+    """Fresh samples, copies and robots, where half of each person's samples are known, `KNOWN` at most."""
+    counts = np.bincount(pd.factorize(row.samples.users)[0])
+    return copy_rates(row.samples, min(KNOWN, int(np.median(counts)) // 2), seed)
+
+
+def _course(row: Row, seed: int) -> Course:
+    """Some of everybody's samples in all sittings."""
+    background, population = _with_population(row, seed)
+    people, folds = folds_of(row, seed)
+    numbers = row.samples.numbers
+    step = REPETITIONS // EACH
+    chosen = np.isin(folds[people], HELD_OUT) & (numbers % step == 0)
+    samples = row.samples[chosen]
+    keys = int(np.median(samples.sequences.lengths))
+
+    def score(templates: Sequence[Template], which: Integers) -> Floats:
+        return _scores(background, population, templates, samples[which])
+
+    calibration = background.calibration
+    return Course(
+        population,
+        samples,
+        numbers[chosen] // REPETITIONS,
+        score,
+        calibration.threshold(Targets().false_match, keys),
+        calibration.threshold(CONFIDENT, keys),
+    )
+
+
+def _ageing(row: Row, seed: int) -> pd.DataFrame:
+    return ageing(_course(row, seed), enrolled=1)
+
+
+def _poisoning(row: Row, seed: int) -> pd.DataFrame:
+    return poisoning(_course(row, seed), (BOUND, UNBOUND), ROUNDS)
+
+
+def _privacy(row: Row, seed: int) -> pd.DataFrame:
+    """Text from timings, and from templates: one row per user and model, `template` for the latter."""
+    _, population = _with_population(row, seed)
+    people, folds = folds_of(row, seed)
+    leaked = template_leakage(population, row.samples[np.isin(folds[people], HELD_OUT)])
+    return pd.concat([text_recovery(row.samples, seed), leaked.assign(model="template")], ignore_index=True)
+
+
+def _with_population(row: Row, seed: int) -> tuple[Background, PopulationModel]:
+    background = background_of(row, seed, HELD_OUT)
+    pattern = background.pattern
+    if not isinstance(pattern, PopulationDetector):
+        raise ValueError(f"{pattern.name} has no population")
+    return background, pattern.people
+
+
+def _scores(
+    background: Background, population: PopulationModel, templates: Sequence[Template], samples: Samples
+) -> Floats:
+    """(n, U) open-set scores under plain templates."""
+    others = [one.template_ for one in background.others if isinstance(one, PopulationDetector)]
+    raw = population.log_likelihoods([*templates, *others], samples, n_jobs=1)
+    return open_set_scores(raw[:, : len(templates)], raw[:, len(templates) :])

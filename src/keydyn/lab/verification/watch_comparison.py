@@ -1,0 +1,167 @@
+"""Ways to watch a session, compared at equal false lock-outs.
+
+Each way gives every key a level, the higher the less the claim is believed. Its limit is found on people of
+the other folds, so that they are locked out a stated number of times per hour of typing. What is reported is
+what that limit does to people on whom nothing was chosen: how often they are locked out themselves, and how
+soon it notices somebody else, from the first key or after a change of person in mid-session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from keydyn.arrays import Floats, Integers, Truths
+from keydyn.decisions.lockout_levels import locked_at, lockout_level, watched_hours
+from keydyn.evaluation.rates.confidence import REPLICATES, user_weights
+from keydyn.lab.verification.notice_times import Estimate, NoticeTimes, estimate, notice_times
+from keydyn.model.data.vocabulary import Types
+
+# (N,) the level of every key, from what may be learnt from the sessions (n,) that are named.
+Way = Callable[[Truths], Floats]
+
+
+@dataclass(frozen=True, eq=False)
+class Sessions:
+    """Watched sessions, and who typed them.
+
+    Attributes
+    ----------
+    offsets : (n + 1,) where each begins
+    hours : (N,) hours of typing since its beginning
+    claimed : (n,) the person in whose name it is
+    changed : (n,) the key from which on somebody else types: 0 from the start, its length if nobody does
+    folds : (n,) the fold of the people in it, from 0; nobody is in two
+    """
+
+    offsets: Integers
+    hours: Floats
+    claimed: Types
+    changed: Integers
+    folds: Integers
+
+    @property
+    def lengths(self) -> Integers:
+        lengths: Integers = np.diff(self.offsets)
+        return lengths
+
+    @property
+    def genuine(self) -> Truths:
+        """(n,) whether the claimed person types to the end."""
+        genuine: Truths = self.changed == self.lengths
+        return genuine
+
+    @property
+    def from_start(self) -> Truths:
+        strange: Truths = self.changed == 0
+        return strange
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One way to watch, at a limit found on others.
+
+    Attributes
+    ----------
+    way : its name
+    choices : the variant and the limit of each fold
+    per_hour : false lock-outs per hour of typing
+    locked : share of genuine sessions that were locked
+    from_start : impostors from the first key on
+    after_change : impostors who took over, in sessions not locked before
+    """
+
+    way: str
+    choices: tuple[tuple[int, float], ...]
+    per_hour: Estimate
+    locked: Estimate
+    from_start: NoticeTimes
+    after_change: NoticeTimes
+
+
+def compare(
+    ways: Mapping[str, Sequence[Way]],
+    sessions: Sessions,
+    per_hour: float,
+    horizon: int,
+    replicates: int = REPLICATES,
+    seed: int = 0,
+) -> list[Compared]:
+    """Each way at the same false lock-outs per hour of typing.
+
+    A way may have variants: of these the one that notices a change soonest among the people of the other
+    folds is used. Keys are counted up to the horizon.
+    """
+    return [
+        _compared(name, variants, sessions, per_hour, horizon, replicates, seed)
+        for name, variants in ways.items()
+    ]
+
+
+def _compared(
+    name: str,
+    variants: Sequence[Way],
+    sessions: Sessions,
+    per_hour: float,
+    horizon: int,
+    replicates: int,
+    seed: int,
+) -> Compared:
+    lengths, genuine, changes = sessions.lengths, sessions.genuine, ~sessions.genuine & ~sessions.from_start
+    at, choices = np.empty(len(lengths), dtype=np.int64), []
+    for fold in np.unique(sessions.folds):
+        held_out = sessions.folds == fold
+        best: tuple[float, int, float, Integers] | None = None
+        for number, way in enumerate(variants):
+            levels = way(~held_out)
+            limit = lockout_level(levels, sessions.offsets, sessions.hours, genuine & ~held_out, per_hour)
+            found = locked_at(levels, sessions.offsets, np.full(len(lengths), limit))
+            watched = changes & ~held_out & (found >= sessions.changed)
+            keys = np.minimum(_keys(found, sessions)[0], horizon)[watched]
+            delay = float(keys.mean()) if len(keys) else 0.0
+            if best is None or delay < best[0]:
+                best = delay, number, limit, found
+        if best is None:
+            raise ValueError(f"{name} has no variants")
+        choices.append(best[1:3])
+        at[held_out] = best[3][held_out]
+    keys, noticed = _keys(at, sessions)
+    people = pd.factorize(sessions.claimed)[0].astype(np.int64)
+    weights = np.vstack([np.ones(people.max() + 1), user_weights(int(people.max()) + 1, replicates, seed)])
+
+    def quotient(above: Floats, below: Floats) -> Estimate:
+        """Of sums over genuine sessions."""
+        tops, bottoms = (
+            weights @ np.bincount(people[genuine], part[genuine], weights.shape[1]) for part in (above, below)
+        )
+        return estimate(np.divide(tops, bottoms, out=np.zeros_like(tops), where=bottoms > 0))
+
+    locked = (at < lengths).astype(np.float64)
+    hours = watched_hours(sessions.hours, sessions.offsets, at)
+
+    def times(which: Truths) -> NoticeTimes:
+        longest = min(horizon, int(keys[which].max(initial=1)))
+        return notice_times(keys[which], noticed[which], people[which], longest, replicates, seed)
+
+    return Compared(
+        name,
+        tuple(choices),
+        quotient(locked, hours),
+        quotient(locked, np.ones(len(locked))),
+        times(sessions.from_start),
+        times(changes & (at >= sessions.changed)),
+    )
+
+
+def _keys(at: Integers, sessions: Sessions) -> tuple[Integers, Truths]:
+    """(n,) the impostor's keys until the lock-out, or to the end, and whether there was one.
+
+    The level of a key is known when the next one is pressed.
+    """
+    noticed = at < sessions.lengths
+    typed = sessions.lengths - sessions.changed
+    keys = np.where(noticed, np.minimum(at - sessions.changed + 2, typed), typed)
+    return np.maximum(keys, 1), noticed

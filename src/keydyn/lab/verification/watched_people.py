@@ -1,0 +1,100 @@
+"""Sessions to compare ways of watching on: genuine ones, impostors', and changes of person in mid-session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from keydyn.arrays import Floats
+from keydyn.decisions.lockout_levels import MS_PER_HOUR
+from keydyn.decisions.recorded_samples import recorded_samples
+from keydyn.keystrokes.schema import sample_starts
+from keydyn.keystrokes.swapping import swapped
+from keydyn.lab.verification.watch_comparison import Sessions
+from keydyn.population.model import PopulationModel
+from keydyn.population.template import Template
+
+# How many others type in each person's name, from the start, and as many take over, in each session.
+OTHERS = 3
+
+# The claimed person, the key at which another takes over, terms (N, 1 + C) and hours (N,).
+_Session = tuple[Any, int, Floats, Floats]
+
+
+def watched_people(
+    keystrokes: pd.DataFrame,
+    model: PopulationModel,
+    cohort: Sequence[Template],
+    fold: int = 0,
+    others: int = OTHERS,
+) -> tuple[Sessions, Floats]:
+    """Sessions of people from whom neither the population nor the cohort was learnt, and their terms.
+
+    Each session in turn is watched, and the template of the claimed person is enrolled from their others. In
+    each person's name types the person; so many others, from the start; and the person, then each of those
+    others, from the middle on. What is typed after the change is scored with all that was carried over from
+    before it.
+    `terms` are (N, 1 + C), the claimed person's first.
+    """
+    samples = recorded_samples(keystrokes)
+    parts: list[_Session] = []
+    users, numbers = samples.users, samples.index.get_level_values("session").to_numpy()
+    for session in pd.unique(numbers):
+        typed = keystrokes[keystrokes["session"] == session].reset_index(drop=True)
+        people = [user for user in pd.unique(typed["user"]) if (users == user).sum() > 1]
+        templates = [model.enrol(samples[(users == user) & (numbers != session)]) for user in people]
+        n, middle = len(people), int(typed.groupby("user").size().min()) // 2
+        steps = range(min(others, n - 1) + 1)
+        claims = [(u, (u + step) % n) for u in range(n) for step in steps]
+        taken = [(u, v) for u, v in claims if u != v]
+        pairs = [((people[u], session), (people[v], session)) for u, v in taken]
+        typists = typed["user"].iloc[sample_starts(typed)]
+        whole = dict(zip(typists, _scored(typed, templates, model, cohort), strict=True))
+        for u, v in claims:
+            terms, hours = whole[people[v]]
+            columns = [u, *range(n, terms.shape[1])]
+            parts.append((people[u], len(terms) if u == v else 0, terms[:, columns], hours))
+        if pairs and middle:
+            changed = swapped(typed, pairs, middle)
+            for q, (terms, hours) in enumerate(_scored(changed, templates, model, cohort)):
+                u = taken[q][0]
+                parts.append((people[u], middle, terms[:, [u, *range(n, terms.shape[1])]], hours))
+    if not parts:
+        raise ValueError("nobody has two sessions, one to enrol with and one to watch")
+    sizes = [len(hours) for *_, hours in parts]
+    sessions = Sessions(
+        np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+        np.concatenate([hours for *_, hours in parts]),
+        np.array([claimed for claimed, *_ in parts]),
+        np.array([changed for _, changed, *_ in parts], dtype=np.int64),
+        np.full(len(parts), fold, dtype=np.int64),
+    )
+    return sessions, np.concatenate([terms for _, _, terms, _ in parts])
+
+
+def together(parts: Sequence[tuple[Sessions, Floats]]) -> tuple[Sessions, Floats]:
+    """The sessions of several folds, one after the other."""
+    several = [sessions for sessions, _ in parts]
+    lengths = np.concatenate([sessions.lengths for sessions in several])
+    return Sessions(
+        np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+        np.concatenate([sessions.hours for sessions in several]),
+        np.concatenate([sessions.claimed for sessions in several]),
+        np.concatenate([sessions.changed for sessions in several]),
+        np.concatenate([sessions.folds for sessions in several]),
+    ), np.concatenate([terms for _, terms in parts])
+
+
+def _scored(
+    typed: pd.DataFrame, templates: Sequence[Template], model: PopulationModel, cohort: Sequence[Template]
+) -> Iterator[tuple[Floats, Floats]]:
+    """The terms of each sample under all templates, then the cohort, and the hours at its keys."""
+    samples = recorded_samples(typed)
+    terms = model.event_log_likelihoods([*templates, *cohort], samples)
+    press = typed["timepress"].to_numpy(dtype=np.float64)
+    for begin, end in pairwise(samples.sequences.offsets.tolist()):
+        yield terms[begin:end], (press[begin:end] - press[begin]) / MS_PER_HOUR

@@ -1,0 +1,164 @@
+"""What the verification study measures of watched sessions: ways to watch, at equal false lock-outs.
+
+People are in five folds. The population, the cohort and the calibration of a fold are learnt from the people
+of the other four, and so are the limits and settings of each way to watch: nothing is chosen on those who are
+reported. A part keeps, for each way and setting, the highest level so far at each key, which is all that it
+takes to say when a limit is first exceeded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from keydyn.arrays import Floats, Integers
+from keydyn.decisions.lockout_levels import MS_PER_HOUR
+from keydyn.decisions.sample_times import times_of
+from keydyn.decisions.trials import hours_of
+from keydyn.decisions.watching import calibrated
+from keydyn.detectors import PopulationDetector
+from keydyn.keystrokes.samples import Samples
+from keydyn.keystrokes.schema import SAMPLE
+from keydyn.lab.frame.dataset_rows import Row
+from keydyn.lab.frame.pieces import Made, Piece
+from keydyn.lab.frame.score_datasets import inputs_of
+from keydyn.lab.verification.measurements import BACKGROUND, FOLDS, background_of, folds_of
+from keydyn.lab.verification.watch_comparison import Compared, Sessions, Way, compare
+from keydyn.lab.verification.watched_people import OTHERS, together, watched_people
+from keydyn.lab.verification.ways_to_watch import SETTINGS, fixed, ways_to_watch
+
+DATASETS = ("fable", "essay")
+# False lock-outs per hour of typing at which the ways are compared: rates that the hours there are support.
+PER_HOUR: Mapping[str, tuple[float, ...]] = {"fable": (3.0,), "essay": (1.0, 0.5)}
+OTHERWISE = (3.0,)
+# Figures of each way, in the order of the frame.
+FIGURES = (
+    "lockouts_per_hour",
+    "genuine_locked",
+    *(f"{who}_{what}" for who in ("start", "change") for what in ("median", "mean", "unnoticed")),
+)
+
+
+def watching_pieces(row: Row, seed: int) -> list[Piece]:
+    """One piece per fold: the sessions in it, and the levels of every way to watch them."""
+    pieces = []
+    for fold in range(FOLDS):
+        names = _names(row.name, fold)
+        inputs = inputs_of(row, PopulationDetector()) | {
+            "seed": seed,
+            "people": [FOLDS, fold, OTHERS],
+            "samples of each": BACKGROUND,
+        }
+        make = partial(_watched, row, fold, seed, names)
+        what, cost = f"{row.name} · watching {fold + 1}", float(4 * row.samples.sequences.n_events)
+        pieces.append(Piece(names, inputs, make, what, cost))
+    return pieces
+
+
+def watching_frame(tables: Mapping[str, pa.Table], name: str, seed: int) -> tuple[pd.DataFrame, list[Any]]:
+    """One row per rate and way of a dataset, with intervals over people; and what each fold chose.
+
+    `tables` are those of its pieces. An impostor types from the `start`, or takes over: a `change`.
+    """
+    sessions, ways = _joined(tables, name)
+    rows, choices = [], []
+    for per_hour in PER_HOUR.get(name, OTHERWISE):
+        for one in compare(ways, sessions, per_hour, int(sessions.lengths.max()), seed=seed):
+            labels = {"dataset": name, "target_per_hour": per_hour, "way": one.way}
+            rows.append(labels | _figures(one))
+            choices += [
+                labels | {"fold": fold, "setting": SETTINGS[one.way][variant], "level": level}
+                for fold, (variant, level) in enumerate(one.choices)
+            ]
+    changes = ~sessions.genuine & ~sessions.from_start
+    keys = (sessions.lengths - sessions.changed)[changes].max()
+    genuine = sessions.hours[sessions.offsets[1:] - 1][sessions.genuine].sum()
+    return pd.DataFrame(rows).assign(keys_after_change=keys, genuine_hours=genuine), choices
+
+
+def _names(name: str, fold: int) -> tuple[str, str]:
+    stem = f"{name}-watching-{fold}"
+    return f"{stem}-sessions", f"{stem}-levels"
+
+
+def _watched(row: Row, fold: int, seed: int, names: tuple[str, str]) -> Made:
+    background = background_of(row, seed, (fold,))
+    people, folds = folds_of(row, seed)
+    pattern = background.pattern
+    if not isinstance(pattern, PopulationDetector):
+        raise TypeError(f"sessions are watched with a population, not with {pattern.name}")
+    cohort = [one.template_ for one in background.others if isinstance(one, PopulationDetector)]
+    typed = keystrokes_of(row.samples[folds[people] == fold])
+    sessions, terms = watched_people(typed, pattern.people, cohort, fold)
+    ways = ways_to_watch(terms, sessions.offsets, calibrated(background.calibration))
+    everybody = np.ones(len(sessions.claimed), dtype=bool)
+    levels = {
+        f"{way} {number}": highest_so_far(variant(everybody), sessions.offsets).astype(np.float32)
+        for way, variants in ways.items()
+        for number, variant in enumerate(variants)
+    }
+    about = {
+        "length": sessions.lengths,
+        "claimed": sessions.claimed.astype(str),
+        "changed": sessions.changed,
+    }
+    return dict(zip(names, (pa.table(about), pa.table({"hours": sessions.hours, **levels})), strict=True))
+
+
+def keystrokes_of(samples: Samples) -> pd.DataFrame:
+    """Samples as keystrokes in the schema, each beginning at 0 ms."""
+    lengths, press = samples.sequences.lengths, hours_of(samples) * MS_PER_HOUR
+    columns = {name: np.repeat(samples.index.get_level_values(name), lengths) for name in SAMPLE}
+    return pd.DataFrame(
+        columns
+        | {
+            "keyname": samples.sequences.labels(),
+            "timepress": press,
+            "timerelease": press + times_of(samples)[:, 1],
+        }
+    )
+
+
+def highest_so_far(levels: Floats, offsets: Integers) -> Floats:
+    """(N,) the highest level (N,) of the session up to each key."""
+    highest = np.array(levels)
+    for begin, end in pairwise(offsets.tolist()):
+        np.maximum.accumulate(highest[begin:end], out=highest[begin:end])
+    return highest
+
+
+def _joined(tables: Mapping[str, pa.Table], name: str) -> tuple[Sessions, dict[str, list[Way]]]:
+    """The sessions of all folds, and the ways as they were kept."""
+    parts, columns = [], []
+    for fold in range(FOLDS):
+        about, levels = (tables[part] for part in _names(name, fold))
+        length, claimed, changed = (about[column].to_numpy() for column in ("length", "claimed", "changed"))
+        offsets = np.concatenate([[0], np.cumsum(length)])
+        folds = np.full(len(length), fold, dtype=np.int64)
+        columns = levels.column_names[1:]
+        values = np.column_stack([levels[column].to_numpy() for column in columns])
+        parts.append((Sessions(offsets, levels["hours"].to_numpy(), claimed, changed, folds), values))
+    sessions, values = together(parts)
+    ways: dict[str, list[Way]] = {}
+    for place, column in enumerate(columns):
+        ways.setdefault(column.rpartition(" ")[0], []).append(fixed(values[:, place].astype(np.float64)))
+    return sessions, ways
+
+
+def _figures(one: Compared) -> dict[str, float]:
+    """All figures of a way with the ends of their intervals."""
+    estimates = [one.per_hour, one.locked]
+    for times in (one.from_start, one.after_change):
+        estimates += [times.median, times.mean, times.unnoticed]
+    return dict(_ends(estimates))
+
+
+def _ends(estimates: list[Any]) -> Iterator[tuple[str, float]]:
+    for name, found in zip(FIGURES, estimates, strict=True):
+        yield from ((name, found.value), (f"{name}_low", found.low), (f"{name}_high", found.high))

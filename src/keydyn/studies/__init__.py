@@ -1,1 +1,0 @@
-"""The paper's studies, and the same for recordings of one's own."""

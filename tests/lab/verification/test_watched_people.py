@@ -1,0 +1,72 @@
+"""Sessions of people whom nobody has learnt from, alone and taking each other's place."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from keydyn.decisions.recorded_samples import recorded_samples
+from keydyn.lab.verification.watched_people import together, watched_people
+from keydyn.population import PopulationModel
+from tests.population.simulated import people
+from tests.population.test_model import of
+
+KEYS = 20
+
+
+@pytest.fixture(scope="module")
+def asked():
+    frame = people(n_people=9, n_samples=3, n_keys=KEYS)
+    background = recorded_samples(frame[frame["user"] < 5])
+    model = PopulationModel().fit(background)
+    cohort = [model.enrol(of(background, user)) for user in range(5)]
+    return model, cohort, frame[frame["user"] >= 5].reset_index(drop=True)
+
+
+def test_people_type_in_their_own_name_and_in_others(asked):
+    model, cohort, frame = asked
+    sessions, terms = watched_people(frame, model, cohort, fold=3, others=2)
+    # Three sittings; in each, each of four people, two others in their name, and two who take over.
+    assert len(sessions.claimed) == 3 * 4 * (1 + 2 + 2)
+    assert terms.shape == (sessions.offsets[-1], 6)
+    assert sessions.genuine.sum() == 12
+    assert sessions.from_start.sum() == 24
+    assert (sessions.changed[~sessions.genuine & ~sessions.from_start] == KEYS // 2).all()
+    assert (sessions.folds == 3).all()
+    samples = recorded_samples(frame)
+    for user in range(5, 9):
+        own = np.flatnonzero((sessions.claimed == user) & sessions.genuine)
+        for session, q in enumerate(own):
+            rows = slice(sessions.offsets[q], sessions.offsets[q + 1])
+            mine = of(samples, user)
+            template = model.enrol(mine[np.arange(3) != session])
+            expected = model.event_log_likelihoods([template, *cohort], mine[[session]])
+            np.testing.assert_allclose(terms[rows], expected)
+            typed = frame[(frame["user"] == user) & (frame["session"] == session)]["timepress"]
+            np.testing.assert_allclose(sessions.hours[rows], (typed - typed.iloc[0]) / 1000 / 60 / 60)
+    # Before a change all is as it would have been, but for the last key, which leans on the next.
+    for q in np.flatnonzero(~sessions.genuine & ~sessions.from_start):
+        genuine = np.flatnonzero((sessions.claimed == sessions.claimed[q]) & sessions.genuine)
+        begin, before = sessions.offsets[q], KEYS // 2 - 1
+        same = [
+            np.allclose(terms[begin : begin + before], terms[sessions.offsets[g] :][:before]) for g in genuine
+        ]
+        assert sum(same) == 1
+
+
+def test_folds_one_after_the_other(asked):
+    model, cohort, frame = asked
+    parts = [
+        watched_people(frame[frame["user"] % 2 == k].reset_index(drop=True), model, cohort, k) for k in (0, 1)
+    ]
+    sessions, terms = together(parts)
+    assert sessions.offsets[-1] == len(terms) == sum(len(part) for _, part in parts)
+    np.testing.assert_array_equal(sessions.folds, sessions.claimed % 2)
+    n = len(parts[0][0].claimed)
+    np.testing.assert_array_equal(terms[sessions.offsets[n] :], parts[1][1])
+
+
+def test_somebody_with_a_single_session_cannot_be_watched(asked):
+    model, cohort, frame = asked
+    with pytest.raises(ValueError, match="two sessions"):
+        watched_people(frame[frame["session"] == 0].reset_index(drop=True), model, cohort)
