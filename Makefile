@@ -68,7 +68,7 @@ serve: $(VENV)/.service
 .PHONY: population
 population: $(VENV)/.run
 	$(BIN)/python -m keydyn.population.shipping
-	$(BIN)/python -m keydyn.decisions.shipped
+	$(BIN)/python -m keydyn.decisions.calibration.shipped
 
 .PHONY: lint
 lint: $(VENV)/.dev

@@ -16,8 +16,8 @@ import numpy as np
 import pandas as pd
 
 from keydyn.datasets import load_dataset
-from keydyn.decisions.operating_point import ACCEPT
-from keydyn.decisions.recorded_samples import recorded_samples
+from keydyn.decisions.calibration.operating_point import ACCEPT
+from keydyn.decisions.recorded import recorded_samples
 from keydyn.detectors import PopulationDetector
 from keydyn.evaluation.protocols.protocol import MonacoTappert
 from keydyn.evaluation.rates.claim_rates import Claims

@@ -12,9 +12,7 @@ import pandas as pd
 
 from keydyn.arrays import Floats
 from keydyn.datasets import make_typists
-from keydyn.decisions import Verifier
-from keydyn.decisions.background import Background
-from keydyn.decisions.shipped import shipped_background
+from keydyn.decisions import Background, Verifier, shipped_background
 from keydyn.detectors import PopulationDetector
 from keydyn.figures.style import COLOURS, GREY, drawing
 from keydyn.keystrokes import Samples

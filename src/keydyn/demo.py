@@ -23,8 +23,8 @@ from keydyn.atomic import replacing
 from keydyn.datasets import save_recordings
 from keydyn.datasets.simulated.typists import make_typists
 from keydyn.decisions import Identification, Targets, Verifier
-from keydyn.decisions.recorded_samples import recorded_samples
-from keydyn.decisions.trials import suspicion_of
+from keydyn.decisions.calibration.trials import suspicion_of
+from keydyn.decisions.recorded import recorded_samples
 from keydyn.detectors import make_detector
 from keydyn.evaluation.continuous.penalty import first_above
 from keydyn.evaluation.protocols.protocol import Enrolment

@@ -9,9 +9,9 @@ from typer.testing import CliRunner
 
 from keydyn.cli import app
 from keydyn.decisions import Verifier
-from keydyn.decisions.background import Background
-from keydyn.decisions.folder import changing, read_manifest
-from keydyn.decisions.manifest import file_of
+from keydyn.decisions.calibration.background import Background
+from keydyn.decisions.folder.folder import changing, read_manifest
+from keydyn.decisions.folder.manifest import file_of
 from tests.decisions.typed_samples import OTHERS, background, manifest_of, typed, write_manifest
 
 

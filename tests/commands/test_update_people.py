@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from keydyn.cli import app
 from keydyn.datasets import make_typists
 from keydyn.decisions import Verifier
-from keydyn.decisions.folder import changing, read_manifest
+from keydyn.decisions.folder.folder import changing, read_manifest
 from tests.decisions.typed_samples import background, typed
 
 # Users whose names are numbers, who type as the shipped population does.

@@ -11,12 +11,13 @@ from typer.testing import CliRunner
 
 from keydyn.cli import app
 from keydyn.datasets import make_typists
-from keydyn.decisions import Verifier, shipped
-from keydyn.decisions.background import Background
-from keydyn.decisions.files import parsed_calibration, write_calibration
-from keydyn.decisions.folder import read_manifest
-from keydyn.decisions.population_files import calibration_file, read_background, write_background
-from keydyn.decisions.shipped import shipped_background
+from keydyn.decisions import Verifier
+from keydyn.decisions.calibration import shipped
+from keydyn.decisions.calibration.background import Background
+from keydyn.decisions.calibration.calibration_file import parsed_calibration, write_calibration
+from keydyn.decisions.calibration.shipped import shipped_background
+from keydyn.decisions.folder.folder import read_manifest
+from keydyn.decisions.folder.population_files import calibration_file, read_background, write_background
 from keydyn.detectors import PopulationDetector
 from keydyn.keystrokes.samples import Samples
 from keydyn.population import PopulationModel

@@ -7,7 +7,7 @@ import pytest
 
 from keydyn.commands import answering
 from keydyn.decisions.evidence import LEAST_KEYSTROKES, LEAST_KNOWN, Evidence, evidence
-from keydyn.decisions.recorded_samples import recorded_samples
+from keydyn.decisions.recorded import recorded_samples
 from keydyn.detectors import make_detector
 from tests.decisions.typed_samples import typed
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from keydyn.decisions.sequential import increments, suspicion, wald_bounds
+from keydyn.decisions.calibration.sequential import increments, suspicion, wald_bounds
 from keydyn.population import PopulationModel
 from tests.population.simulated import KEYS, samples_of_people
 

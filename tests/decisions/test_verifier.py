@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 from keydyn.decisions import Costs, Targets, Verifier
-from keydyn.decisions.background import Background
-from keydyn.decisions.cohort import open_set_scores
-from keydyn.decisions.recorded_samples import recorded_samples
+from keydyn.decisions.calibration.background import Background
+from keydyn.decisions.calibration.cohort import open_set_scores
+from keydyn.decisions.recorded import recorded_samples
 from keydyn.detectors import make_detector
 from keydyn.population import PopulationModel
 from tests.decisions.typed_samples import OTHERS, background, typed

@@ -11,7 +11,7 @@ import pytest
 
 from keydyn.datasets import make_typists
 from keydyn.decisions import Targets, Verifier
-from keydyn.decisions.recorded_samples import recorded_samples
+from keydyn.decisions.recorded import recorded_samples
 from keydyn.decisions.updating import BOUND
 from keydyn.detectors import make_detector
 

@@ -9,8 +9,8 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
-from keydyn.decisions.background import Background
-from keydyn.decisions.recorded_samples import recorded_samples
+from keydyn.decisions.calibration.background import Background
+from keydyn.decisions.recorded import recorded_samples
 from keydyn.detectors import make_detector
 from keydyn.keystrokes.schema import check_keystrokes
 

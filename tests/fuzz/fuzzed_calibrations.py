@@ -8,14 +8,14 @@ from zlib import crc32
 
 import numpy as np
 
-from keydyn.decisions.calibration import Calibration
-from keydyn.decisions.copies import Fingerprints, copy_evidence
+from keydyn.decisions.calibration.calibration import Calibration
+from keydyn.decisions.calibration.calibration_file import packed_calibration, parsed_calibration
+from keydyn.decisions.calibration.operating_point import Targets
+from keydyn.decisions.calibration.shipped import shipped_background
 from keydyn.decisions.enrolled import Enrolled
-from keydyn.decisions.files import packed_calibration, parsed_calibration
-from keydyn.decisions.fingerprint_bytes import MARK, fingerprints_bytes, fingerprints_of
-from keydyn.decisions.operating_point import Targets
-from keydyn.decisions.shipped import shipped_background
-from keydyn.decisions.stored import PERSON, enrolled_of, template_bytes
+from keydyn.decisions.folder.enrolled_bytes import PERSON, enrolled_of, template_bytes
+from keydyn.decisions.folder.fingerprint_bytes import MARK, fingerprints_bytes, fingerprints_of
+from keydyn.decisions.liveness.copies import Fingerprints, copy_evidence
 from keydyn.decisions.verifier import Verifier
 from keydyn.keystrokes.samples import Samples
 from tests.fuzz.fuzzed_models import changed_file, unpacked

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from keydyn.decisions.folder import read_manifest
-from keydyn.decisions.manifest import Manifest, Member, Person
+from keydyn.decisions.folder.folder import read_manifest
+from keydyn.decisions.folder.manifest import Manifest, Member, Person
 from tests.fuzz.changes import changed_bytes, changed_json, pick
 from tests.fuzz.targets import Generator, Target
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keydyn.decisions.recorded_samples import recorded_samples
+from keydyn.decisions.recorded import recorded_samples
 from keydyn.keystrokes import Samples, one_sample
 from tests.examples import examples
 

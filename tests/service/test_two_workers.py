@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from keydyn.datasets import make_typists
-from keydyn.decisions import copies
+from keydyn.decisions.liveness import copies
 from keydyn.service.accounts import find_tenant, tenant_named
 from keydyn.service.clock import wall_clock
 from keydyn.service.people import enrolment, registry, templates, verification

@@ -68,7 +68,7 @@ def opened(
 ) -> Verifier:
     """Everybody in a folder, or what a claim to be one user needs; one not enrolled is an error of usage."""
     from keydyn.decisions import Targets, Verifier
-    from keydyn.decisions.folder import read_manifest
+    from keydyn.decisions.folder.folder import read_manifest
 
     key = key_of(key_file)
     with working(f"reading {models}"):

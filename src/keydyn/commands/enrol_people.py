@@ -18,9 +18,9 @@ from keydyn.terminal import JsonOption, print_json, say, show_table
 if TYPE_CHECKING:
     import pandas as pd
 
-    from keydyn.decisions.background import Background
-    from keydyn.decisions.folder import Change
-    from keydyn.decisions.manifest import Manifest
+    from keydyn.decisions.calibration.background import Background
+    from keydyn.decisions.folder.folder import Change
+    from keydyn.decisions.folder.manifest import Manifest
     from keydyn.decisions.verifier import Verifier
 
 DEFAULT_DETECTOR = "population"
@@ -74,8 +74,8 @@ def fit(
 
     `keydyn fit typing.csv --out models/ --detector pohmm`
     """
-    from keydyn.decisions.folder import changing
-    from keydyn.decisions.storing import storing_detector
+    from keydyn.decisions.folder.folder import changing
+    from keydyn.decisions.folder.storable import storing_detector
 
     key = key_of(key_file)
     if population is not None and detector not in (None, DEFAULT_DETECTOR):
@@ -124,7 +124,7 @@ def users(
     `keydyn users --models models/ --undo anna`
     """
     from keydyn.decisions import Verifier
-    from keydyn.decisions.folder import changing, read_manifest
+    from keydyn.decisions.folder.folder import changing, read_manifest
 
     key = key_of(key_file)
     manifest = read_manifest(models, key)
@@ -188,11 +188,11 @@ def _verifier(
     quiet: bool,
 ) -> tuple[Verifier, str]:
     """What people are enrolled with, and where its calibration comes from, in words."""
-    from keydyn.decisions.background import FOLDS, Background
-    from keydyn.decisions.folder import new_secret, read_folder
-    from keydyn.decisions.recorded_samples import recorded_samples
-    from keydyn.decisions.shipped import shipped_background
-    from keydyn.decisions.storing import storing_detector
+    from keydyn.decisions.calibration.background import FOLDS, Background
+    from keydyn.decisions.calibration.shipped import shipped_background
+    from keydyn.decisions.folder.folder import new_secret, read_folder
+    from keydyn.decisions.folder.storable import storing_detector
+    from keydyn.decisions.recorded import recorded_samples
     from keydyn.decisions.verifier import Verifier
 
     secret = new_secret(change.key)
@@ -224,9 +224,9 @@ def _given(
     path: Path, keystrokes: pd.DataFrame, sensors: tuple[str, ...], n_jobs: int
 ) -> tuple[Background, str]:
     """With a population from a file: with the calibration beside it, or else one from these people."""
-    from keydyn.decisions.background import Background
-    from keydyn.decisions.population_files import read_background
-    from keydyn.decisions.recorded_samples import recorded_samples
+    from keydyn.decisions.calibration.background import Background
+    from keydyn.decisions.folder.population_files import read_background
+    from keydyn.decisions.recorded import recorded_samples
     from keydyn.detectors import PopulationDetector
     from keydyn.population import PopulationModel
 

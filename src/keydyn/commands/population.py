@@ -16,7 +16,7 @@ from keydyn.progress import progress_bar, share_bar
 from keydyn.terminal import JsonOption, heading, print_json, show_table, warn
 
 if TYPE_CHECKING:
-    from keydyn.decisions.background import Background
+    from keydyn.decisions.calibration.background import Background
     from keydyn.keystrokes.samples import Samples
     from keydyn.population import PopulationModel
 
@@ -73,7 +73,7 @@ def fit(
 
     `keydyn population fit first.parquet --also second.parquet --out people.keydyn`
     """
-    from keydyn.decisions.population_files import write_background, write_population
+    from keydyn.decisions.folder.population_files import write_background, write_population
     from keydyn.keystrokes.samples import Samples
     from keydyn.parallel import using
     from keydyn.population import PopulationModel
@@ -127,7 +127,7 @@ def info(
 
 def _calibrated(people: PopulationModel, samples: Samples, n_jobs: int, quiet: bool) -> Background | None:
     """The population with what its scores mean; None, with a warning, if there are too few people."""
-    from keydyn.decisions.background import FOLDS, Background
+    from keydyn.decisions.calibration.background import FOLDS, Background
     from keydyn.detectors import PopulationDetector
 
     pattern = PopulationDetector(hidden_states=people.hidden_states)

@@ -49,7 +49,7 @@ def score(
     Example: `keydyn score typing.csv --models models/ --out scores.csv`
     """
     from keydyn.decisions.evidence import evidence
-    from keydyn.decisions.recorded_samples import recorded_samples
+    from keydyn.decisions.recorded import recorded_samples
 
     verifier = opened(models, key_file)
     recording, _ = reading.recording(anonymous=True)
@@ -231,8 +231,8 @@ def _updating(
     Also returned is which samples updated the template.
     """
     from keydyn.decisions import Verifier
-    from keydyn.decisions.folder import changing
-    from keydyn.decisions.recorded_samples import recorded_samples
+    from keydyn.decisions.folder.folder import changing
+    from keydyn.decisions.recorded import recorded_samples
     from keydyn.detectors import PopulationDetector
 
     if asked.pattern.name != PopulationDetector.name:

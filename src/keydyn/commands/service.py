@@ -280,7 +280,7 @@ def install_population(
     """
     _check_device(device)
     with service_context(database, key_file) as context:
-        from keydyn.decisions.population_files import read_background
+        from keydyn.decisions.folder.population_files import read_background
         from keydyn.population import PopulationModel
         from keydyn.service.people import populations
 

@@ -67,10 +67,10 @@ def watch(
     """
     import numpy as np
 
+    from keydyn.decisions.calibration.operating_point import LOCKOUTS_PER_HOUR
+    from keydyn.decisions.calibration.trials import suspicion_of
     from keydyn.decisions.evidence import evidence
-    from keydyn.decisions.operating_point import LOCKOUTS_PER_HOUR
-    from keydyn.decisions.recorded_samples import recorded_samples
-    from keydyn.decisions.trials import suspicion_of
+    from keydyn.decisions.recorded import recorded_samples
     from keydyn.evaluation.continuous.penalty import first_above
 
     if threshold is not None and lockouts_per_hour is not None:

@@ -16,9 +16,9 @@ import typer
 
 from keydyn.arrays import Floats, Integers
 from keydyn.datasets.files.recordings import Recording, read_recording
-from keydyn.decisions.cohort import HIGHEST, LOWEST
+from keydyn.decisions.calibration.cohort import HIGHEST, LOWEST
+from keydyn.decisions.calibration.sequential import increments, suspicion
 from keydyn.decisions.evidence import Evidence, evidence_by_key
-from keydyn.decisions.sequential import increments, suspicion
 from keydyn.detectors import Detector, Markov, PopulationDetector
 from keydyn.exit_codes import ExitCode
 from keydyn.keystrokes.samples import Samples

@@ -1,19 +1,63 @@
 """From scores to decisions whose error rates are stated, measured and kept."""
 
-from keydyn.decisions.calibration import Calibration, MatchRate
+from keydyn.decisions.calibration.background import Background
+from keydyn.decisions.calibration.calibration import Calibration, MatchRate
+from keydyn.decisions.calibration.error_rates import (
+    CountedRates,
+    StatedRates,
+    claims_among,
+    counted_rates,
+    stated_rates,
+)
+from keydyn.decisions.calibration.operating_point import Costs, Targets
+from keydyn.decisions.calibration.shipped import shipped_background
 from keydyn.decisions.decision import Candidate, Decision, Identification
+from keydyn.decisions.enrolled import DRIFTED, Enrolled
+from keydyn.decisions.enrolment import EnrolmentQuality, enrolment_quality
 from keydyn.decisions.evidence import Evidence
-from keydyn.decisions.operating_point import Costs, Targets
+from keydyn.decisions.folder.enrolled_bytes import (
+    background_bytes,
+    background_of,
+    enrolled_of,
+    template_bytes,
+)
+from keydyn.decisions.folder.fingerprint_bytes import fingerprints_bytes, fingerprints_of
+from keydyn.decisions.liveness.copies import Fingerprints
+from keydyn.decisions.recorded import recorded_samples
 from keydyn.decisions.verifier import Verifier
+from keydyn.decisions.watching.sessions import Watch, Watched, WatchedSessions, Watching
 
 __all__ = [
+    "DRIFTED",
+    "Background",
     "Calibration",
     "Candidate",
     "Costs",
+    "CountedRates",
     "Decision",
+    "Enrolled",
+    "EnrolmentQuality",
     "Evidence",
+    "Fingerprints",
     "Identification",
     "MatchRate",
+    "StatedRates",
     "Targets",
     "Verifier",
+    "Watch",
+    "Watched",
+    "WatchedSessions",
+    "Watching",
+    "background_bytes",
+    "background_of",
+    "claims_among",
+    "counted_rates",
+    "enrolled_of",
+    "enrolment_quality",
+    "fingerprints_bytes",
+    "fingerprints_of",
+    "recorded_samples",
+    "shipped_background",
+    "stated_rates",
+    "template_bytes",
 ]

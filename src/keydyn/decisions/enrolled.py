@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from keydyn.decisions.copies import Fingerprints
+from keydyn.decisions.liveness.copies import Fingerprints
 from keydyn.decisions.updating import Updating, drifted
 from keydyn.detectors import Detector, PopulationDetector
 from keydyn.keystrokes.samples import Samples

@@ -14,17 +14,17 @@ import numpy as np
 import pandas as pd
 
 from keydyn.arrays import Floats
-from keydyn.decisions.background import Background, nobody
-from keydyn.decisions.copies import Fingerprints, copy_evidence
+from keydyn.decisions.calibration.background import Background, nobody
+from keydyn.decisions.calibration.operating_point import ACCEPT, REJECT, UNSURE, OperatingPoint, Targets
+from keydyn.decisions.calibration.shipped import shipped_background
 from keydyn.decisions.decision import Candidate, Decision, Identification, Spoke
 from keydyn.decisions.enrolled import Enrolled
 from keydyn.decisions.evidence import LEAST_KEYSTROKES, LEAST_KNOWN, Evidence, evidence
-from keydyn.decisions.folder import changing, new_secret, read_folder
-from keydyn.decisions.operating_point import ACCEPT, REJECT, UNSURE, OperatingPoint, Targets
-from keydyn.decisions.quality import not_typed, remarks
-from keydyn.decisions.recorded_samples import recorded_samples
-from keydyn.decisions.shipped import shipped_background
-from keydyn.decisions.watching import Watch, WatchedSessions, Watching
+from keydyn.decisions.folder.folder import changing, new_secret, read_folder
+from keydyn.decisions.liveness.copies import Fingerprints, copy_evidence
+from keydyn.decisions.liveness.not_typed import not_typed, remarks
+from keydyn.decisions.recorded import recorded_samples
+from keydyn.decisions.watching.sessions import Watch, WatchedSessions, Watching
 from keydyn.detectors import Detector, PopulationDetector
 from keydyn.detectors.templates import fit_templates
 from keydyn.keystrokes.samples import Samples
@@ -135,7 +135,8 @@ class Verifier:
         """Learn a population from these people, by default, and calibrate by folds over them.
 
         In each fold a quarter of the people are strangers to a population that is learnt from the others.
-        `progress` is called with the number of parts done, of `keydyn.decisions.background.FOLDS` + 1.
+        `progress` is called with the number of parts done, of
+        `keydyn.decisions.calibration.background.FOLDS` + 1.
         """
         typed = recorded_samples(samples, sensors)
         learnt = Background.learnt(detector or PopulationDetector(), typed, True, n_jobs, progress)

@@ -7,8 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
-from keydyn.decisions.lockout_levels import locked_at, lockout_level
-from keydyn.decisions.recorded_samples import recorded_samples
+from keydyn.decisions.calibration.lockout_levels import locked_at, lockout_level
+from keydyn.decisions.recorded import recorded_samples
 from keydyn.evaluation.protocols.protocol import MonacoTappert
 from keydyn.keystrokes.samples import Samples
 from keydyn.lab.frame.dataset_rows import Row

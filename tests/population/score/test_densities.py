@@ -8,7 +8,7 @@ import pytest
 from scipy.integrate import trapezoid
 
 from keydyn.datasets import make_typists
-from keydyn.decisions.recorded_samples import recorded_samples
+from keydyn.decisions.recorded import recorded_samples
 from keydyn.population import PopulationModel
 from keydyn.population.score.densities import Time, densities
 

@@ -188,7 +188,7 @@ def test_after_a_reset_copies_of_earlier_samples_are_still_refused(client):
 
 
 def test_no_more_fingerprints_are_kept_than_are_compared(service, client, monkeypatch):
-    monkeypatch.setattr("keydyn.decisions.copies.MOST_SAMPLES", 3)
+    monkeypatch.setattr("keydyn.decisions.liveness.copies.MOST_SAMPLES", 3)
     enrol(client, "ada", 0)
     enrol(client, "bob", 1, samples=2)
     with service.database.reading() as connection:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from sqlalchemy import select
 
-from keydyn.decisions.watching import Watching
+from keydyn.decisions.watching.sessions import Watching
 from keydyn.service.live import pool as pools
 from keydyn.service.live.limits import Limits
 from keydyn.service.live.session_rows import expire

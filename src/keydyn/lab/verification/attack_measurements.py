@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 
 from keydyn.arrays import Floats, Truths
-from keydyn.decisions.copies import Fingerprints, copy_evidence, copy_reason
-from keydyn.decisions.regularity import regularity_reason, spreads
-from keydyn.decisions.sample_times import times_of
+from keydyn.decisions.liveness.copies import Fingerprints, copy_evidence, copy_reason
+from keydyn.decisions.liveness.regularity import regularity_reason, spreads
+from keydyn.decisions.liveness.sample_times import times_of
 from keydyn.keystrokes.samples import Samples
 from keydyn.lab.verification import attacks
 from keydyn.population import PopulationModel, Template

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 
 from keydyn.arrays import Integers
-from keydyn.decisions.copies import LIMIT, Fingerprints, copy_evidence
-from keydyn.decisions.regularity import spreads
-from keydyn.decisions.sample_times import times_of
+from keydyn.decisions.liveness.copies import LIMIT, Fingerprints, copy_evidence
+from keydyn.decisions.liveness.regularity import spreads
+from keydyn.decisions.liveness.sample_times import times_of
 from keydyn.keystrokes.samples import Samples
 from keydyn.lab.frame.user_intervals import stream
 from keydyn.lab.verification.attack_measurements import SECRET

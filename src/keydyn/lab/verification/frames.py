@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from keydyn.decisions.operating_point import Targets
+from keydyn.decisions.calibration.operating_point import Targets
 from keydyn.evaluation.rates.fairness import median_intervals
 from keydyn.lab.frame.dataset_rows import SIMULATED, Row
 from keydyn.lab.frame.outputs import read_table

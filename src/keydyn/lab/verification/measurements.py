@@ -18,10 +18,10 @@ import pandas as pd
 import pyarrow as pa
 
 from keydyn.arrays import Floats, Integers, Truths
-from keydyn.decisions.background import Background
-from keydyn.decisions.cohort import open_set_scores
-from keydyn.decisions.operating_point import Targets
-from keydyn.decisions.trials import lengths_for, spread
+from keydyn.decisions.calibration.background import Background
+from keydyn.decisions.calibration.cohort import open_set_scores
+from keydyn.decisions.calibration.operating_point import Targets
+from keydyn.decisions.calibration.trials import lengths_for, spread
 from keydyn.decisions.verifier import Verifier
 from keydyn.detectors import PopulationDetector
 from keydyn.detectors.templates import fit_templates

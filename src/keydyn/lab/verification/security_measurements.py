@@ -11,9 +11,9 @@ import pandas as pd
 import pyarrow as pa
 
 from keydyn.arrays import Floats, Integers, Truths
-from keydyn.decisions.background import Background
-from keydyn.decisions.cohort import open_set_scores
-from keydyn.decisions.operating_point import ACCEPT, Targets
+from keydyn.decisions.calibration.background import Background
+from keydyn.decisions.calibration.cohort import open_set_scores
+from keydyn.decisions.calibration.operating_point import ACCEPT, Targets
 from keydyn.decisions.updating import BOUND
 from keydyn.decisions.verifier import CONFIDENT
 from keydyn.detectors import PopulationDetector

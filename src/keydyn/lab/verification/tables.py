@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from keydyn.decisions.operating_point import ACCEPT, REJECT, UNSURE, Targets
+from keydyn.decisions.calibration.operating_point import ACCEPT, REJECT, UNSURE, Targets
 from keydyn.evaluation.rates.claim_rates import Claims
 from keydyn.evaluation.rates.confidence import Rate
 from keydyn.evaluation.rates.error_curve import equal_error_rate

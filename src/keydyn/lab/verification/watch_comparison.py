@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from keydyn.arrays import Floats, Integers, Truths
-from keydyn.decisions.lockout_levels import locked_at, lockout_level, watched_hours
+from keydyn.decisions.calibration.lockout_levels import locked_at, lockout_level, watched_hours
 from keydyn.evaluation.rates.confidence import REPLICATES, user_weights
 from keydyn.lab.verification.notice_times import Estimate, NoticeTimes, estimate, notice_times
 from keydyn.model.data.vocabulary import Types

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from keydyn.arrays import Floats
-from keydyn.decisions.lockout_levels import MS_PER_HOUR
-from keydyn.decisions.recorded_samples import recorded_samples
+from keydyn.decisions.calibration.lockout_levels import MS_PER_HOUR
+from keydyn.decisions.recorded import recorded_samples
 from keydyn.keystrokes.schema import sample_starts
 from keydyn.keystrokes.swapping import swapped
 from keydyn.lab.verification.watch_comparison import Sessions

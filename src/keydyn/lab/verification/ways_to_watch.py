@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from keydyn.arrays import Floats, Integers, Truths
-from keydyn.decisions.sequential import faded, increments, suspicion, wald_bounds
-from keydyn.decisions.watching import Evidence
+from keydyn.decisions.calibration.sequential import faded, increments, suspicion, wald_bounds
+from keydyn.decisions.watching.sessions import Evidence
 from keydyn.evaluation.continuous.penalty import ranks, window_penalty
 from keydyn.evaluation.continuous.trust import HIGHEST, TrustSettings, trust
 from keydyn.lab.verification.watch_comparison import Way

@@ -7,7 +7,7 @@ from typing import Any
 
 from keydyn.decisions import Identification
 from keydyn.decisions.decision import as_json
-from keydyn.decisions.enrolment_quality import EnrolmentQuality
+from keydyn.decisions.enrolment import EnrolmentQuality
 from keydyn.population.features import INTERVAL
 from keydyn.service.accounts import Tenant
 from keydyn.service.clock import SECOND

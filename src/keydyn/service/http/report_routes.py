@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query, Request
 
 from keydyn import __version__
-from keydyn.decisions.error_rates import CountedRates, StatedRates
+from keydyn.decisions.calibration.error_rates import CountedRates, StatedRates
 from keydyn.evaluation.rates.confidence import Rate
 from keydyn.service.clock import DAY, HOUR
 from keydyn.service.http.access import Caller, Rule, context_of

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 from sqlalchemy import Connection, select
 
-from keydyn.decisions.background import Background
+from keydyn.decisions.calibration.background import Background
 from keydyn.service.accounts import Tenant, find_tenant
 from keydyn.service.http.access import Caller, Rates, forbidden, identified, token_holder
 from keydyn.service.http.models import Device, TextKind

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from keydyn.decisions.background import Background
+from keydyn.decisions.calibration.background import Background
 from keydyn.decisions.enrolled import Enrolled
-from keydyn.decisions.watching import Watching
+from keydyn.decisions.watching.sessions import Watching
 from keydyn.service.live.protocol import Hello
 from keydyn.service.storage.sealing import DataKey
 

@@ -14,7 +14,7 @@ from contextlib import suppress
 
 from sqlalchemy import Connection
 
-from keydyn.decisions.watching import Watching
+from keydyn.decisions.watching.sessions import Watching
 from keydyn.service.clock import Clock
 from keydyn.service.live import protocol
 from keydyn.service.live.admission import Admitted

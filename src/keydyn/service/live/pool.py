@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from keydyn.arrays import Floats, Integers
-from keydyn.decisions.background import Background
-from keydyn.decisions.watching import Watched, WatchedSessions, Watching
+from keydyn.decisions.calibration.background import Background
+from keydyn.decisions.watching.sessions import Watched, WatchedSessions, Watching
 from keydyn.detectors import Detector, PopulationDetector
 from keydyn.population.template import Template
 from keydyn.service.problems import Problem

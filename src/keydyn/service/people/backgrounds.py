@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from sqlalchemy import Connection, bindparam, func, select
 
-from keydyn.decisions.background import Background
-from keydyn.decisions.copies import Fingerprints
-from keydyn.decisions.shipped import shipped_background
-from keydyn.decisions.stored import background_of, enrolled_of
+from keydyn.decisions.calibration.background import Background
+from keydyn.decisions.calibration.shipped import shipped_background
+from keydyn.decisions.folder.enrolled_bytes import background_of, enrolled_of
+from keydyn.decisions.liveness.copies import Fingerprints
 from keydyn.detectors import Detector
 from keydyn.service.accounts import Tenant
 from keydyn.service.people.context import Context

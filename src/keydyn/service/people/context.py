@@ -13,7 +13,7 @@ from keydyn.service.storage.sealing import MasterKeys
 
 # Loading them takes seconds, which commands about keys and databases do without.
 if TYPE_CHECKING:
-    from keydyn.decisions.background import Background
+    from keydyn.decisions.calibration.background import Background
     from keydyn.decisions.enrolled import Enrolled
 
 Held = TypeVar("Held")

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection, Integer, bindparam, delete, insert, select, update
 
-from keydyn.decisions import copies
-from keydyn.decisions.background import Background
-from keydyn.decisions.copies import Fingerprints
-from keydyn.decisions.enrolment_quality import EnrolmentQuality, enrolment_quality
-from keydyn.decisions.fingerprint_bytes import fingerprints_bytes
+from keydyn.decisions.calibration.background import Background
+from keydyn.decisions.enrolment import EnrolmentQuality, enrolment_quality
+from keydyn.decisions.folder.fingerprint_bytes import fingerprints_bytes
+from keydyn.decisions.liveness import copies
+from keydyn.decisions.liveness.copies import Fingerprints
 from keydyn.service.accounts import Tenant
 from keydyn.service.clock import DAY
 from keydyn.service.jobs.queue import enqueue

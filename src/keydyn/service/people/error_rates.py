@@ -1,6 +1,6 @@
 """How often a tenant's decisions go wrong: as the calibration in use states it, and as samples here show.
 
-Every number is computed by `keydyn.decisions.error_rates`.
+Every number is computed by `keydyn.decisions.calibration.error_rates`.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ import numpy as np
 from sqlalchemy import Connection, func, select
 
 from keydyn.decisions import Targets
-from keydyn.decisions.background import Background
-from keydyn.decisions.error_rates import (
+from keydyn.decisions.calibration.background import Background
+from keydyn.decisions.calibration.error_rates import (
     CountedRates,
     StatedRates,
     claims_among,
     counted_rates,
     stated_rates,
 )
-from keydyn.decisions.trials import spread
+from keydyn.decisions.calibration.trials import spread
 from keydyn.service.accounts import Tenant
 from keydyn.service.people.backgrounds import background_for
 from keydyn.service.people.context import Context

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from keydyn.decisions import Identification
-from keydyn.decisions.background import Background
+from keydyn.decisions.calibration.background import Background
 from keydyn.decisions.enrolled import Enrolled
 from keydyn.service.accounts import Tenant
 from keydyn.service.people.backgrounds import background_for

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from keydyn.decisions.recorded_samples import recorded_samples
+from keydyn.decisions.recorded import recorded_samples
 from keydyn.keystrokes import Samples, one_sample, pair_events
 from keydyn.service.people.texts import POSITIONS, Text
 from keydyn.service.problems import Problem

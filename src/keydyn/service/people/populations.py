@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from sqlalchemy import ColumnElement, Connection, delete, insert, select
 
 from keydyn.decisions import Verifier
-from keydyn.decisions.background import Background
-from keydyn.decisions.copies import Fingerprints
+from keydyn.decisions.calibration.background import Background
+from keydyn.decisions.calibration.trials import LEAST_PEOPLE
 from keydyn.decisions.enrolled import Enrolled
-from keydyn.decisions.stored import background_bytes, template_bytes
-from keydyn.decisions.trials import LEAST_PEOPLE
+from keydyn.decisions.folder.enrolled_bytes import background_bytes, template_bytes
+from keydyn.decisions.liveness.copies import Fingerprints
 from keydyn.service.accounts import Tenant
 from keydyn.service.jobs.queue import enqueue
 from keydyn.service.people.context import Context

@@ -11,11 +11,11 @@ from sqlalchemy import Connection, bindparam, delete, func, select, update
 from sqlalchemy.exc import IntegrityError
 
 from keydyn.decisions import Targets, Verifier
-from keydyn.decisions.background import Background
-from keydyn.decisions.copies import MOST_SAMPLES, Fingerprints
+from keydyn.decisions.calibration.background import Background
 from keydyn.decisions.enrolled import Enrolled
-from keydyn.decisions.fingerprint_bytes import fingerprints_of
-from keydyn.decisions.stored import enrolled_of, template_bytes
+from keydyn.decisions.folder.enrolled_bytes import enrolled_of, template_bytes
+from keydyn.decisions.folder.fingerprint_bytes import fingerprints_of
+from keydyn.decisions.liveness.copies import MOST_SAMPLES, Fingerprints
 from keydyn.service.accounts import Tenant
 from keydyn.service.people.context import Context, Known
 from keydyn.service.people.keystroke_payload import Typed, samples_of

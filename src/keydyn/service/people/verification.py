@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from sqlalchemy import Connection, bindparam, update
 
 from keydyn.decisions import Decision
-from keydyn.decisions.background import Background
-from keydyn.decisions.copies import MOST_SAMPLES, Fingerprints
+from keydyn.decisions.calibration.background import Background
 from keydyn.decisions.enrolled import DRIFTED, Enrolled
-from keydyn.decisions.stored import template_bytes
+from keydyn.decisions.folder.enrolled_bytes import template_bytes
+from keydyn.decisions.liveness.copies import MOST_SAMPLES, Fingerprints
 from keydyn.keystrokes.samples import Samples
 from keydyn.service.accounts import Tenant
 from keydyn.service.jobs.webhooks import announce

@@ -1,0 +1,336 @@
+"""What a score means: a likelihood ratio, and how often strangers score as high.
+
+Both depend on how much was typed, so they are learnt after several numbers of keys and interpolated between
+them, on a logarithmic scale of keys.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import expit
+
+from keydyn.arrays import Floats, Integers, Truths
+from keydyn.decisions.calibration.lockout_levels import lockout_level
+from keydyn.decisions.calibration.trials import Trials
+from keydyn.evaluation.rates.claim_rates import Claims
+
+# Rates for which the score is known: ten per factor of ten.
+RATES: Floats = np.logspace(0.0, -4.0, 41)
+# Lock-outs of genuine people per hour of typing for which the level is known, twenty per factor of ten, so
+# that hardly anything lies between a rate that is supported and one that is not; and the lowest level.
+LOCKOUTS: Floats = np.logspace(-1.0, 1.0, 41)
+LEAST_SUSPICION = 1.0
+# The rule of three: if nothing happened in n hours, it happens less than 3/n times per hour, with 95 %.
+OF_THREE = 3.0
+# Stands for no typing at all where hours divide.
+LEAST_HOURS = 1.0 / 3600.0
+# The least and the largest share of genuine samples that may be typed as a stranger would.
+LAPSES = (1e-4, 0.2)
+# Pulls the slope towards 0 where genuine and impostor scores do not overlap at all.
+RIDGE = 1e-4
+REPLICATES = 400
+# No score, slope or level is larger; so nothing that is computed from them overflows.
+LARGEST = 1e100
+BISECTIONS = 60
+# Stands for a rate of 0 where logarithms are taken.
+NOTHING = 1e-9
+# After fewer trials of either kind a number of keys is left out.
+LEAST_TRIALS = 20
+
+
+# For each number of keys, scores and the logarithms of the rates at them.
+Table = tuple[tuple[Floats, Floats], ...]
+
+
+@dataclass(frozen=True)
+class MatchRate:
+    """A share of strangers, with its 95 % interval over people.
+
+    Examples
+    --------
+    >>> from keydyn.decisions import shipped_background
+    >>> rate = shipped_background().calibration.false_match_rate(score=1.0, keys=100)
+    >>> 0.0 <= rate.low <= rate.value <= rate.high <= 1.0
+    True
+    """
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """Learnt from trials; immutable.
+
+    Attributes
+    ----------
+    lengths : (G,) numbers of keys, rising
+    intercept, slope : (G,) of the logistic regression of genuine against impostor scores; slopes are positive
+    lapse : (G,) share of genuine samples that are typed as a stranger would: no ratio is below its logarithm
+    impostor : (G, L) the score that a share RATES of strangers reaches; ∞ where too few were asked to say
+    low, high : (G, L) interval of that share, over people
+    genuine : (G, L) the score below which a share RATES of genuine samples lies
+    suspicion : (len(LOCKOUTS),) above which genuine sessions are locked so many times per hour of typing
+    n_people : how many were asked
+    hours : of genuine typing that `suspicion` was measured on
+    population : SHA-256 of the population whose scores are meant; empty if that is known otherwise
+
+    Examples
+    --------
+    >>> from keydyn.decisions import shipped_background
+    >>> calibration = shipped_background().calibration
+    >>> threshold = calibration.threshold(false_match=0.01, keys=100)
+    >>> calibration.false_match_rate(threshold, keys=100).value <= 0.01
+    True
+    >>> calibration.ratio(threshold + 1.0, keys=100) > calibration.ratio(threshold, keys=100)
+    True
+    """
+
+    lengths: Integers
+    intercept: Floats
+    slope: Floats
+    lapse: Floats
+    impostor: Floats
+    low: Floats
+    high: Floats
+    genuine: Floats
+    suspicion: Floats
+    n_people: int
+    hours: float
+    population: str = ""
+
+    def __post_init__(self) -> None:
+        """Nobody can change the arrays; a `ValueError` says what makes no calibration."""
+        G, L = len(self.lengths), len(RATES)
+        shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("lengths", "intercept", "slope", "lapse"), (G,))
+        shapes |= dict.fromkeys(("impostor", "low", "high", "genuine"), (G, L))
+        shapes["suspicion"] = (len(LOCKOUTS),)
+        for name, shape in shapes.items():
+            array = getattr(self, name)
+            kind = np.int64 if name == "lengths" else np.float64
+            # Scores that too few strangers reach to say are ∞.
+            known = array == np.inf if name == "impostor" else False
+            if array.shape != shape or array.dtype != kind or not (known | (np.abs(array) <= LARGEST)).all():
+                raise ValueError(f"{name} of a calibration must be numbers of shape {shape}")
+            array.flags.writeable = False
+        if any(((rates < 0) | (rates > 1)).any() for rates in (self.low, self.high)):
+            raise ValueError("the rates of a calibration must lie between 0 and 1")
+        if G == 0 or (self.lengths[1:] <= self.lengths[:-1]).any() or self.lengths[0] < 1:
+            raise ValueError("the numbers of keys of a calibration must rise")
+        if not (self.slope > 0).all():
+            raise ValueError("the slopes of a calibration must be positive")
+        if ((self.lapse <= 0) | (self.lapse >= 1)).any():
+            raise ValueError("the lapses of a calibration must be shares")
+        falling = (self.impostor[:, 1:] < self.impostor[:, :-1]).any()
+        if falling or (self.genuine[:, 1:] > self.genuine[:, :-1]).any():
+            raise ValueError("scores of a calibration must rise as fewer strangers reach them")
+        if not np.isfinite(self.impostor[:, :1]).all():
+            raise ValueError("a score that every stranger reaches is finite")
+        if (self.suspicion <= 0).any() or (self.suspicion[1:] > self.suspicion[:-1]).any():
+            raise ValueError("the suspicion of a calibration must be positive, and fall with more lock-outs")
+        if not 0.0 < self.hours < np.inf:
+            raise ValueError(f"the hours of a calibration must be above 0, not {self.hours}")
+
+    @classmethod
+    def learn(cls, trials: Trials) -> Calibration:
+        """From claims whose truth is known; a `ValueError` if there are too few."""
+        genuine = trials.genuine
+        enough, rows = [], []
+        for g in range(len(trials.lengths)):
+            here = np.isfinite(trials.scores[:, g])
+            own, others = trials.scores[here & genuine, g], trials.scores[here & ~genuine, g]
+            if min(len(own), len(others)) < LEAST_TRIALS:
+                continue
+            enough.append(g)
+            reached = _reached(others)
+            low, high = _intervals(trials, here & ~genuine, g, reached)
+            rows.append((*_logistic(own, others), reached, low, high, np.quantile(own, RATES)))
+        if not rows:
+            raise ValueError(
+                f"a calibration needs {LEAST_TRIALS} genuine and {LEAST_TRIALS} false claims or more"
+            )
+        intercept, slope, lapse, impostor, low, high, below = (
+            np.array(each) for each in zip(*rows, strict=True)
+        )
+        lengths = trials.lengths[enough]
+        hours = max(float(trials.hours[trials.offsets[1:] - 1].sum()), LEAST_HOURS)
+        suspicion = _levels(trials, hours)
+        return cls(
+            lengths, intercept, slope, lapse, impostor, low, high, below, suspicion, trials.n_people, hours
+        )
+
+    def llr(self, scores: Floats, keys: Integers) -> Floats:
+        """Natural-log likelihood ratio of each score, of samples with so many keys; shapes broadcast."""
+        before, after, share = self._between(keys)
+        ratios = [
+            _with_lapses(self.intercept[g] + self.slope[g] * scores, self.lapse[g]) for g in (before, after)
+        ]
+        llr: Floats = (1.0 - share) * ratios[0] + share * ratios[1]
+        return llr
+
+    def ratio(self, score: float, keys: int) -> float:
+        """The same of one score."""
+        return float(self.llr(np.array([score]), np.array([keys]))[0])
+
+    def false_match_rate(self, score: float, keys: int) -> MatchRate:
+        """How many strangers reach this score with so many keys, and the interval of that share."""
+        one, of = np.array([score]), np.array([keys])
+        value, low, high = (float(self._shares(one, of, table)[0]) for table in self._reached)
+        return MatchRate(value, min(value, low), max(value, high))
+
+    def false_match_rates(self, scores: Floats, keys: Integers) -> Floats:
+        """(n,) the same of several scores (n,), of samples with so many keys (n,), without the intervals."""
+        return self._shares(scores, keys, self._reached[0])
+
+    def false_non_match_rates(self, scores: Floats, keys: Integers) -> Floats:
+        """(n,) how many genuine samples with so many keys (n,) lie below each score (n,)."""
+        return self._shares(scores, keys, self._below)
+
+    def threshold(self, false_match: float, keys: int) -> float:
+        """The score from which on at most this share of strangers with so many keys is accepted.
+
+        ∞ if the share is smaller than the calibration can state.
+        """
+        low, high = float(self.impostor[:, 0].min()), float(self.impostor[np.isfinite(self.impostor)].max())
+        if self.false_match_rate(high, keys).value > false_match:
+            return np.inf
+        for _ in range(BISECTIONS):
+            middle = (low + high) / 2
+            above = self.false_match_rate(middle, keys).value > false_match
+            low, high = (middle, high) if above else (low, middle)
+        return high
+
+    def lockout_level(self, per_hour: float) -> float:
+        """The suspicion above which genuine sessions are locked so many times per hour of typing.
+
+        It is measured where the hours of genuine typing support the rate (`supported_lockouts`). For lower
+        rates it lies above all that was seen, by 1 for each factor e: so much more rarely is it reached by
+        people who type as their template says. Real people sometimes do not, so that such a rate is aimed at,
+        not measured, and a single odd session can make the level so high that hardly anybody is noticed.
+        Above the highest of LOCKOUTS it is that of the highest.
+        """
+        if not per_hour > 0.0:
+            raise ValueError(f"lock-outs per hour must be above 0, not {per_hour}")
+        beyond = max(float(np.log(LOCKOUTS[0] / per_hour)), 0.0)
+        return float(np.interp(np.log(per_hour), np.log(LOCKOUTS), self.suspicion)) + beyond
+
+    @property
+    def supported_lockouts(self) -> float:
+        """The lowest rate of lock-outs per hour that was measured, by the rule of three: 3 in all hours."""
+        return OF_THREE / self.hours
+
+    @cached_property
+    def _reached(self) -> tuple[Table, Table, Table]:
+        """How many strangers reach a score, and the interval of that share."""
+        rates = np.broadcast_to(RATES, self.impostor.shape), self.low, self.high
+        value, low, high = (_table(self.impostor, each) for each in rates)
+        return value, low, high
+
+    @cached_property
+    def _below(self) -> Table:
+        """How many genuine samples lie below a score."""
+        return _table(self.genuine, np.broadcast_to(RATES, self.genuine.shape))
+
+    def _shares(self, scores: Floats, keys: Integers, table: Table) -> Floats:
+        """The rates of scores in a table, between two numbers of keys."""
+        before, after, share = self._between(keys)
+        logs = np.empty((len(self.lengths), len(scores)))
+        for g in {*before.tolist(), *after.tolist()}:
+            logs[g] = np.interp(scores, *table[g])
+        each = np.arange(len(scores))
+        found: Floats = np.exp((1.0 - share) * logs[before, each] + share * logs[after, each])
+        return np.where(found > 2.0 * NOTHING, found, 0.0)
+
+    @cached_property
+    def _places(self) -> Floats:
+        """Where `lengths` are on the scale between them."""
+        places: Floats = np.log(self.lengths.astype(np.float64))
+        return places
+
+    def _between(self, keys: Integers) -> tuple[Integers, Integers, Floats]:
+        """The neighbours of so many keys among `lengths`, and the share of the later one."""
+        places = self._places
+        at = np.interp(np.log(np.maximum(keys, 1)), places, np.arange(len(places)))
+        before = np.minimum(at.astype(np.int64), len(places) - 1)
+        after = np.minimum(before + 1, len(places) - 1)
+        return before, after, at - before
+
+
+def _table(scores: Floats, rates: Floats) -> Table:
+    """Scores that are known, rising, with the logarithms of their rates; for each number of keys."""
+    found = []
+    for at, of in zip(scores, rates, strict=True):
+        known = np.isfinite(at)
+        order = np.argsort(at[known], kind="stable")
+        found.append((at[known][order], np.log(np.maximum(of[known], NOTHING))[order]))
+    return tuple(found)
+
+
+def _levels(trials: Trials, hours: float) -> Floats:
+    """The level of each rate of LOCKOUTS, measured or, where the hours do not support the rate, extended."""
+    everybody = np.ones(len(trials.offsets) - 1, dtype=bool)
+    highest = float(trials.suspicion.max())
+    levels = [
+        lockout_level(trials.suspicion, trials.offsets, trials.hours, everybody, rate)
+        if rate * hours >= OF_THREE
+        else highest + np.log(OF_THREE / (rate * hours))
+        for rate in LOCKOUTS
+    ]
+    found: Floats = np.maximum(np.array(levels), LEAST_SUSPICION)
+    return found
+
+
+def _with_lapses(ratio: Floats, lapse: Floats | float) -> Floats:
+    """The log-likelihood ratio where a share of genuine samples is typed as a stranger would."""
+    found: Floats = np.logaddexp(np.log1p(-lapse) + ratio, np.log(lapse))
+    return found
+
+
+def _logistic(genuine: Floats, impostor: Floats) -> tuple[float, float, float]:
+    """Intercept, positive slope and lapse that cost least, both kinds with equal weight.
+
+    Without lapses a few samples that are quite unlike their owner's others would make all ratios small.
+    """
+    scores = np.concatenate([genuine, impostor])
+    centre, width = float(np.median(scores)), float(scores.std()) or 1.0
+    x = (scores - centre) / width
+    sign = np.repeat([1.0, -1.0], [len(genuine), len(impostor)])
+    weight = np.repeat([0.5 / len(genuine), 0.5 / len(impostor)], [len(genuine), len(impostor)])
+    low, high = LAPSES
+
+    def cost(values: Floats) -> float:
+        slope, lapse = np.exp(values[1]), low + (high - low) * expit(values[2])
+        margin = sign * _with_lapses(values[0] + slope * x, lapse)
+        return float((weight * np.logaddexp(0.0, -margin)).sum() + RIDGE * slope**2)
+
+    start = np.array([0.0, 0.0, -2.0])
+    a, log_slope, share = minimize(cost, start, method="Nelder-Mead", options={"maxiter": 2000}).x
+    slope = float(np.exp(log_slope)) / width
+    return float(a) - slope * centre, slope, float(low + (high - low) * expit(share))
+
+
+def _reached(impostor: Floats) -> Floats:
+    """The least score that at most a share RATES of strangers reaches, one more stranger counted as if above.
+
+    So a new stranger reaches it with that probability at most, as the scores are exchangeable.
+    """
+    ordered = np.sort(impostor)[::-1]
+    allowed = np.floor(RATES * (len(ordered) + 1) + 1e-9).astype(np.int64) - 1
+    # A rate of `allowed` strangers and one lies just above the score of the next.
+    padded = np.append(ordered, ordered[-1])
+    reached = np.where(allowed >= 0, np.nextafter(padded[np.clip(allowed, 0, len(ordered))], np.inf), np.inf)
+    reached[allowed >= len(ordered)] = ordered[-1]
+    return reached
+
+
+def _intervals(trials: Trials, which: Truths, g: int, reached: Floats) -> tuple[Floats, Floats]:
+    """Interval of the share of strangers who reach each score, over claimed people and typists alike."""
+    claims = Claims(trials.claimed[which], trials.typist[which], REPLICATES)
+    scores = trials.scores[which, g]
+    low, high = np.array([claims.interval(scores >= score) for score in reached]).T
+    return np.ascontiguousarray(low), np.ascontiguousarray(high)

@@ -1,0 +1,131 @@
+"""How often decisions go wrong: as a calibration states it, and as counted among people whose typing is kept.
+
+Both are about strangers who do not try to type like somebody else, and about samples of so many keys.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from keydyn.arrays import Integers, Truths
+from keydyn.decisions.calibration.background import Background
+from keydyn.decisions.calibration.calibration import Calibration, MatchRate
+from keydyn.decisions.calibration.operating_point import ACCEPT, Targets
+from keydyn.decisions.calibration.trials import Trials, claims, lengths_for
+from keydyn.decisions.evidence import LEAST_KEYSTROKES
+from keydyn.evaluation.rates.claim_rates import Claims
+from keydyn.evaluation.rates.confidence import Rate
+from keydyn.keystrokes.samples import Samples
+
+# With fewer people there is no interval: drawing from so few says little about others.
+LEAST_FOR_INTERVAL = 5
+
+
+@dataclass(frozen=True)
+class StatedRates:
+    """What a calibration says of samples with so many keys.
+
+    Attributes
+    ----------
+    accepted_strangers : the share of strangers accepted, with its interval; None if the calibration cannot
+        state so small a share as is aimed at, so that nobody is accepted
+    refused_genuine : the share of genuine samples that are not accepted, rejected or unsure
+    """
+
+    keys: int
+    accepted_strangers: MatchRate | None
+    refused_genuine: float
+
+
+@dataclass(frozen=True)
+class CountedRates:
+    """The same, counted; None where no sample has so many keys."""
+
+    keys: int
+    accepted_strangers: Rate | None
+    refused_genuine: Rate | None
+
+
+def stated_rates(calibration: Calibration, at: Targets) -> list[StatedRates]:
+    """For each number of keys that the calibration was learnt after, if it is enough for a decision.
+
+    Examples
+    --------
+    >>> from keydyn.decisions import Targets, shipped_background, stated_rates
+    >>> rates = stated_rates(shipped_background().calibration, Targets(false_match=0.01))
+    >>> rates[-1].keys > rates[0].keys, rates[-1].refused_genuine < rates[0].refused_genuine
+    (True, True)
+    """
+    found = []
+    for keys in calibration.lengths[calibration.lengths >= LEAST_KEYSTROKES].tolist():
+        threshold = calibration.threshold(at.false_match, keys)
+        if not np.isfinite(threshold):
+            found.append(StatedRates(keys, None, 1.0))
+            continue
+        refused = calibration.false_non_match_rates(np.array([threshold]), np.array([keys]))
+        found.append(StatedRates(keys, calibration.false_match_rate(threshold, keys), float(refused[0])))
+    return found
+
+
+def claims_among(background: Background, samples: Samples) -> Trials:
+    """Everybody claims to be everybody, each enrolled without the samples that ask.
+
+    A `ValueError` unless two people or more have two samples or more each. The population must have been
+    learnt from others, or the claims are easier than those of people whom it does not know.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.decisions import claims_among, recorded_samples, shipped_background
+    >>> trials = claims_among(shipped_background(), recorded_samples(make_typists(3, 3, "free", 80)))
+    >>> int(trials.genuine.sum())
+    9
+    """
+    people, names = pd.factorize(samples.users)
+    if (np.bincount(people, minlength=1) < 2).any() or len(names) < 2:
+        raise ValueError("two people or more are needed, with two samples or more each")
+    places = {name: place for place, name in enumerate(names)}
+    members = np.array([places.get(name, -1) for name in background.members] or [-1], dtype=np.int64)
+    asked = np.arange(len(names))
+    return claims(
+        background.pattern, samples, people, asked, background.others, members, lengths_for(samples)
+    )
+
+
+def counted_rates(trials: Trials, calibration: Calibration, at: Targets) -> list[CountedRates]:
+    """What became of the claims, by the number of keys; trials are the samples that asked.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.decisions import Targets, claims_among, counted_rates
+    >>> from keydyn.decisions import recorded_samples, shipped_background
+    >>> background, samples = shipped_background(), recorded_samples(make_typists(3, 3, "free", 80))
+    >>> rates = counted_rates(claims_among(background, samples), background.calibration, Targets())
+    >>> rates[0].accepted_strangers.trials
+    9
+    """
+    found = []
+    for g, keys in enumerate(trials.lengths.tolist()):
+        here = np.isfinite(trials.scores[:, g])
+        answers = at.answers(calibration, trials.scores[here, g], np.full(here.sum(), keys))
+        accepted = np.array([answer == ACCEPT for answer in answers], dtype=bool)
+        genuine = trials.genuine[here]
+        pairs = np.stack([trials.claimed[here], trials.typist[here]])
+        # Somebody's sample is one trial, however many people it claims to be: it is itself once.
+        n = int(genuine.sum())
+        strangers = _rate(pairs[:, ~genuine], accepted[~genuine], n)
+        found.append(CountedRates(keys, strangers, _rate(pairs[:, genuine], ~accepted[genuine], n)))
+    return found
+
+
+def _rate(pairs: Integers, counted: Truths, trials: int) -> Rate | None:
+    if len(counted) == 0:
+        return None
+    claims = Claims(*pairs)
+    if claims.n_people < LEAST_FOR_INTERVAL:
+        return Rate(float(counted.mean()), None, None, trials)
+    return replace(claims.rate(counted), trials=trials)

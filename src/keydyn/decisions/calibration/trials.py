@@ -1,0 +1,222 @@
+"""Claims whose truth is known, from which a calibration is learnt: people who are not enrolled, asked about
+each other, as strangers would be.
+
+Each person is enrolled with some samples and asked with others. A person who claims to be somebody else is a
+stranger: unknown to the cohort, in which neither the claimed person nor the typist counts. Scores are taken
+after so many keys as well as at a sample's end, since what a score means depends on how much was typed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+
+from keydyn.arrays import Floats, Integers, Truths
+from keydyn.decisions.calibration.cohort import HIGHEST, LOWEST, open_set_scores
+from keydyn.decisions.calibration.lockout_levels import MS_PER_HOUR
+from keydyn.decisions.calibration.sequential import increments, suspicion
+from keydyn.decisions.liveness.sample_times import times_of
+from keydyn.detectors import Detector
+from keydyn.detectors.templates import fit_templates
+from keydyn.evaluation.protocols.running import sums_after
+from keydyn.keystrokes.samples import Samples
+from keydyn.parallel import Progress
+
+# Scores are taken after so many keys, as far as samples are longer than that.
+LENGTHS = (10, 20, 40, 80, 160, 320, 640)
+# A sample of less than this share of the median length is not whole.
+SHORT = 0.75
+# With so many samples the earlier half enrols and the later half asks; with fewer each is left out in turn.
+MANY = 8
+# Queries of each person in each enrolment, evenly spread.
+QUERIES = 10
+# So many people are asked at most, and so many make up the cohort.
+LARGEST_ASKED, LARGEST_COHORT = 300, 100
+LEAST_PEOPLE = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Trials:
+    """Scores of claims after so many keys.
+
+    Attributes
+    ----------
+    lengths : (G,) numbers of keys; the last stands for whole samples, and is their median length
+    scores : (n, G) open-set scores; NaN where the sample is shorter
+    claimed, typist : (n,) numbers of people
+    suspicion : (N,) at each key of the genuine samples, one after the other (see `sequential`)
+    offsets : where these samples begin; hours : (N,) hours of typing since then
+    """
+
+    lengths: Integers
+    scores: Floats
+    claimed: Integers
+    typist: Integers
+    suspicion: Floats = field(default_factory=lambda: np.zeros(0))
+    offsets: Integers = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
+    hours: Floats = field(default_factory=lambda: np.zeros(0))
+
+    @property
+    def genuine(self) -> Truths:
+        """Which claims are true."""
+        same: Truths = self.claimed == self.typist
+        return same
+
+    @property
+    def n_people(self) -> int:
+        """How many people were asked."""
+        return len(np.unique(self.typist))
+
+
+def lengths_for(samples: Samples) -> Integers:
+    """The numbers of keys after which samples like these are scored."""
+    whole = int(np.median(samples.sequences.lengths))
+    return np.array([*(n for n in LENGTHS if n <= SHORT * whole), whole], dtype=np.int64)
+
+
+def people_of(samples: Samples) -> Integers:
+    """The number of the person who typed each sample; a `ValueError` if a calibration needs more of them."""
+    codes, users = pd.factorize(samples.users)
+    counts = np.bincount(codes, minlength=len(users))
+    several = int((counts > 1).sum())
+    if several < LEAST_PEOPLE:
+        raise ValueError(
+            f"a calibration needs {LEAST_PEOPLE} people or more with two samples or more each; "
+            f"there {'is' if several == 1 else 'are'} {several}"
+        )
+    return codes
+
+
+def claims(
+    pattern: Detector,
+    samples: Samples,
+    people: Integers,
+    asked: Integers,
+    cohort: Sequence[Detector],
+    cohort_people: Integers,
+    lengths: Integers,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Trials:
+    """Everybody who is asked claims to be each of those asked; somebody with a single sample, only others.
+
+    `pattern` is the detector, prepared on other people. `people` (n,) has the number of the person who typed
+    each sample, and `cohort_people` that of each template of the cohort, −1 for one of nobody who is asked.
+    `progress` is called with the number of people who were asked, over all enrolments.
+    """
+    parts: list[tuple[Floats, Integers, Integers]] = []
+    watched: list[tuple[Floats, Integers, Floats]] = []
+    done = 0
+    for enrol, ask in _held_out(samples, people):
+        enrolled = [int(u) for u in asked if (enrol & (people == u)).any()]
+        if not enrolled:
+            # Everybody asked has a single sample.
+            done += len(asked)
+            continue
+        templates = fit_templates(pattern, [samples[enrol & (people == u)] for u in enrolled], n_jobs)
+        for typist in asked.tolist():
+            chosen = spread(np.flatnonzero(ask & (people == typist)), QUERIES)
+            done += 1
+            if progress is not None:
+                progress(done)
+            if len(chosen) == 0:
+                continue
+            query = samples[chosen]
+            events = type(pattern).score_events_many([*templates, *cohort], query)
+            scores = _scores_after(events, query, lengths, np.array(enrolled), typist, cohort_people)
+            parts.append((scores, np.tile(enrolled, len(query)), np.full(len(scores), typist)))
+            if typist in enrolled:
+                counted = np.flatnonzero(cohort_people != typist) + len(enrolled)
+                own = events[:, [enrolled.index(typist), *counted.tolist()]]
+                offsets = query.sequences.offsets
+                watched.append((suspicion_of(own, offsets), np.diff(offsets), hours_of(query)))
+    # Of somebody with a single sample there may be nothing at all.
+    none = np.zeros(0)
+    scores, claimed, typists = (
+        np.concatenate(each) for each in zip((np.zeros((0, len(lengths))), none, none), *parts, strict=True)
+    )
+    suspicion, keys, hours = (np.concatenate(each) for each in zip((none, none, none), *watched, strict=True))
+    return Trials(
+        lengths,
+        scores,
+        claimed.astype(np.int64),
+        typists.astype(np.int64),
+        suspicion,
+        np.concatenate([[0], np.cumsum(keys)]).astype(np.int64),
+        hours,
+    )
+
+
+def together(parts: Sequence[Trials]) -> Trials:
+    """The trials of several runs of `claims`, with the same lengths."""
+    keys = np.concatenate([np.diff(part.offsets) for part in parts])
+    return Trials(
+        parts[0].lengths,
+        np.concatenate([part.scores for part in parts]),
+        np.concatenate([part.claimed for part in parts]),
+        np.concatenate([part.typist for part in parts]),
+        np.concatenate([part.suspicion for part in parts]),
+        np.concatenate([[0], np.cumsum(keys)]).astype(np.int64),
+        np.concatenate([part.hours for part in parts]),
+    )
+
+
+def suspicion_of(terms: Floats, offsets: Integers) -> Floats:
+    """Page's sum at each key, from its terms under the claimed template, first column, and the cohort."""
+    return suspicion(increments(np.clip(terms, LOWEST, HIGHEST), offsets), offsets)
+
+
+def hours_of(samples: Samples) -> Floats:
+    """(N,) hours of typing since each sample's first key."""
+    intervals = np.nan_to_num(times_of(samples)[:, 0])
+    total = np.cumsum(intervals)
+    starts = samples.sequences.offsets[:-1]
+    hours: Floats = (total - np.repeat(total[starts], samples.sequences.lengths)) / MS_PER_HOUR
+    return hours
+
+
+def _held_out(samples: Samples, people: Integers) -> Iterator[tuple[Truths, Truths]]:
+    """Which samples enrol and which ask, in turn.
+
+    Somebody with fewer than `MANY` samples has each left out once; somebody with a single one only asks.
+    """
+    counts = np.bincount(people)[people]
+    numbers, many = samples.numbers, counts >= MANY
+    later = numbers >= (counts + 1) // 2
+    few = counts[~many]
+    for turn in range(max(int(few.max()) if len(few) else 1, 1)):
+        ask = np.where(many, later & (turn == 0), numbers == turn)
+        enrol = np.where(many, ~later, numbers != turn)
+        yield enrol, ask
+
+
+def spread(chosen: Integers, most: int) -> Integers:
+    """At most so many of them, from the first to the last."""
+    if len(chosen) <= most:
+        return chosen
+    return chosen[np.linspace(0, len(chosen) - 1, most).round().astype(np.int64)]
+
+
+def _scores_after(
+    events: Floats,
+    query: Samples,
+    lengths: Integers,
+    enrolled: Integers,
+    typist: int,
+    cohort_people: Integers,
+) -> Floats:
+    """(n U, G) open-set scores of each sample's first keys, all claims of a sample in a row."""
+    offsets, keys = query.sequences.offsets, query.sequences.lengths
+    n, U = len(query), len(enrolled)
+    scores = np.full((n, U, len(lengths)), np.nan)
+    for g, length in enumerate(lengths.tolist()):
+        whole = g == len(lengths) - 1
+        sums = sums_after(events, offsets, None if whole else length)
+        for u, claimed in enumerate(enrolled.tolist()):
+            counts = (cohort_people != claimed) & (cohort_people != typist)
+            own = open_set_scores(sums[:, [u]], sums[:, U:][:, counts])[:, 0]
+            scores[:, u, g] = np.where(keys >= (SHORT * length if whole else length), own, np.nan)
+    return scores.reshape(n * U, len(lengths))

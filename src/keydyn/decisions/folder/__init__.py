@@ -1,0 +1,1 @@
+"""Enrolled people in a folder, and as bytes for a database."""

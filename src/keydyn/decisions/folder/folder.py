@@ -1,0 +1,332 @@
+"""The folder of enrolled people: files named by their content, and the manifest that lists them.
+
+A change writes new files first. One rename then makes a new manifest current, so that whatever happens a
+reader finds the people before the change or those after it, each with their own template.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import re
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeVar
+
+from keydyn.atomic import replacing, sync_folder, write_bytes, write_text
+from keydyn.decisions.calibration.background import Background
+from keydyn.decisions.calibration.calibration_file import packed_calibration, parsed_calibration
+from keydyn.decisions.calibration.cohort import SMALLEST
+from keydyn.decisions.enrolled import Enrolled
+from keydyn.decisions.folder.fingerprint_bytes import fingerprints_bytes, fingerprints_of
+from keydyn.decisions.folder.lock import locked
+from keydyn.decisions.folder.manifest import Manifest, Member, Person, file_of, secret_file
+from keydyn.decisions.folder.storable import storing_detector
+from keydyn.decisions.liveness.copies import Fingerprints
+from keydyn.decisions.liveness.keyed_hash import check_secret
+from keydyn.detectors import Detector, PopulationDetector
+from keydyn.population import PopulationModel
+from keydyn.regular_files import UnusableFileError, read_regular
+
+MANIFEST = "models.json"
+SAME = "people in one folder need the same detector, sensors, cohort, calibration and secret"
+LARGEST_FILE = 256 * 2**20
+SECRET_BYTES, LARGEST_SECRET = 32, 64
+# What a change may leave behind: files of this version and those before, and files half written.
+OURS = re.compile(r"([0-9a-f]{64}|user-[0-9]{6,12}|\.[0-9a-f]{16})\.(keydyn|key)|\.[0-9a-f]{16}\.json")
+
+Read = TypeVar("Read")
+
+
+def read_manifest(folder: str | Path, key: bytes | None = None) -> Manifest:
+    """Who is enrolled in a folder; a `ValueError` says what is wrong with it."""
+    path = Path(folder) / MANIFEST
+    if not os.path.lexists(path):
+        raise ValueError(f"{folder} holds no enrolled users: there is no {MANIFEST} in it (see keydyn fit)")
+    try:
+        return Manifest.from_text(_contents(path), key)
+    except ValueError as error:
+        raise ValueError(f"{path} cannot be read: {error}") from None
+
+
+@dataclass(frozen=True, eq=False)
+class Contents:
+    """What is read from a folder: `secret` keys the fingerprints of its people."""
+
+    background: Background
+    people: dict[str, Enrolled]
+    manifest: Manifest
+    secret: bytes
+
+
+def read_folder(folder: str | Path, key: bytes | None = None, users: Iterable[str] | None = None) -> Contents:
+    """What decisions rest on, and the people of these names, all unless named.
+
+    A `ValueError` says what is wrong with the folder, or names a user who is not enrolled. Nothing is locked:
+    if the folder changes meanwhile, it is read again.
+    """
+    wanted = None if users is None else set(users)
+    manifest = read_manifest(folder, key)
+    while True:
+        try:
+            return _read(Path(folder), manifest, key, wanted)
+        except (OSError, ValueError):
+            current = read_manifest(folder, key)
+            if current == manifest:
+                raise
+            manifest = current
+
+
+def new_secret(key: bytes | None = None) -> bytes:
+    """What fingerprints are keyed with: derived from a key, or else random."""
+    if key is None:
+        return secrets.token_bytes(SECRET_BYTES)
+    return hmac.new(key, b"keydyn fingerprints", hashlib.sha256).digest()
+
+
+@contextmanager
+def changing(folder: str | Path, key: bytes | None = None, anew: bool = False) -> Iterator[Change]:
+    """A change of a folder, which is made if need be; while it lasts, other writers are refused.
+
+    Nothing changes before `Change.commit`. With `anew` the people before are not even read.
+    """
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder):
+        path = folder / MANIFEST
+        is_new = anew or not os.path.lexists(path)
+        if is_new and path.exists() and not path.is_file():
+            raise ValueError(f"{path} is not a regular file")
+        try:
+            yield Change(folder, key, None if is_new else read_manifest(folder, key))
+        finally:
+            # Cleaning is no part of the change: what cannot be removed now is removed the next time.
+            with suppress(OSError, ValueError):
+                _clean(folder, key)
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change of a folder: the manifest before it, None if it is new, and `commit`."""
+
+    folder: Path
+    key: bytes | None
+    before: Manifest | None
+
+    def commit(
+        self,
+        background: Background | None,
+        enrolled: Mapping[str, Enrolled],
+        secret: bytes,
+        sensors: tuple[str, ...] = (),
+    ) -> Manifest:
+        """Add these people to those before, or enrol them again; the same background must serve all.
+
+        None is the background of the folder, of which nothing is written again.
+        `secret` keys their fingerprints; it is written unless it is derived from the folder's key.
+        """
+        manifest = (
+            self._before(secret, sensors) if background is None else self._with(background, secret, sensors)
+        )
+        people = {person.user: person for person in manifest.people}
+        people |= {user: self._saved(user, one) for user, one in enrolled.items()}
+        return self._current(replace(manifest, people=tuple(people.values())))
+
+    def remove(self, users: Iterable[str]) -> Manifest:
+        """Take these people out; a `ValueError` names a user who is not enrolled."""
+        if self.before is None:
+            raise ValueError(f"nobody is enrolled in {self.folder} (see keydyn fit)")
+        left = self.before.without(set(users))
+        if len(left.cohort) < SMALLEST:
+            left = replace(left, cohort=())
+        if left.people and not (left.cohort or left.population):
+            raise ValueError(
+                "without them too few people are left to compare claims with: enrol the others again with "
+                "--replace"
+            )
+        return self._current(left)
+
+    def _before(self, secret: bytes, sensors: tuple[str, ...]) -> Manifest:
+        """The manifest before, if it has this secret and these sensors."""
+        if self.before is None:
+            raise ValueError(f"nobody is enrolled in {self.folder} (see keydyn fit)")
+        if (self.before.secret, self.before.sensors) != (_recognised(secret), sensors):
+            raise ValueError(SAME)
+        return self.before
+
+    def _with(self, background: Background, secret: bytes, sensors: tuple[str, ...]) -> Manifest:
+        """The manifest before, with this background, whose files are written."""
+        pattern = background.pattern
+        population = ""
+        if isinstance(pattern, PopulationDetector):
+            population = self._written(pattern.people.packed())
+        manifest = Manifest(
+            pattern.name,
+            sensors,
+            population,
+            tuple(
+                Member(user, self._written(one.packed_template()))
+                for user, one in zip(background.members, background.cohort, strict=True)
+            ),
+            self._written(packed_calibration(background.calibration)),
+            self._kept(secret),
+            (),
+        )
+        if self.before is None or not self.before.people:
+            return manifest
+        if replace(self.before, people=()) != manifest:
+            raise ValueError(SAME)
+        return self.before
+
+    def _kept(self, secret: bytes) -> str:
+        """By what the secret is recognised; it is written for the folder's owner alone, if it need be."""
+        check_secret(secret)
+        recognised = _recognised(secret)
+        path = self.folder / secret_file(recognised)
+        derived = self.key is not None and secret == new_secret(self.key)
+        if not derived and not os.path.lexists(path):
+            with (
+                replacing(path) as temporary,
+                open(temporary, "xb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file,
+            ):
+                file.write(secret)
+        return recognised
+
+    def _current(self, manifest: Manifest) -> Manifest:
+        """Make a manifest current: the moment of the change."""
+        _refuse_twins(manifest.people)
+        text = manifest.to_text(self.key)
+        # What could not be read again must not become current.
+        Manifest.from_text(text.encode(), self.key)
+        # The files must be on disk under their names before a manifest lists them.
+        sync_folder(self.folder)
+        write_text(self.folder / MANIFEST, text)
+        return manifest
+
+    def _saved(self, user: str, one: Enrolled) -> Person:
+        fingerprints = ""
+        if len(one.fingerprints):
+            fingerprints = self._written(fingerprints_bytes(one.fingerprints))
+        templates = (one.template, one.enrolment, one.previous)
+        now, *earlier = ("" if each is None else self._written(each.packed_template()) for each in templates)
+        return Person(user, one.samples, one.keys, now, fingerprints, *earlier)
+
+    def _written(self, contents: bytes) -> str:
+        """Write a file under the name that follows from its content, and return its SHA-256."""
+        temporary = self.folder / f".{secrets.token_hex(8)}.keydyn"
+        write_bytes(temporary, contents)
+        sha256 = hashlib.sha256(contents).hexdigest()
+        os.replace(temporary, self.folder / file_of(sha256))
+        return sha256
+
+
+def _read(folder: Path, manifest: Manifest, key: bytes | None, wanted: set[str] | None) -> Contents:
+    for user in sorted(wanted or ()):
+        manifest.person(user)
+    pattern = storing_detector(manifest.detector, _population(folder, manifest))
+    features = sorted(["duration", "tau", *manifest.sensors])
+
+    def template(sha256: str, of: str, advice: str) -> Detector:
+        return _file(
+            folder, sha256, of, advice, lambda contents, path: pattern.with_template(contents, path, features)
+        )
+
+    start_over = "enrol everybody again with --replace"
+    cohort = tuple(
+        template(member.sha256, f"model of {member.user} in the cohort", start_over)
+        for member in manifest.cohort
+    )
+    calibration = _file(folder, manifest.calibration, "calibration", start_over, parsed_calibration)
+    people = {}
+    for person in manifest.people:
+        if wanted is not None and person.user not in wanted:
+            continue
+        advice = f"enrol {person.user} again, or remove {person.user} with keydyn users"
+        fingerprints = Fingerprints.none()
+        if person.fingerprints:
+            fingerprints = _file(
+                folder,
+                person.fingerprints,
+                f"fingerprints of {person.user}",
+                advice,
+                lambda contents, _: fingerprints_of(contents),
+            )
+        own, *earlier = (
+            template(sha256, f"model of {person.user}", advice) if sha256 else None
+            for sha256 in (person.sha256, person.enrolment, person.previous)
+        )
+        if own is None:
+            raise ValueError(f"{person.user} has no model: {advice}")
+        people[person.user] = Enrolled(own, person.samples, person.keys, fingerprints, *earlier)
+    members = tuple(member.user for member in manifest.cohort)
+    background = Background(pattern, cohort, calibration, members)
+    return Contents(background, people, manifest, _secret(folder, manifest, key))
+
+
+def _secret(folder: Path, manifest: Manifest, key: bytes | None) -> bytes:
+    """The secret that the manifest means: derived from the key, or else kept in a file of its own."""
+    if key is not None and _recognised(new_secret(key)) == manifest.secret:
+        return new_secret(key)
+    path = folder / secret_file(manifest.secret)
+    advice = "without it copies of earlier samples are not recognised; enrol everybody again with --replace"
+    try:
+        secret = read_regular(path, LARGEST_SECRET, links=False)
+    except FileNotFoundError:
+        raise ValueError(f"{path}, the secret of the folder, is missing: {advice}") from None
+    if _recognised(secret) != manifest.secret:
+        raise ValueError(f"{path}, the secret of the folder, is not the one that was written: {advice}")
+    return secret
+
+
+def _recognised(secret: bytes) -> str:
+    """By what a secret is recognised, without saying anything about it."""
+    return hmac.new(secret, b"keydyn secret", hashlib.sha256).hexdigest()
+
+
+def _population(folder: Path, manifest: Manifest) -> PopulationModel | None:
+    """The population with which everybody was enrolled, if there is one."""
+    if not manifest.population:
+        return None
+    advice = "enrol everybody again with --replace"
+    return _file(folder, manifest.population, "population of everybody", advice, PopulationModel.parsed)
+
+
+def _file(folder: Path, sha256: str, what: str, advice: str, parse: Callable[[bytes, Path], Read]) -> Read:
+    """What a file holds, if it is the one that the manifest lists."""
+    path = folder / file_of(sha256)
+    try:
+        contents = _contents(path)
+    except FileNotFoundError:
+        raise ValueError(f"{path}, the {what}, is missing: {advice}") from None
+    except UnusableFileError as error:
+        raise ValueError(f"{path}, the {what}, cannot be read: {error}; {advice}") from None
+    if sha256 != hashlib.sha256(contents).hexdigest():
+        raise ValueError(f"{path}, the {what}, is not the file that was written: {advice}")
+    return parse(contents, path)
+
+
+def _contents(path: Path) -> bytes:
+    """A file of the folder itself: nothing behind a link."""
+    return read_regular(path, LARGEST_FILE, links=False)
+
+
+def _refuse_twins(people: Iterable[Person]) -> None:
+    seen: dict[str, str] = {}
+    for person in people:
+        other = seen.setdefault(person.sha256, person.user)
+        if other != person.user:
+            raise ValueError(
+                f"users {other} and {person.user} have the same samples: nobody could tell them apart"
+            )
+
+
+def _clean(folder: Path, key: bytes | None) -> None:
+    """Remove what changes have left that the manifest does not list."""
+    listed = read_manifest(folder, key).files if os.path.lexists(folder / MANIFEST) else set()
+    for path in folder.iterdir():
+        if OURS.fullmatch(path.name) and path.name not in listed:
+            path.unlink()

@@ -1,0 +1,202 @@
+"""Copies: a sample that repeats an earlier one too closely to have been typed again.
+
+Of each time in a sample a keyed hash of 32 bits is kept: of the last four keys and the time in steps of 5 ms.
+Without the secret it says nothing but that two times were alike. A new sample is hashed with each of its
+times moved by up to seven steps; where a hash is known, the two times differ by so many steps. The evidence
+for a copy is how much more probable these differences are between a sample and its copy, with some jitter,
+than between two samples that one person has typed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from keydyn.arrays import Floats, Integers
+from keydyn.decisions.liveness.copy_matching import Hashes, fill_copy_evidence
+from keydyn.decisions.liveness.keyed_hash import check_secret, key_for, keyed_hashes, label_words
+from keydyn.decisions.liveness.sample_times import tick_of, times_of
+from keydyn.keystrokes.samples import Samples
+
+# Milliseconds of a step, steps that a time may have been moved by, and keys that a time belongs to.
+STEP, FARTHEST, KEYS = 5.0, 7, 4
+MOVES = np.arange(-FARTHEST, FARTHEST + 1)
+# Standard deviation of the displacement of each press and release, milliseconds, in the copies looked for.
+JITTERS = (0.0, 1.0, 5.0, 10.0)
+# Share of times that a copy may have changed altogether.
+LOST = 0.03
+# Spread of the logarithm between samples of one person, interval and hold: a Student t of two degrees.
+SPREAD = (0.2, 0.15)
+# A sample with more evidence is called a copy. If people were as regular as is assumed here, fewer than one
+# fresh sample in a thousand would be.
+LIMIT = math.log(1000.0)
+# What is kept of one person: the latest samples, and times in all.
+MOST_SAMPLES, MOST_TIMES = 200, 200_000
+# No difference between fresh samples is less probable than this.
+LEAST = 1e-4
+
+# Of each time that is known, sample by sample: (V, moves) hashes; its sample, the time, its kind.
+Probes = tuple[Hashes, Integers, Floats, Integers]
+
+
+@dataclass(frozen=True, eq=False)
+class Fingerprints:
+    """What is kept of samples to recognise copies of them; immutable.
+
+    Attributes
+    ----------
+    hashes : (V,) one per time, those of a sample together, the oldest sample first
+    offsets : (n + 1,) where samples begin
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.decisions import Fingerprints, recorded_samples
+    >>> secret = bytes(range(32))  # yours, random and kept apart
+    >>> kept = Fingerprints.of(recorded_samples(make_typists(1, 2, "free", 80)), secret)
+    >>> len(Fingerprints.none().added(kept).offsets) - 1  # samples
+    2
+    """
+
+    hashes: Hashes
+    offsets: Integers
+
+    def __post_init__(self) -> None:
+        """Check that the parts belong together, whoever made them; nobody can change them."""
+        kinds = self.hashes.dtype == np.uint32, self.offsets.dtype == np.int64
+        if not all(kinds) or self.hashes.ndim != 1 or self.offsets.ndim != 1:
+            raise ValueError("fingerprints are a list of hashes of 32 bits and a list of offsets")
+        ends = self.offsets[[0, -1]].tolist() if len(self.offsets) else None
+        if ends != [0, len(self.hashes)] or (self.offsets[1:] < self.offsets[:-1]).any():
+            raise ValueError("the offsets of fingerprints must rise from 0 to the number of hashes")
+        for array in (self.hashes, self.offsets):
+            array.flags.writeable = False
+
+    @classmethod
+    def none(cls) -> Fingerprints:
+        """Those of nobody."""
+        return cls(np.zeros(0, dtype=np.uint32), np.zeros(1, dtype=np.int64))
+
+    @classmethod
+    def of(cls, samples: Samples, secret: bytes) -> Fingerprints:
+        """Those of samples, in their order."""
+        # A single sample is usually looked for among known ones too: that needs all of its moves.
+        hashes, sample = _probes(samples, secret, MOVES if len(samples) == 1 else MOVES[[FARTHEST]])[:2]
+        offsets = np.searchsorted(sample, np.arange(len(samples) + 1))
+        return cls(hashes[:, hashes.shape[1] // 2].copy(), offsets.astype(np.int64))
+
+    @classmethod
+    def joined(cls, several: Sequence[Fingerprints]) -> Fingerprints:
+        """All of them in one, the oldest first; the oldest samples are dropped where there are too many."""
+        hashes = np.concatenate([np.zeros(0, dtype=np.uint32), *(one.hashes for one in several)])
+        lengths = np.concatenate([np.zeros(1, dtype=np.int64), *(np.diff(one.offsets) for one in several)])
+        offsets = np.cumsum(lengths)
+        first = max(0, len(offsets) - 1 - MOST_SAMPLES)
+        first = max(first, int(np.searchsorted(offsets, len(hashes) - MOST_TIMES)))
+        return cls(hashes[offsets[first] :], offsets[first:] - offsets[first])
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def latest(self) -> Fingerprints:
+        """Those of the latest sample."""
+        first = int(self.offsets[-2])
+        return Fingerprints(self.hashes[first:].copy(), self.offsets[-2:] - first)
+
+    def added(self, later: Fingerprints) -> Fingerprints:
+        """With later samples; the oldest are dropped where there are too many."""
+        return Fingerprints.joined([self, later])
+
+
+def copy_evidence(samples: Samples, known: Fingerprints, secret: bytes) -> Floats:
+    """(n,) natural logarithm of the likelihood ratio: a copy of one of the known samples, or a fresh sample.
+
+    −∞ where nothing is known, or where a sample has no times.
+    """
+    evidence = np.full(len(samples), -np.inf)
+    if len(known.hashes) == 0:
+        check_secret(secret)
+        return evidence
+    probes, sample, x, kind = _probes(samples, secret, MOVES)
+    ends = np.searchsorted(sample, np.arange(len(samples) + 1))
+    of_known = np.empty(len(known))
+    for s in range(len(samples)):
+        mine = slice(ends[s], ends[s + 1])
+        if ends[s] < ends[s + 1]:
+            fresh = _fresh(x[mine], kind[mine], tick_of(x[mine]))
+            fill_copy_evidence(probes[mine], known.hashes, known.offsets, fresh, _copied(), of_known)
+            evidence[s] = of_known.max() - math.log(len(known))
+    return evidence
+
+
+def copy_reason(evidence: float) -> str | None:
+    """Why a sample is not believed, in words; None if it is no copy."""
+    if evidence <= LIMIT:
+        return None
+    return "a copy: the times repeat those of an earlier sample more closely than anybody types"
+
+
+def _probes(samples: Samples, secret: bytes, moves: Integers) -> Probes:
+    """Those of samples; a single one keeps its own, because several questions are asked of it."""
+    check_secret(secret)
+    if len(samples) > 1:
+        return _hashed(samples, secret, moves)
+    kept = f"copies {secret.hex()}"
+    if kept not in samples.kept:
+        samples.kept[kept] = _hashed(samples, secret, MOVES)
+    probes: Probes = samples.kept[kept]
+    return probes
+
+
+def _hashed(samples: Samples, secret: bytes, moves: Integers) -> Probes:
+    sequences = samples.sequences
+    words = label_words(["", *map(str, sequences.event_types.tolist())], secret)[sequences.codes + 1]
+    number = np.repeat(np.arange(len(samples)), sequences.lengths)
+    context = np.zeros((len(words), KEYS), dtype=np.uint64)
+    for back in range(KEYS):
+        there = np.zeros(len(words), dtype=bool)
+        there[back:] = number[back:] == number[: len(number) - back]
+        context[there, back] = words[: len(words) - back][there[back:]]
+    key = key_for("keydyn copies", secret)
+    of_context = keyed_hashes(context, key)
+    times = times_of(samples)
+    row, kind = np.nonzero(np.isfinite(times))
+    x = times[row, kind]
+    steps = np.floor(x / STEP).astype(np.int64)[:, None] + moves
+    # Interval and hold differ in the last bit; steps may be negative.
+    message = np.empty((*steps.shape, 2), dtype=np.uint64)
+    message[..., 0] = of_context[row, None]
+    message[..., 1] = 2 * steps + kind[:, None]
+    hashes = (keyed_hashes(message, key) & np.uint64(0xFFFFFFFF)).astype(np.uint32)
+    return hashes, number[row], x, kind
+
+
+def _fresh(x: Floats, kind: Integers, tick: float) -> Floats:
+    """(v, moves + 1) ln P that another fresh sample's time is so many steps away, or farther."""
+    x = np.maximum(x, 1.0)
+    edges = (np.floor(x / STEP)[:, None] + np.arange(-FARTHEST, FARTHEST + 2)) * STEP
+    z = np.log(np.maximum(edges, 0.01) / x[:, None]) / np.array(SPREAD)[kind][:, None]
+    near = np.diff(0.5 + z / (2 * np.sqrt(2 + z * z)), axis=1)
+    # On a coarse clock fewer steps occur, each more often.
+    near *= max(1.0, tick / STEP)
+    near *= np.minimum(1.0, 0.95 / near.sum(axis=1, keepdims=True))
+    probability: Floats = np.maximum(np.column_stack([near, 1.0 - near.sum(axis=1)]), LEAST)
+    return np.asarray(np.log(probability))
+
+
+@cache
+def _copied() -> Floats:
+    """(jitters, moves + 1) ln P that a copy's time is so many steps away, or farther."""
+    away = np.linspace(-100.0, 100.0, 8001)
+    found = []
+    for jitter in JITTERS:
+        # A time is the difference of two displaced ones.
+        density = np.exp(-0.5 * (away / max(np.sqrt(2) * jitter, 0.05)) ** 2)
+        overlap = np.maximum(0.0, 1.0 - np.abs(away / STEP - MOVES[:, None]))
+        near = (1.0 - LOST) * (overlap @ density / density.sum()) + LOST / 3 / len(MOVES)
+        found.append(np.log(np.append(near, 1.0 - near.sum())))
+    return np.array(found)

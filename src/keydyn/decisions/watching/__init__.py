@@ -1,0 +1,1 @@
+"""Sessions watched while they are typed."""

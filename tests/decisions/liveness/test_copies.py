@@ -1,0 +1,130 @@
+"""Copies are recognised from keyed fingerprints, and fresh samples are not taken for copies."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from keydyn.decisions.liveness import copies
+from keydyn.decisions.liveness.copies import LIMIT, Fingerprints, copy_evidence, copy_reason
+from keydyn.decisions.liveness.copy_matching import fill_copy_evidence
+from tests.decisions.typing import TEXT, samples, times
+
+SECRET = b"a secret of sixteen bytes or more"
+
+
+def displaced(tau, hold, jitter, random):
+    """Every press and every release moved."""
+    tau, hold = tau.copy(), hold.copy()
+    press = np.cumsum(tau, axis=1)
+    moved = np.maximum.accumulate(press + random.normal(0.0, jitter, press.shape), axis=1)
+    release = np.maximum(press + hold + random.normal(0.0, jitter, press.shape), moved + 1.0)
+    tau[:, 1:] = np.maximum(np.diff(moved, axis=1), 1.0)
+    return tau, release - moved
+
+
+@pytest.fixture(scope="module")
+def enrolled():
+    return times(20, np.random.default_rng(1))
+
+
+@pytest.fixture(scope="module")
+def known(enrolled):
+    return Fingerprints.of(samples(*enrolled), SECRET)
+
+
+@pytest.mark.parametrize(("jitter", "least"), [(0.0, 1.0), (1.0, 1.0), (5.0, 0.85)])
+def test_copies_are_recognised(enrolled, known, jitter, least):
+    copied = displaced(*enrolled, jitter, np.random.default_rng(2)) if jitter else enrolled
+    evidence = copy_evidence(samples(*copied), known, SECRET)
+    assert (evidence > LIMIT).mean() >= least
+    assert all("a copy" in copy_reason(one) for one in evidence if one > LIMIT)
+
+
+def test_fresh_samples_are_rarely_copies(known):
+    """Where times vary as assumed, evidence above ln t comes up in fewer than one fresh sample in t."""
+    n = 4000
+    evidence = copy_evidence(samples(*times(n, np.random.default_rng(3)), first_session=100), known, SECRET)
+    for t in (5, 20, 100):
+        assert (evidence > np.log(t)).sum() <= n / t + 3 * np.sqrt(n / t)
+    # The bound is no use if no sample ever comes near it.
+    assert evidence.max() > -5.0
+    assert copy_reason(float(np.median(evidence))) is None
+
+
+def test_other_keys_and_other_secrets_share_nothing(enrolled, known):
+    other_keys = samples(*enrolled, keys=TEXT[::-1])
+    unrelated = copy_evidence(other_keys, known, SECRET)
+    assert (unrelated < -10).all()
+    np.testing.assert_allclose(copy_evidence(samples(*enrolled), known, SECRET[::-1]), unrelated, atol=15)
+    other = Fingerprints.of(samples(*enrolled), SECRET[::-1])
+    assert np.isin(other.hashes, known.hashes).mean() < 0.01
+
+
+def test_part_of_the_text_is_enough(enrolled, known):
+    """Keys before and after may be missing: a hash is of four keys."""
+    cut = samples(enrolled[0][:, 2:], enrolled[1][:, 2:], keys=TEXT[2:])
+    assert (copy_evidence(cut, known, SECRET) > LIMIT).mean() > 0.8
+
+
+def test_a_coarse_clock_makes_no_copies():
+    random = np.random.default_rng(4)
+    coarse = [np.maximum(np.round(x / 15.625), 1.0) * 15.625 for x in times(400, random)]
+    half = [x[:20] for x in coarse]
+    known = Fingerprints.of(samples(*half), SECRET)
+    fresh = copy_evidence(samples(*[x[20:] for x in coarse], first_session=20), known, SECRET)
+    assert (fresh > LIMIT).mean() < 0.01
+    assert (copy_evidence(samples(*half), known, SECRET) > LIMIT).all()
+
+
+def test_matching_agrees_with_a_search_through_everything():
+    """Few different hashes, so that they collide within the sample, among known ones and in the table."""
+    random = np.random.default_rng(7)
+    moves = len(copies.MOVES)
+    for v, lengths in [(1, [1]), (5, [0, 3, 0, 9]), (20, [40, 1, 25])]:
+        probes = random.integers(0, 40, (v, moves)).astype(np.uint32) * 0x01000001
+        hashes = random.integers(0, 40, sum(lengths)).astype(np.uint32) * 0x01000001
+        known = Fingerprints(hashes, np.concatenate([[0], np.cumsum(lengths)]))
+        fresh, copied = random.normal(size=(v, moves + 1)), random.normal(size=(3, moves + 1))
+        found = np.empty(len(lengths))
+        fill_copy_evidence(probes, known.hashes, known.offsets, fresh, copied, found)
+        for s in range(len(lengths)):
+            mine = set(hashes[known.offsets[s] : known.offsets[s + 1]].tolist())
+            hits = [[m for m in range(moves) if int(row[m]) in mine] for row in probes]
+            least = [min(there, key=lambda m: (abs(m - 7), -m), default=moves) for there in hits]
+            base = sum(fresh[time, move] for time, move in enumerate(least))
+            np.testing.assert_allclose(found[s], max(row[least].sum() for row in copied) - base)
+
+
+def test_the_oldest_are_dropped(enrolled, known, monkeypatch):
+    monkeypatch.setattr(copies, "MOST_SAMPLES", 30)
+    later = Fingerprints.of(samples(*times(15, np.random.default_rng(5))), SECRET)
+    both = known.added(later)
+    assert len(known) == 20
+    assert len(both) == 30
+    found = copy_evidence(samples(*enrolled), both, SECRET) > LIMIT
+    assert not found[:5].any()
+    assert found[5:].all()
+    monkeypatch.setattr(copies, "MOST_TIMES", 5 * (2 * len(TEXT) - 1))
+    assert len(known.added(later)) == 5
+    assert len(known.added(Fingerprints.none())) == 5
+    with pytest.raises(ValueError, match="read-only"):
+        known.hashes[0] = 0
+
+
+def test_the_latest_are_those_of_the_last_sample(known):
+    last = Fingerprints.of(samples(*times(1, np.random.default_rng(6))), SECRET)
+    found = known.added(last).latest()
+    np.testing.assert_array_equal(found.hashes, last.hashes)
+    np.testing.assert_array_equal(found.offsets, last.offsets)
+
+
+def test_nothing_known_and_wrong_parts(enrolled):
+    assert np.isneginf(copy_evidence(samples(*enrolled), Fingerprints.none(), SECRET)).all()
+    assert copy_reason(-np.inf) is None
+    with pytest.raises(ValueError, match="rise from 0"):
+        Fingerprints(np.zeros(3, dtype=np.uint32), np.array([0, 2]))
+    with pytest.raises(ValueError, match="32 bits"):
+        Fingerprints(np.zeros(3), np.array([0, 3]))
+    with pytest.raises(ValueError, match="16 to 64 bytes"):
+        Fingerprints.of(samples(*enrolled), b"short")
