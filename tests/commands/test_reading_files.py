@@ -358,8 +358,8 @@ def test_other_files_that_need_no_options(form, tmp_path):
 @pytest.mark.parametrize(
     ("contents", "message"),
     [
-        (b"# recorded on Monday\n" + FRAME.to_csv(index=False).encode(), "line 1 is a comment"),
-        (b"<!DOCTYPE html><html>404</html>\n", "line 1 is a web page or XML"),
+        (b"# recorded on Monday\n" + FRAME.to_csv(index=False).encode(), "line 1: it is a comment"),
+        (b"<!DOCTYPE html><html>404</html>\n", "line 1: it is a web page or XML"),
         (
             FRAME.to_csv(index=False).encode() * 2,
             "is not a number; the header is repeated",

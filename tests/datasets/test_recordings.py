@@ -170,15 +170,15 @@ def test_sorting(tmp_path):
         ("", "it is empty"),
         ("\n\n", "it is empty"),
         (HEADER, "header but no rows"),
-        ("\n" + GOOD, "line 1 is empty"),
-        (GOOD.replace(",", ";"), r"separated by semicolons: give `separator=';'`"),
-        (GOOD.replace(",", "\t"), r"separated by tabs: give `separator='\\t'`"),
+        ("\n" + GOOD, "line 1: it is empty"),
+        (GOOD.replace(",", ";"), r"separated by semicolons; give `separator=';'`"),
+        (GOOD.replace(",", "\t"), r"separated by tabs; give `separator='\\t'`"),
         (GOOD.replace("session", "user"), "more than one column is called 'user'"),
         (
             GOOD.replace("user", "subject"),
             r"no column 'user'; there are 'subject'.*`columns={'user': 'subject'}`",
         ),
-        (GOOD.replace("session", "n"), "no column 'session'.*: give `session=0`"),
+        (GOOD.replace("session", "n"), "no column 'session'.*; give `session=0`"),
         (GOOD.replace("keyname", "Key"), "no column 'keyname'.*{'keyname': 'Key'}"),
         (GOOD.replace("timepress", "t"), "no column 'timepress'; there are .*'t'.*`columns`"),
         (GOOD.replace(",b,", ",,"), "line 3: keyname is empty"),
@@ -224,7 +224,7 @@ def test_wrong_encodings(tmp_path):
     with pytest.raises(ValueError, match=r"line 3: byte 0xe9 is not utf-8; .*give `encoding='latin-1'`"):
         load_recordings(written(tmp_path, accented, encoding="latin-1"))
     assert load_recordings(tmp_path / "mine.csv", encoding="latin-1")["keyname"].tolist() == ["a", "é", "NA"]
-    with pytest.raises(ValueError, match="UTF-16: give `encoding='utf-16'`"):
+    with pytest.raises(ValueError, match="UTF-16; give `encoding='utf-16'`"):
         load_recordings(written(tmp_path, accented, encoding="utf-16"))
     with pytest.raises(ValueError, match="there is no encoding 'klingon'"):
         load_recordings(tmp_path / "mine.csv", encoding="klingon")
@@ -233,12 +233,12 @@ def test_wrong_encodings(tmp_path):
 def test_wrong_arguments(tmp_path):
     path = written(tmp_path, GOOD)
     for options, message in [
-        ({"unit": "minutes"}, "`unit` is one of s, ms, us and ns, not 'minutes'"),
+        ({"unit": "minutes"}, "the unit must be s, ms, us or ns, not 'minutes'"),
         ({"columns": {"keyname": "key"}}, "no column 'key' for keyname; there are 'user'"),
         ({"columns": {"keyname": "session"}, "session": 0}, "has a column 'keyname' as well as 'session'"),
         ({"user": "ann"}, "there is a column user"),
         ({"others": ["pressure"]}, "no column 'pressure', which is in `others`"),
-        ({"separator": ", "}, "`separator` is one character"),
+        ({"separator": ", "}, "the separator must be one character"),
     ]:
         with pytest.raises(ValueError, match=message):
             load_recordings(path, **options)
@@ -355,7 +355,7 @@ def test_json(tmp_path, form):
 
 def test_a_file_without_a_header(tmp_path):
     path = written(tmp_path, GOOD.removeprefix(HEADER))
-    with pytest.raises(ValueError, match=r"line 1 holds values.*`header=\['user', 'session', 'keyname'"):
+    with pytest.raises(ValueError, match=r"line 1: it holds values.*`header=\['user', 'session', 'keyname'"):
         load_recordings(path)
     names = HEADER.strip().split(",")
     assert load_recordings(path, header=names).equals(load_recordings(written(tmp_path, GOOD, "named.csv")))
@@ -408,5 +408,5 @@ def test_the_password_layout_is_read_in_anybodys_file(tmp_path):
 
 def test_raw_events_are_recognised(tmp_path):
     text = "timeStamp,type,code\n0,keydown,KeyA\n80,keyup,KeyA\n"
-    with pytest.raises(ValueError, match="presses and releases in rows of their own; `keydyn pair`"):
+    with pytest.raises(ValueError, match="presses and releases in rows of their own; `keydyn.keystrokes.pair_events`"):
         load_recordings(written(tmp_path, text))

@@ -288,7 +288,7 @@ def test_bad_input(events, message):
 
 
 def test_bad_settings():
-    with pytest.raises(ValueError, match="`unit` is one of s, ms, us and ns"):
+    with pytest.raises(ValueError, match="the unit must be s, ms, us or ns"):
         pair_events(frame(GOOD), "minutes")
     with pytest.raises(ValueError, match="disorder must be"):
         pair_events(frame(GOOD), disorder=float("nan"))

@@ -9,7 +9,6 @@ import typer
 
 from keydyn.commands.every_command import every_command
 from keydyn.commands.recording_options import Reading, reads_recording
-from keydyn.commands.suggestions import as_options
 from keydyn.exit_codes import UsageError
 from keydyn.terminal import JsonOption, print_json, say, warn
 
@@ -43,27 +42,24 @@ def pair(
     """
     from keydyn.datasets import save_recordings
     from keydyn.datasets.files.event_files import events_in
-    from keydyn.datasets.files.recording_notes import unit_text
+    from keydyn.datasets.files.notes import unlikely_unit
     from keydyn.datasets.files.recordings import UNKNOWN, contents_of
-    from keydyn.datasets.files.table_files import parse_table
+    from keydyn.datasets.files.tables import parse_table
     from keydyn.keystrokes.pairing import pair_events
 
     if reading.sort or reading.clean:
         raise UsageError("--sort and --clean apply to keystrokes; use them where the keystrokes are read")
     form = reading.form()
-    try:
-        with contents_of(reading.source()) as (contents, _):
-            table = parse_table(contents, form.separator, form.encoding, form.header)
-            constants = {"user": form.user, "session": form.session}
-            log = events_in(table, form.columns, form.unit, form.decimal, constants)
-            if "user" not in log.events:
-                log.events["user"] = UNKNOWN
-                warn("the events do not say who typed: the user is called 'unknown'; give a name with --user")
-            keystrokes, report = pair_events(log.events, log.unit)
-    except ValueError as error:
-        raise ValueError(reading.explained(str(error))) from None
-    if unlikely := unit_text(keystrokes, log.unit):
-        warn(as_options(unlikely))
+    with reading.explaining(), contents_of(reading.source()) as (contents, _):
+        table = parse_table(contents, form.separator, form.encoding, form.header)
+        constants = {"user": form.user, "session": form.session}
+        log = events_in(table, form.columns, form.unit, form.decimal, constants)
+        if "user" not in log.events:
+            log.events["user"] = UNKNOWN
+            warn("the events do not say who typed: the user is called 'unknown'; give a name with --user")
+        keystrokes, report = pair_events(log.events, log.unit)
+    if unlikely := unlikely_unit(keystrokes, log.unit):
+        warn(unlikely.worded(reading.as_options))
     save_recordings(keystrokes, out)
     if as_json:
         print_json({"keystrokes": str(out), "left_out": log.left_out, **report.to_dict()})

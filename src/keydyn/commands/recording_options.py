@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 import functools
 import io
+import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from inspect import Parameter
 from pathlib import Path
@@ -15,18 +17,17 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, TypeVar, cast, get_t
 import typer
 
 from keydyn.commands.every_command import parameters_of, with_parameters
-from keydyn.commands.suggestions import as_options
 from keydyn.exit_codes import UsageError, checking_options
 from keydyn.progress import working
 from keydyn.terminal import warn
 
 if TYPE_CHECKING:
-    from keydyn.datasets.files.recording_notes import Notes
+    from keydyn.datasets.files.notes import Notes
     from keydyn.datasets.files.recordings import FileForm, Recording
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-STANDARD_INPUT = Path("-")
+STANDARD_INPUT, TAB = Path("-"), "\t"
 FileArgument = Annotated[
     Path,
     typer.Argument(
@@ -112,7 +113,7 @@ class Reading:
         With `anonymous` the file need not say who typed, nor have a column `session`. What is wrong with the
         file is reported in terms of the options.
         """
-        from keydyn.datasets.files.recording_notes import notes_of
+        from keydyn.datasets.files.notes import notes_of
         from keydyn.datasets.files.recordings import read_recording
         from keydyn.keystrokes import CleaningRules
 
@@ -120,39 +121,49 @@ class Reading:
         rules = CleaningRules(
             duplicate_samples=not anonymous, negative_holds=True, equal_presses=True, zero_durations=True
         )
-        try:
-            with working(f"reading {self.file}"):
-                recording = read_recording(self.source(), form, rules if self.clean else None, anonymous)
-        except ValueError as error:
-            raise ValueError(self.explained(str(error))) from None
+        with self.explaining(), working(f"reading {self.file}"):
+            recording = read_recording(self.source(), form, rules if self.clean else None, anonymous)
         notes = notes_of(recording, copies=not anonymous)
-        for text in notes.texts():
-            warn(as_options(text) + ("; `--clean` leaves copies out" if text == notes.copies_text() else ""))
+        for text in notes.texts(self.as_options):
+            warn(text)
         return recording, notes
 
     def source(self) -> Path | BinaryIO:
         """What is read."""
         return sys.stdin.buffer if self.file == STANDARD_INPUT else self.file
 
-    def explained(self, problem: str) -> str:
-        """What is wrong with the file, in terms of the options."""
-        text = as_options(problem)
-        if "it is a pipe" in text:
-            text += "; give - to read standard input"
-        if text.endswith("timerelease is before the press"):
-            text += "; `--clean` leaves such rows out"
-        if "this row is the same as one above it" in text:
-            text += "; `--clean` leaves the copies out"
-        if "`keydyn pair`" in text:
-            text = text.replace("`keydyn pair`", f"`keydyn pair {self.file} --out keystrokes.csv`")
-        return text
+    @contextmanager
+    def explaining(self, line: int = 1, impossible: tuple[str, ...] = ()) -> Iterator[None]:
+        """A `ReadingError` from the block is reported in terms of the options.
+
+        What was read begins with this `line` of the file; options that are `impossible` are not suggested.
+        """
+        from keydyn.keystrokes.reading_error import ReadingError
+
+        try:
+            yield
+        except ReadingError as error:
+            place = error.finding.place
+            if place is not None and place.kind == "line":
+                error = error.changed(place=place.after(line - 1))
+            raise ValueError(error.finding.without(*impossible).worded(self.as_options)) from None
+
+    def as_options(self, arguments: Mapping[str, Any]) -> str:
+        """Arguments of the functions that read files as they are given on the command line."""
+        if arguments.keys() == {"file"}:
+            return str(arguments["file"])
+        if "keydyn.keystrokes.pair_events" in arguments:
+            return f"`keydyn pair {shlex.quote(str(self.file))} --out keystrokes.csv`"
+        if not arguments.keys() <= {option.name for option in fields(self)}:
+            return ""
+        return f"`{' '.join(_option(name, value) for name, value in arguments.items())}`"
 
     def form(self) -> FileForm:
         """The options in the form that readers take; an option that makes no sense is an error of usage."""
         from keydyn.datasets.files.recordings import FileForm
         from keydyn.keystrokes.units import check_unit
 
-        separator = {r"\t": "\t", "tab": "\t"}.get(self.separator, self.separator)
+        separator = TAB if self.separator in (r"\t", "tab") else self.separator
         with checking_options():
             check_unit(self.unit or "ms")
             for name, value in (("--separator", separator), ("--decimal", self.decimal)):
@@ -212,6 +223,25 @@ def reads_recording(command: Command) -> Command:
 def listed(text: str) -> list[str]:
     """The names in an option that takes several, separated by commas; one with a comma in it is quoted."""
     return [name.strip() for name in next(csv.reader(io.StringIO(text)), []) if name.strip()]
+
+
+def _option(name: str, value: Any) -> str:
+    """One option with its value; `...` stands for any value."""
+    if value is True or value is ...:
+        return f"--{name}"
+    if isinstance(value, dict):
+        value = _joined([f"{ours}={theirs}" for ours, theirs in value.items()])
+    elif isinstance(value, list):
+        value = _joined(value)
+    text = r"\t" if value == TAB else str(value)
+    return f"--{name} {shlex.quote(text)}"
+
+
+def _joined(names: Sequence[str]) -> str:
+    """The inverse of `listed`."""
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(names)
+    return line.getvalue()
 
 
 def _label(text: str | None) -> str | int | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import re
 import sys
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -207,19 +206,9 @@ def _recordings(reading: Reading) -> Iterator[Recording]:
             header, newline, rows = rows.partition(b"\n")
             header, line = header + newline, line + len(newline)
         if rows.strip():
-            try:
+            with reading.explaining(line - header.count(b"\n"), impossible=("sort", "clean")):
                 yield read_recording(io.BytesIO(header + rows), form, anonymous=True)
-            except ValueError as error:
-                text = _moved(str(error), line - 1 - header.count(b"\n"))
-                # A stream cannot be sorted.
-                text = re.sub("; `sort=True`.*", "", text)
-                raise ValueError(reading.explained(text)) from None
         line += rows.count(b"\n")
-
-
-def _moved(message: str, lines: int) -> str:
-    """A message about a line of a part of the stream, so many lines later."""
-    return re.sub(r"\bline (\d+)", lambda found: f"line {int(found[1]) + lines}", message)
 
 
 def _end_of_rows(text: bytes) -> int:

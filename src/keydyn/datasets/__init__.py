@@ -4,22 +4,24 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from keydyn.datasets.files.recordings import load_recordings, save_recordings
+    from keydyn.datasets.files.recordings import load_recordings
+    from keydyn.datasets.files.saving import save_recordings
     from keydyn.datasets.published.fetching import FetchError, fetch_dataset
+    from keydyn.datasets.published.file_states import FileState, cache_folder, check_files
     from keydyn.datasets.published.loading import Dataset, load_dataset
-    from keydyn.datasets.published.published_files import cache_folder, check_files
     from keydyn.datasets.published.summary import dataset_summary
     from keydyn.datasets.simulated.typists import make_typists, stream_typists
 
 _MODULES = {
     "FetchError": "published.fetching",
     "fetch_dataset": "published.fetching",
-    "cache_folder": "published.published_files",
-    "check_files": "published.published_files",
+    "FileState": "published.file_states",
+    "cache_folder": "published.file_states",
+    "check_files": "published.file_states",
     "Dataset": "published.loading",
     "load_dataset": "published.loading",
     "load_recordings": "files.recordings",
-    "save_recordings": "files.recordings",
+    "save_recordings": "files.saving",
     "dataset_summary": "published.summary",
     "make_typists": "simulated.typists",
     "stream_typists": "simulated.typists",
@@ -27,6 +29,7 @@ _MODULES = {
 __all__ = [
     "Dataset",
     "FetchError",
+    "FileState",
     "cache_folder",
     "check_files",
     "dataset_summary",

@@ -6,6 +6,7 @@ from keydyn.keystrokes.long_text import long_text_vectors, time_bounds
 from keydyn.keystrokes.one_sample import one_sample
 from keydyn.keystrokes.pairing import events_of, pair_events
 from keydyn.keystrokes.quality import QualityReport, quality_of
+from keydyn.keystrokes.reading_error import ReadingError
 from keydyn.keystrokes.samples import Samples
 from keydyn.keystrokes.schema import check_keystrokes
 from keydyn.keystrokes.timing import event_types, sequences_of, timing_features
@@ -14,6 +15,7 @@ __all__ = [
     "CleaningReport",
     "CleaningRules",
     "QualityReport",
+    "ReadingError",
     "Samples",
     "check_keystrokes",
     "clean",

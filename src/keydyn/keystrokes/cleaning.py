@@ -15,8 +15,13 @@ from numpy.typing import NDArray
 
 from keydyn.arrays import Integers
 from keydyn.keystrokes.duplicates import is_duplicate
-from keydyn.keystrokes.sample_parts import name_parts
-from keydyn.keystrokes.schema import check_keystrokes, sample_lengths, sample_of_row, sample_starts
+from keydyn.keystrokes.schema import (
+    check_keystrokes,
+    name_parts,
+    sample_lengths,
+    sample_of_row,
+    sample_starts,
+)
 
 
 @dataclass(frozen=True)

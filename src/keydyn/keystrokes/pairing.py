@@ -22,8 +22,7 @@ from keydyn.keystrokes.raw_events import (
     feature_columns,
     read_events,
 )
-from keydyn.keystrokes.sample_parts import name_parts
-from keydyn.keystrokes.schema import SAMPLE, check_keystrokes
+from keydyn.keystrokes.schema import SAMPLE, check_keystrokes, name_parts
 
 DISORDER = 1000.0
 

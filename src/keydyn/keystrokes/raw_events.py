@@ -12,7 +12,16 @@ from numpy.typing import NDArray
 from pandas.api.types import is_numeric_dtype
 
 from keydyn.arrays import Floats, Integers
-from keydyn.keystrokes.schema import COLUMNS, SAMPLE, as_numbers, beyond, check_columns, refuse_unhashable
+from keydyn.keystrokes.reading_error import Place, ReadingError
+from keydyn.keystrokes.schema import (
+    COLUMNS,
+    SAMPLE,
+    as_numbers,
+    beyond,
+    check_columns,
+    refuse,
+    refuse_unhashable,
+)
 from keydyn.keystrokes.units import check_unit, milliseconds
 
 PRESS, RELEASE, PASTE, BLUR, FOCUS = range(5)
@@ -46,6 +55,7 @@ def kind_of(name: Any) -> int:
     return TYPES.get(re.sub(r"[^a-z0-9]", "", str(name).lower()), -1)
 
 
+FIRST = Place("row", 0)
 UNIDENTIFIED = -1
 NOT_REPEATED, REPEATED, NO_FLAG = 0, 1, 2
 
@@ -89,7 +99,7 @@ class RawEvents:
 
 
 def read_events(events: pd.DataFrame, unit: str = "ms") -> RawEvents:
-    """Check and encode; a `ValueError` names the column and the row that are wrong."""
+    """Check and encode; a `ReadingError` names the column and the row that are wrong."""
     check_unit(unit)
     check_columns(events, ("time", "type", "key"))
     for column in ("timepress", "timerelease"):
@@ -104,7 +114,7 @@ def read_events(events: pd.DataFrame, unit: str = "ms") -> RawEvents:
     for column in SAMPLE:
         if column not in frame.columns:
             frame[column] = 0
-        _refuse(frame[column].isna().to_numpy(), column, "is missing")
+        refuse(frame[column].isna().to_numpy(), column, "is missing", FIRST)
         _factorized(frame[column])
     number = frame.groupby(SAMPLE, sort=False, observed=True).ngroup().to_numpy()
     names = named
@@ -128,13 +138,13 @@ def feature_columns(frame: pd.DataFrame) -> list[str]:
 
 
 def _times(values: pd.Series[Any]) -> NDArray[Any]:
-    _refuse(values.isna().to_numpy(), "time", "is missing")
+    refuse(values.isna().to_numpy(), "time", "is missing", FIRST)
     numbers = as_numbers(values, "time")
-    _refuse(numbers.isna().to_numpy(), "time", "is not a number")
+    refuse(numbers.isna().to_numpy(), "time", "is not a number", FIRST)
     whole = numbers.dtype.kind in "iu" and int(numbers.max()) <= np.iinfo(np.int64).max
     times = numbers.to_numpy(dtype=np.int64 if whole else np.float64)
-    _refuse(np.isinf(times), "time", "is infinite")
-    _refuse(beyond(times), "time", "is beyond ±2⁶²")
+    refuse(np.isinf(times), "time", "is infinite", FIRST)
+    refuse(beyond(times), "time", "is beyond ±2⁶²", FIRST)
     return times
 
 
@@ -145,7 +155,8 @@ def _kinds(values: pd.Series[Any]) -> Integers:
     kind: Integers = np.array([*kinds, -1], dtype=np.int64)[codes]
     if (kind == -1).any():
         row = int(np.argmax(kind == -1))
-        raise ValueError(f"row {row}: type is {values.iloc[row]!r}; it must be one of {', '.join(TYPES)}")
+        problem = f"type is {values.iloc[row]!r}; it must be one of {', '.join(TYPES)}"
+        raise ReadingError(problem, place=FIRST.after(row))
     return kind
 
 
@@ -176,7 +187,7 @@ def _repeats(events: pd.DataFrame, kind: Integers) -> Integers:
         [*(known.get(str(flag).strip().lower(), -1) for flag in distinct), NO_FLAG], dtype=np.int64
     )
     repeat: Integers = flags[codes]
-    _refuse((repeat == -1) & (kind == PRESS), "repeat", "is neither true nor false")
+    refuse((repeat == -1) & (kind == PRESS), "repeat", "is neither true nor false", FIRST)
     return repeat
 
 
@@ -187,11 +198,6 @@ def _factorized(values: pd.Series[Any]) -> tuple[Integers, Any]:
     try:
         codes, distinct = pd.factorize(values)
     except TypeError:
-        refuse_unhashable(values, f"row {{}}: {values.name}")
+        refuse_unhashable(values, str(values.name), FIRST)
         raise
     return codes.astype(np.int64), distinct
-
-
-def _refuse(bad: NDArray[np.bool_], column: str, problem: str) -> None:
-    if bad.any():
-        raise ValueError(f"row {int(np.argmax(bad))}: {column} {problem}")

@@ -13,20 +13,24 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from pandas.api.types import is_bool_dtype
+from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
 from keydyn.arrays import Floats, Integers
+from keydyn.keystrokes.reading_error import Place, ReadingError
 
 COLUMNS = ("user", "session", "keyname", "timepress", "timerelease")
 SAMPLE = ["user", "session"]
 # Times up to here, whatever their unit: differences of whole numbers do not wrap round.
 LATEST = 2**62
+FIRST_LINE = Place("line", 0)
+# Kinds of findings for which readers of files have remedies.
+SCATTERED, UNORDERED, NEGATIVE_HOLD = "scattered sample", "unordered presses", "negative hold"
 
 
 def check_keystrokes(
     frame: pd.DataFrame, first_line: int = 0, *, negative_holds: bool = False
 ) -> pd.DataFrame:
-    """A copy in the schema, its columns first; a `ValueError` names the column and the line that are wrong.
+    """A copy in the schema, its columns first; a `ReadingError` names the column and the line that are wrong.
 
     `first_line` is what the first row is called in messages: 2 for a file with a header. With
     `negative_holds`, releases before their press pass, for the cleaning rule of that name.
@@ -34,30 +38,32 @@ def check_keystrokes(
     Examples
     --------
     >>> import pandas as pd
-    >>> from keydyn.keystrokes import check_keystrokes
+    >>> from keydyn.keystrokes import ReadingError, check_keystrokes
     >>> typed = pd.DataFrame({"user": ["ann"], "session": [0], "keyname": ["a"]})
     >>> typed["timepress"], typed["timerelease"] = [50.0], [9.0]
-    >>> check_keystrokes(typed, first_line=2)
-    Traceback (most recent call last):
-        ...
-    ValueError: line 2: timerelease is before the press
+    >>> try:
+    ...     check_keystrokes(typed, first_line=2)
+    ... except ReadingError as error:
+    ...     print(error)
+    line 2: timerelease is before the press
     """
+    first = Place("line", first_line)
     check_columns(frame, COLUMNS)
     if len(frame) == 0:
-        raise ValueError("there are no keystrokes")
+        raise ReadingError("there are no keystrokes")
     others = [column for column in frame.columns if column not in COLUMNS]
     checked = frame[[*COLUMNS, *others]].reset_index(drop=True)
     for column in ("user", "session", "keyname"):
-        refuse(checked[column].isna().to_numpy(), column, "is missing", first_line)
+        refuse(checked[column].isna().to_numpy(), column, "is missing", first)
     checked["keyname"] = checked["keyname"].astype(str)
     for column in ("timepress", "timerelease"):
-        checked[column] = _as_times(checked[column], column, first_line)
-    refuse(checked["timepress"].isna().to_numpy(), "timepress", "is missing", first_line)
+        checked[column] = _as_times(checked[column], column, first)
+    refuse(checked["timepress"].isna().to_numpy(), "timepress", "is missing", first)
     try:
-        _check_order(checked, first_line, negative_holds)
+        _check_order(checked, first, negative_holds)
     except TypeError:
         for column in SAMPLE:
-            refuse_unhashable(checked[column], f"line {{}}: {column}", first_line)
+            refuse_unhashable(checked[column], column, first)
         raise
     return checked
 
@@ -94,13 +100,13 @@ def beyond(numbers: NDArray[Any]) -> NDArray[np.bool_]:
     return (numbers > LATEST) | (numbers < -LATEST)
 
 
-def refuse_unhashable(values: pd.Series[Any], place: str, first: int = 0) -> None:
-    """`ValueError` at the first value that can be no label, such as a list; `place` has room for its row."""
+def refuse_unhashable(values: pd.Series[Any], column: str, first: Place) -> None:
+    """`ReadingError` at the first value that can be no label, such as a list."""
     for n, value in enumerate(values.tolist()):
         try:
             hash(value)
         except TypeError:
-            raise ValueError(f"{place.format(n + first)} cannot be {value!r}") from None
+            raise ReadingError(f"{column} cannot be {value!r}", place=first.after(n)) from None
 
 
 def sample_starts(frame: pd.DataFrame) -> Integers:
@@ -126,11 +132,39 @@ def sample_of_row(starts: Integers, n_keystrokes: int) -> Integers:
     return np.repeat(np.arange(len(starts)), sample_lengths(starts, n_keystrokes))
 
 
-def _as_times(values: pd.Series[Any], column: str, first_line: int) -> pd.Series[Any]:
+def name_parts(users: pd.Series[Any], sessions: pd.Series[Any], parts: Integers) -> pd.Series[Any]:
+    """The session of each part of divided samples, given the sample's and the part's number in it, from 0.
+
+    The first part keeps its sample's session. The others get the user's next free numbers or, where
+    sessions are not numbers, the sample's name followed by the part's number.
+    """
+    later = parts > 0
+    if not later.any():
+        return sessions
+    if is_numeric_dtype(sessions) and not is_bool_dtype(sessions):
+        by_user = sessions.groupby(users.to_numpy(), sort=False, observed=True)
+        largest = np.floor(by_user.transform("max")).to_numpy()
+        new = pd.Series(later.astype(np.int64)).groupby(users.to_numpy(), sort=False, observed=True).cumsum()
+        numbers = np.where(later, largest + new.to_numpy(), sessions.to_numpy())
+        # Small whole numbers are not cast back: session 255 of 8 bits would be followed by 0.
+        whole = sessions.dtype.kind in "iu" and sessions.dtype != np.uint64
+        return pd.Series(numbers, index=sessions.index).astype(np.int64 if whole else sessions.dtype)
+    names = sessions.astype(object).copy()
+    taken = set(zip(users, names, strict=True))
+    for n in np.flatnonzero(later).tolist():
+        name = f"{names.iloc[n]} part {parts[n] + 1}"
+        while (users.iloc[n], name) in taken:
+            name += "'"
+        taken.add((users.iloc[n], name))
+        names.iloc[n] = name
+    return names.infer_objects()
+
+
+def _as_times(values: pd.Series[Any], column: str, first: Place) -> pd.Series[Any]:
     numbers = as_numbers(values, column).astype(np.float64)
-    refuse((numbers.isna() & values.notna()).to_numpy(), column, "is not a number", first_line)
-    refuse(np.isinf(numbers.to_numpy()), column, "is infinite", first_line)
-    refuse(beyond(numbers.to_numpy()), column, "is beyond ±2⁶² ms", first_line)
+    refuse((numbers.isna() & values.notna()).to_numpy(), column, "is not a number", first)
+    refuse(np.isinf(numbers.to_numpy()), column, "is infinite", first)
+    refuse(beyond(numbers.to_numpy()), column, "is beyond ±2⁶² ms", first)
     return numbers
 
 
@@ -146,33 +180,35 @@ def _number(value: Any) -> float:
         return np.nan
 
 
-def _check_order(frame: pd.DataFrame, first_line: int, negative_holds: bool) -> None:
+def _check_order(frame: pd.DataFrame, first: Place, negative_holds: bool) -> None:
     starts = sample_starts(frame)
-    first = frame.loc[starts, SAMPLE]
-    twice = first.duplicated().to_numpy()
+    twice = frame.loc[starts, SAMPLE].duplicated().to_numpy()
     if twice.any():
         row = int(starts[np.argmax(twice)])
         user, session = (str(frame[column].iloc[row]) for column in SAMPLE)
-        raise ValueError(
-            f"line {row + first_line}: the rows of user {user}, session {session} are not contiguous"
-        )
+        problem = f"the rows of user {user}, session {session} are not contiguous"
+        raise ReadingError(problem, place=first.after(row), kind=SCATTERED)
     press, release = frame["timepress"].to_numpy(), frame["timerelease"].to_numpy()
-    check_times(press, release, starts, first_line, negative_holds)
+    check_times(press, release, starts, first, negative_holds)
 
 
 def check_times(
-    press: Floats, release: Floats, starts: Integers, first_line: int = 0, negative_holds: bool = False
+    press: Floats,
+    release: Floats,
+    starts: Integers,
+    first: Place = FIRST_LINE,
+    negative_holds: bool = False,
 ) -> None:
-    """`ValueError` if a press comes before the one above it in its sample, or a release before its press."""
+    """`ReadingError` if a press is before the one above it in its sample, or a release before its press."""
     back = np.zeros(len(press), dtype=bool)
     back[1:] = press[1:] < press[:-1]
     back[starts] = False
-    refuse(back, "timepress", "is before the press above it", first_line)
+    refuse(back, "timepress", "is before the press above it", first, UNORDERED)
     if not negative_holds:
-        refuse(release < press, "timerelease", "is before the press", first_line)
+        refuse(release < press, "timerelease", "is before the press", first, NEGATIVE_HOLD)
 
 
-def refuse(bad: Any, column: str, problem: str, first_line: int = 0) -> None:
-    """`ValueError` at the first line that is bad."""
+def refuse(bad: Any, column: str, problem: str, first: Place = FIRST_LINE, kind: str = "") -> None:
+    """`ReadingError` at the first row that is bad; `first` is what the very first row is called."""
     if bad.any():
-        raise ValueError(f"line {int(np.argmax(bad)) + first_line}: {column} {problem}")
+        raise ReadingError(f"{column} {problem}", place=first.after(int(np.argmax(bad))), kind=kind)

@@ -14,7 +14,7 @@ UNITS = ("s", *PER_MILLISECOND)
 def check_unit(unit: str) -> None:
     """Raise a `ValueError` if this is not a unit."""
     if unit not in UNITS:
-        raise ValueError(f"`unit` is one of s, ms, us and ns, not {unit!r}")
+        raise ValueError(f"the unit must be s, ms, us or ns, not {unit!r}")
 
 
 def milliseconds(times: Floats, unit: str) -> Floats:

@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from keydyn import __version__
 from keydyn.atomic import write_bytes, write_text
-from keydyn.datasets.files.recordings import load_recordings, save_recordings
+from keydyn.datasets import load_recordings, save_recordings
 from keydyn.decisions.folder.lock import locked
 from keydyn.exit_codes import UsageError
 from keydyn.keystrokes.schema import COLUMNS, SAMPLE, sample_lengths, sample_starts

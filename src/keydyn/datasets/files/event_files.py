@@ -11,10 +11,10 @@ from typing import Any
 import pandas as pd
 import pyarrow.compute as pc
 
-from keydyn.datasets.files.column_names import likely_names
-from keydyn.datasets.files.recording_columns import dates_of, further, labels
-from keydyn.datasets.files.table_files import Table
+from keydyn.datasets.files.columns import dates_of, further, labels, likely_names, there_are
+from keydyn.datasets.files.tables import Table
 from keydyn.keystrokes.raw_events import PRESS, RELEASE, kind_of
+from keydyn.keystrokes.reading_error import ReadingError, Remedy
 from keydyn.keystrokes.schema import SAMPLE
 
 # What browsers and loggers call them, in small letters and without anything between the words. Where there
@@ -56,15 +56,14 @@ def events_in(
     Times that are dates and times of day are taken to the nanosecond.
     """
     names = {role: name for role, name in _found(table).items() if role not in columns} | dict(columns)
-    there = ", ".join(map(repr, table.columns))
     for role, name in columns.items():
         if name not in table.columns:
-            raise ValueError(f"no column {name!r} for {role}; there are {there}")
+            raise ReadingError(f"no column {name!r} for {role}; {there_are(table.columns)}")
     absent = [role for role in ("time", "type", "key") if role not in names]
     if absent:
-        raise ValueError(
-            f"no column for the {' or the '.join(absent)} of an event; there are {there}: `columns` gives "
-            "the file's own names of time, type and key"
+        raise ReadingError(
+            f"no column for the {' or the '.join(absent)} of an event; {there_are(table.columns)}",
+            Remedy("{} gives the file's own names of time, type and key", {"columns": ...}),
         )
     events, used = pd.DataFrame(index=range(len(table))), set(names.values())
     for name in SAMPLE:
@@ -75,8 +74,7 @@ def events_in(
     events["time"], unit = _times(table, names["time"], unit or "ms", decimal)
     for role in ("type", "key", "keyname", "repeat"):
         if role in names:
-            column = table.columns[names[role]]
-            events[role] = column.to_pandas()
+            events[role] = table.columns[names[role]].to_pandas()
     for name in table.columns:
         if name not in used and name not in events:
             # A column that is neither numbers nor text is no feature.
@@ -120,7 +118,7 @@ def _times(table: Table, name: str, unit: str, decimal: str) -> tuple[Any, str]:
     """The times and their unit; dates are nanoseconds, as whole numbers."""
     try:
         return table.numbers(name, decimal), unit
-    except ValueError as error:
+    except ReadingError as error:
         dates = dates_of(table, name)
         if dates is None or dates.isna().any():
             raise error from None

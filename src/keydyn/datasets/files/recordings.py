@@ -1,37 +1,39 @@
-"""Your own recordings: CSV or Parquet in, the schema out, and back again without loss."""
+"""Your own recordings: CSV, JSON lines or Parquet in, the schema out."""
 
 from __future__ import annotations
 
-import csv
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
 from os import PathLike
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import Any, BinaryIO
 
 import numpy as np
 import pandas as pd
 
-from keydyn.atomic import replacing
-from keydyn.datasets.files.column_names import likely_names, refuse_absent, renamed
+from keydyn.arrays import Integers
+from keydyn.datasets.files import password_layout
+from keydyn.datasets.files.columns import (
+    further,
+    key_names,
+    labels,
+    likely_names,
+    press_and_release,
+    refuse_absent,
+    renamed,
+)
 from keydyn.datasets.files.event_files import is_event_table
-from keydyn.datasets.files.recording_columns import further, key_names, labels, press_and_release
-from keydyn.datasets.files.row_order import in_order
-from keydyn.datasets.files.table_files import LARGEST, PARQUET_MAGIC, Table, parse_table
-from keydyn.datasets.published import password_layout
+from keydyn.datasets.files.tables import LARGEST_TABLE, PARQUET_MAGIC, Table, parse_table
 from keydyn.keystrokes.cleaning import CleaningReport, CleaningRules, clean
-from keydyn.keystrokes.schema import COLUMNS, SAMPLE, check_keystrokes
+from keydyn.keystrokes.reading_error import ReadingError, Remedy
+from keydyn.keystrokes.schema import COLUMNS, NEGATIVE_HOLD, SAMPLE, SCATTERED, UNORDERED
 from keydyn.keystrokes.units import check_unit
-from keydyn.regular_files import read_open, read_unpacked
+from keydyn.regular_files import UnusableFileError, read_open, read_unpacked
 
-HINTS = {
-    "are not contiguous": "`sort=True` puts them together",
-    "is before the press above it": "`sort=True` sorts every sample by press",
-}
-FORMATS = (".csv", ".csv.gz", ".parquet")
-# The user of samples that nobody is said to have typed, and the session of a single sample.
+# The user of samples in a file that does not say who typed, and the session of a single sample.
 UNKNOWN, ONLY = "unknown", 0
 # Of fewer rows nothing can be said.
 FEW_ROWS = 5
@@ -104,7 +106,7 @@ def load_recordings(
     The layout of the CMU password data, a row per sample with columns H.KEY, DD.KEY.KEY and UD.KEY.KEY, is
     recognised; its times are in seconds unless `unit` says otherwise.
 
-    A `ValueError` names the file, the column and the line; line 1 is the header.
+    A `ReadingError`, which is a `ValueError`, names the file, the column and the line; line 1 is the header.
 
     Examples
     --------
@@ -126,108 +128,95 @@ def read_recording(
     rules: CleaningRules | None = None,
     anonymous: bool = False,
 ) -> Recording:
-    """The same with all that is known of the file; `rules` clean it.
+    """Read a file as `load_recordings` does, with all that is known about it; `rules` clean it.
 
     With `anonymous` the file need not say who typed, and without a column `session` it is a single sample.
     """
     with contents_of(source) as (contents, name):
-        return _read(contents, name, form, rules, anonymous)
+        check_unit(form.unit or "ms")
+        table = parse_table(contents, form.separator, form.encoding, form.header)
+        layout = _password_layout if password_layout.is_layout(table) else _one_row_per_keystroke
+        read = layout(table, form, anonymous)
+        keystrokes = _checked(read, form, rules or CleaningRules())
+        cleaned, report = (keystrokes, None) if rules is None else clean(keystrokes, rules)
+        return Recording(cleaned, name, sha256(contents).hexdigest(), read.unit, read.names_users, report)
 
 
 @contextmanager
 def contents_of(source: str | PathLike[str] | BinaryIO) -> Iterator[tuple[bytes, str]]:
-    """The contents of a file, unpacked, and its name; a `ValueError` in the block names the file."""
+    """The contents of a file, unpacked, and its name; a `ReadingError` from the block names the file."""
     name = str(source) if isinstance(source, (str, PathLike)) else STANDARD_INPUT
     try:
-        if isinstance(source, (str, PathLike)):
-            contents = read_unpacked(Path(source), LARGEST)
-        else:
-            contents = read_open(source, LARGEST)
-        if name.endswith(".parquet") and not contents.startswith(PARQUET_MAGIC):
-            raise ValueError("it is not a Parquet file, or it is truncated")
-        yield contents, name
+        yield _contents(source), name
     except FileNotFoundError:
         raise FileNotFoundError(f"there is no file {name}") from None
+    except ReadingError as error:
+        raise error.changed(source=name) from None
     except ValueError as error:
-        raise ValueError(f"{name}: {error}") from None
+        raise ReadingError(str(error)).changed(source=name) from None
 
 
-def _read(
-    contents: bytes, name: str, form: FileForm, rules: CleaningRules | None, anonymous: bool
-) -> Recording:
-    check_unit(form.unit or "ms")
-    table = parse_table(contents, form.separator, form.encoding, form.header)
-    constants: dict[str, Any] = {"user": form.user, "session": form.session}
-    if password_layout.is_layout(table):
-        unit = form.unit or "s"
-        frame, rows = password_layout.keystrokes_of(
-            table, unit, form.decimal, form.columns.get("user"), form.user
-        )
-        names_users = True
-    else:
-        unit = form.unit or "ms"
-        table = renamed(table, form.columns, form.others)
-        names_users = "user" in table.columns or form.user is not None or not anonymous
-        if anonymous:
-            # A column that is likely to be the user or the session must be named: samples would run together.
-            likely = likely_names(table.columns, SAMPLE)
-            constants |= {
-                column: value
-                for column, value in {"user": UNKNOWN, "session": ONLY}.items()
-                if column not in table.columns and constants[column] is None and column not in likely
-            }
-        frame, rows = _frame(table, unit, constants, form), np.arange(len(table))
-    if form.sort and not (rules is not None and rules.equal_presses):
-        _refuse_repeated(frame, table)
-    if form.sort:
-        order = in_order(frame)
-        frame, rows = frame.iloc[order], rows[order]
+def _contents(source: str | PathLike[str] | BinaryIO) -> bytes:
+    if not isinstance(source, (str, PathLike)):
+        return read_open(source, LARGEST_TABLE)
+    path = Path(source)
     try:
-        keystrokes = table.checked(frame, rows, negative_holds=rules is not None and rules.negative_holds)
-    except ValueError as error:
-        hint = next((f"; {hint}" for problem, hint in HINTS.items() if problem in str(error)), "")
-        if "timerelease is before the press" in str(error):
-            hint = _swapped(frame)
-        if not names_users and "are not contiguous" in str(error):
-            hint = "; there is no column of users: do sessions of several people have the same number?"
-        elif hint and "session" not in table.columns and constants["session"] is not None:
-            hint += "; a file without a column session is a single sample"
-        raise ValueError(f"{error}{hint}") from None
-    cleaned, report = (keystrokes, None) if rules is None else clean(keystrokes, rules)
-    return Recording(cleaned, name, sha256(contents).hexdigest(), unit, names_users, report)
+        contents = read_unpacked(path, LARGEST_TABLE)
+    except UnusableFileError as error:
+        remedies = (Remedy("give {} to read standard input", {"file": "-"}),) if path.is_fifo() else ()
+        raise ReadingError(str(error), *remedies) from None
+    if path.suffix == ".parquet" and not contents.startswith(PARQUET_MAGIC):
+        raise ReadingError("it is not a Parquet file, or it is truncated")
+    return contents
 
 
-def _refuse_repeated(frame: pd.DataFrame, table: Table) -> None:
-    """Rows that occur twice, as in a file that was appended to itself, would be put side by side."""
-    again = frame.duplicated(list(COLUMNS)).to_numpy()
-    if again.any():
-        raise ValueError(
-            f"{table.place(int(np.argmax(again)))}: this row is the same as one above it; so are "
-            f"{int(again.sum()) - 1} others, which were copied"
-        )
+@dataclass(frozen=True, eq=False)
+class _Read:
+    """Keystrokes as a file has them, not checked yet; `rows` is the row of the table that each comes from."""
+
+    frame: pd.DataFrame
+    rows: Integers
+    table: Table
+    unit: str
+    names_users: bool = True
+    has_sessions: bool = True
 
 
-def _swapped(frame: pd.DataFrame) -> str:
-    """What to do where most releases are before their press: the columns have each other's names."""
-    before = frame["timerelease"] < frame["timepress"]
-    if len(frame) < FEW_ROWS or before.mean() < MOST_SWAPPED:
-        return ""
-    return (
-        "; this is so in nearly all rows: if the names of the two columns are swapped, give "
-        "`columns={'timepress': 'timerelease', 'timerelease': 'timepress'}`"
+def _password_layout(table: Table, form: FileForm, anonymous: bool) -> _Read:
+    unit = form.unit or "s"
+    frame, rows = password_layout.keystrokes_of(
+        table, unit, form.decimal, form.columns.get("user"), form.user
     )
+    return _Read(frame, rows, table, unit)
+
+
+def _one_row_per_keystroke(table: Table, form: FileForm, anonymous: bool) -> _Read:
+    table = renamed(table, form.columns, form.others)
+    constants: dict[str, Any] = {"user": form.user, "session": form.session}
+    for name, constant in constants.items():
+        if constant is not None and name in table.columns:
+            raise ReadingError(
+                f"there is a column {name}", Remedy("{} is for files without one", {name: ...})
+            )
+    names_users = "user" in table.columns or form.user is not None or not anonymous
+    if anonymous:
+        # A column that is likely to be the user or the session must be named: samples would run together.
+        likely = likely_names(table.columns, SAMPLE)
+        constants |= {
+            column: value
+            for column, value in {"user": UNKNOWN, "session": ONLY}.items()
+            if column not in table.columns and constants[column] is None and column not in likely
+        }
+    unit = form.unit or "ms"
+    frame = _frame(table, unit, constants, form)
+    return _Read(frame, np.arange(len(table)), table, unit, names_users, "session" in table.columns)
 
 
 def _frame(table: Table, unit: str, constants: Mapping[str, Any], form: FileForm) -> pd.DataFrame:
     """The schema's columns and the others, in the order of the file; not checked yet."""
-    for name, constant in constants.items():
-        if constant is not None and name in table.columns:
-            raise ValueError(f"there is a column {name}; `{name}` is for files without one")
     if is_event_table(table):
-        raise ValueError(
-            "it holds presses and releases in rows of their own; `keydyn pair` and "
-            "keydyn.keystrokes.pair_events make keystrokes of them"
-        )
+        remedy = Remedy("{} makes keystrokes of them", {"keydyn.keystrokes.pair_events": ...})
+        raise ReadingError("it holds presses and releases in rows of their own", remedy)
     refuse_absent(table, constants, form.columns)
     frame = pd.DataFrame(index=range(len(table)))
     for name in SAMPLE:
@@ -240,62 +229,80 @@ def _frame(table: Table, unit: str, constants: Mapping[str, Any], form: FileForm
     return frame
 
 
-def save_recordings(frame: pd.DataFrame, path: str | PathLike[str]) -> None:
-    """Write keystrokes to .csv, .csv.gz or .parquet, so that `load_recordings` returns the same frame.
-
-    The file is read back before it is moved into place; missing folders are created. CSV has no types: users
-    that are text but look like numbers would not come back as they were, and are refused; Parquet takes them.
-
-    Examples
-    --------
-    >>> from keydyn.datasets import load_recordings, make_typists, save_recordings
-    >>> keystrokes = make_typists(2, 3)
-    >>> save_recordings(keystrokes, "typing.parquet")
-    >>> load_recordings("typing.parquet").equals(keystrokes)
-    True
-    """
-    path = Path(path)
-    ending = next((ending for ending in FORMATS if path.name.endswith(ending)), None)
-    if ending is None:
-        raise ValueError(f"{path}: the name must end in {', '.join(FORMATS)}")
-    checked = check_keystrokes(frame)
-    with replacing(path) as temporary:
-        if ending == ".parquet":
-            checked.to_parquet(temporary, index=False)
-        else:
-            compression = {"method": "gzip", "compresslevel": 6, "mtime": 0} if ending == ".csv.gz" else None
-            checked.to_csv(
-                temporary,
-                index=False,
-                lineterminator="\n",
-                compression=compression,
-                quoting=_quoting(checked),
-            )
-        _compare(checked, temporary, path)
-
-
-def _quoting(frame: pd.DataFrame) -> Literal[0, 2]:
-    """To CSV readers a lone carriage return ends a line, but pandas does not quote it by default."""
-    texts = (frame[column].astype(str) for column in frame.columns if frame[column].dtype.kind not in "iuf")
-    returns = any(text.str.contains("\r", regex=False).any() for text in texts)
-    return csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL
-
-
-def _compare(checked: pd.DataFrame, written: Path, path: Path) -> None:
-    """`ValueError` if what was written does not come back as it was."""
-    instead = "" if path.suffix == ".parquet" else "; save it as .parquet"
+def _checked(read: _Read, form: FileForm, rules: CleaningRules) -> pd.DataFrame:
+    """In the schema, in order if asked for; a `ReadingError` says what helps."""
+    frame, rows = read.frame, read.rows
+    if form.sort:
+        if not rules.equal_presses:
+            _refuse_repeated(frame, read.table)
+        order = in_order(frame)
+        frame, rows = frame.iloc[order], rows[order]
     try:
-        back = load_recordings(written)
-    except ValueError as error:
-        problem = str(error).removeprefix(f"{written}: ")
-        raise ValueError(f"{path}: could not be read back: {problem}{instead}") from None
-    for column in checked.columns:
-        was, is_now = checked[column], back[column]
-        if was.equals(is_now):
-            continue
-        same = (was.astype(object) == is_now.astype(object)) | (was.isna() & is_now.isna())
-        if not same.all():
-            row = int(np.argmin(same.to_numpy()))
-            raise ValueError(
-                f"{path}: {column} {was.iloc[row]!r} would be read back as {is_now.iloc[row]!r}{instead}"
-            )
+        return read.table.checked(frame, rows, negative_holds=rules.negative_holds)
+    except ReadingError as error:
+        raise error.changed(remedies=tuple(_remedies(error.finding.kind, read))) from None
+
+
+def _refuse_repeated(frame: pd.DataFrame, table: Table) -> None:
+    """Rows that occur twice, as in a file that was appended to itself, would be put side by side."""
+    again = frame.duplicated(list(COLUMNS)).to_numpy()
+    if again.any():
+        raise ReadingError(
+            f"this row is the same as one above it; so are {int(again.sum()) - 1} others, which were copied",
+            Remedy("{} leaves the copies out", {"clean": True}),
+            place=table.place(int(np.argmax(again))),
+        )
+
+
+def _remedies(kind: str, read: _Read) -> Iterator[Remedy]:
+    """What helps against rows that are not in order."""
+    if kind == NEGATIVE_HOLD and _swapped(read.frame):
+        yield Remedy(
+            "this is so in nearly all rows: if the names of the two columns are swapped, give {}",
+            {"columns": {"timepress": "timerelease", "timerelease": "timepress"}},
+        )
+    elif kind == NEGATIVE_HOLD:
+        yield Remedy("{} leaves such rows out", {"clean": True})
+    elif kind == SCATTERED and not read.names_users:
+        yield Remedy("there is no column of users: do sessions of several people have the same number?")
+    elif kind in (SCATTERED, UNORDERED):
+        does = "puts them together" if kind == SCATTERED else "sorts every sample by press"
+        yield Remedy(f"{{}} {does}", {"sort": True})
+        if not read.has_sessions:
+            yield Remedy("a file without a column session is a single sample")
+
+
+def _swapped(frame: pd.DataFrame) -> bool:
+    """Whether most releases are before their press: the columns have each other's names."""
+    before = frame["timerelease"] < frame["timepress"]
+    return len(frame) >= FEW_ROWS and bool(before.mean() >= MOST_SWAPPED)
+
+
+def in_order(frame: pd.DataFrame) -> Integers:
+    """The rows by user, session, press, release and key. Numbers in names count: session 2 is before 10."""
+    order: Integers = np.lexsort(
+        (
+            frame["keyname"].rank(method="dense").to_numpy(),
+            frame["timerelease"].to_numpy(),
+            frame["timepress"].to_numpy(),
+            _places(frame["session"]),
+            _places(frame["user"]),
+        )
+    )
+    return order
+
+
+def _places(labels: pd.Series[Any]) -> Integers:
+    """The place of each label among all."""
+    codes, distinct = pd.factorize(labels)
+    place = np.empty(len(distinct), dtype=np.int64)
+    place[sorted(range(len(distinct)), key=lambda n: _natural(distinct[n]))] = np.arange(len(distinct))
+    return place[codes]
+
+
+def _natural(label: Any) -> tuple[Any, ...]:
+    """Numbers by their value, before any text; text with its numbers taken as such, and as it is."""
+    if not isinstance(label, str):
+        return (0, float(label), [], "")
+    parts = re.split(r"([0-9]+)", label)
+    return (1, 0.0, [(part, 0) if n % 2 == 0 else ("", int(part)) for n, part in enumerate(parts)], label)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from keydyn.atomic import write_bytes
 from keydyn.datasets.published.catalogue import File, entry_of
-from keydyn.datasets.published.published_files import VARIABLE, cache_folder, data_folders, state_of
+from keydyn.datasets.published.file_states import VARIABLE, cache_folder, data_folders, state_of
 
 CHUNK = 1 << 10
 # How many seconds to wait for an answer or the next byte.

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pandas as pd
 
+from keydyn.datasets.files.password_layout import integers_of, numbers_of
 from keydyn.datasets.files.recordings import load_recordings
-from keydyn.datasets.files.table_files import Table, read_table
+from keydyn.datasets.files.tables import Table, read_table
 from keydyn.datasets.published.catalogue import Category, Entry, File, entry_of
-from keydyn.datasets.published.password_layout import integers_of, numbers_of
-from keydyn.datasets.published.published_files import VARIABLE, checksum, data_folders, find_file
+from keydyn.datasets.published.file_states import VARIABLE, checksum, data_folders, find_file
 from keydyn.keystrokes.duplicates import find_duplicates
 from keydyn.keystrokes.schema import SAMPLE, sample_starts
 

@@ -9,7 +9,6 @@ import typer
 
 from keydyn.commands.population_options import PopulationOption, population_of, with_population
 from keydyn.commands.recording_options import Reading, listed, reads_recording
-from keydyn.commands.suggestions import as_options
 from keydyn.commands.work_options import JobsOption
 from keydyn.exit_codes import checking_options
 from keydyn.lab.frame.options import DetectorOption, SeedOption
@@ -128,7 +127,7 @@ def evaluate(
         return recognition_facts("evaluate", rows, detectors, seed, measured[0]) | {
             "file": reading.file.name,
             "reading": {**asdict(reading), "file": reading.file.name, "unit": recording.unit},
-            "notes": notes.to_dict() | {"texts": [as_options(text) for text in notes.texts()]},
+            "notes": notes.to_dict(reading.as_options),
             "sensors": list(used),
             "failures": failures_facts(failures),
         }

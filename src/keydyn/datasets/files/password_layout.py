@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 
 from keydyn.arrays import Floats, Integers
-from keydyn.datasets.files.recording_columns import labels
-from keydyn.datasets.files.table_files import Table
+from keydyn.datasets.files.columns import labels
+from keydyn.datasets.files.tables import Table
+from keydyn.keystrokes.reading_error import ReadingError, Remedy
 from keydyn.keystrokes.units import milliseconds
 
 HOLD, DOWN_DOWN, UP_DOWN = "H.", "DD.", "UD."
@@ -40,8 +41,10 @@ def keystrokes_of(
     """
     column = user_column or next((name for name in USERS if name in table.columns), None)
     if user is None and column is None:
-        raise ValueError(
-            "no column 'user' or 'subject': `columns` gives the file's own name of it, or give `user='NAME'`"
+        raise ReadingError(
+            "no column 'user' or 'subject'",
+            Remedy("{} gives the file's own name of it", {"columns": ...}),
+            Remedy("otherwise, give {}", {"user": "NAME"}),
         )
     keys = [name.removeprefix(HOLD) for name in table.columns if name.startswith(HOLD)]
     hold = numbers_of(table, [HOLD + key for key in keys], decimal)
@@ -67,7 +70,7 @@ def _steps(table: Table, keys: list[str], hold: Floats, decimal: str) -> Floats:
     kind = DOWN_DOWN if any(name.startswith(DOWN_DOWN) for name in table.columns) else UP_DOWN
     absent = [repr(kind + pair) for pair in pairs if kind + pair not in table.columns]
     if absent:
-        raise ValueError(f"no column {', '.join(absent)}; the columns {HOLD} give the order of the keys")
+        raise ReadingError(f"no column {', '.join(absent)}; the columns {HOLD} give the order of the keys")
     steps = numbers_of(table, [kind + pair for pair in pairs], decimal)
     return steps if kind == DOWN_DOWN else steps + hold[:, :-1]
 
@@ -78,7 +81,7 @@ def numbers_of(table: Table, names: list[str], decimal: str = ".") -> Floats:
     missing = np.argwhere(np.isnan(values))
     if len(missing):
         row, column = missing[0]
-        raise ValueError(f"{table.place(int(row))}: {names[column]} is missing")
+        raise ReadingError(f"{names[column]} is missing", place=table.place(int(row)))
     return values
 
 

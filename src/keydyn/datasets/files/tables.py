@@ -1,6 +1,6 @@
-"""Reading tables from files as they are: text stays text, and every row knows its line.
+"""Tables in files as they are: text stays text, and every row knows its line.
 
-Messages about a file name the line. Deciding on types is left to the caller, who knows the columns.
+Deciding on types is left to the caller, who knows the columns.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ import pyarrow.json
 import pyarrow.parquet
 
 from keydyn.arrays import Floats, Integers
+from keydyn.keystrokes.reading_error import Place, ReadingError, Remedy
 from keydyn.keystrokes.schema import COLUMNS, check_keystrokes
 from keydyn.regular_files import read_unpacked
 
 # Bytes of the largest table that is read, packed or unpacked.
-LARGEST = 1 << 32
+LARGEST_TABLE = 1 << 32
 PARQUET_MAGIC = b"PAR1"
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "spaces"}
 NUMBER = r"^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$"
@@ -45,12 +46,12 @@ class Table:
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
 
-    def place(self, row: int) -> str:
+    def place(self, row: int) -> Place:
         """Where a row is in the file: its line, or its number where there are no lines."""
         if self.records is None:
-            return f"row {row + 1}"
+            return Place("row", row + 1)
         breaks = sum(_breaks(column.slice(0, row)) for column in self.columns.values())
-        return f"line {int(self.records[row]) + breaks}"
+        return Place("line", int(self.records[row]) + breaks)
 
     def is_text(self, name: str) -> bool:
         """Whether a column holds text, as all columns of a CSV file do."""
@@ -60,12 +61,12 @@ class Table:
         """`check_keystrokes` of keystrokes made from the table; `rows` says which row each one comes from."""
         try:
             return check_keystrokes(keystrokes, negative_holds=negative_holds)
-        except ValueError as error:
-            message = re.sub(r"^line (\d+)", lambda match: self.place(int(rows[int(match[1])])), str(error))
-            raise ValueError(message) from None
+        except ReadingError as error:
+            row = error.finding.place
+            raise error.changed(place=row and self.place(int(rows[row.number]))) from None
 
     def numbers(self, name: str, decimal: str = ".") -> Floats:
-        """A column as numbers, NaN where there is no value; a `ValueError` names the first non-number."""
+        """A column as numbers, NaN where there is no value; a `ReadingError` names the first non-number."""
         column = self.columns[name]
         if self.is_text(name):
             return self._parsed(name, column, decimal)
@@ -73,7 +74,7 @@ class Table:
         numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
         # A column without any values has no type of its own.
         if not (numeric or pa.types.is_null(kind)):
-            raise ValueError(f"{name} holds {column.type}, not numbers")
+            raise ReadingError(f"{name} holds {column.type}, not numbers")
         return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), np.float64)
 
     def _parsed(self, name: str, column: Any, decimal: str) -> Floats:
@@ -83,21 +84,23 @@ class Table:
         text = pc.if_else(pc.is_in(text, value_set=NO_VALUE), None, text)
         bad = np.flatnonzero(pc.invert(pc.match_substring_regex(text, NUMBER)).fill_null(False).to_numpy())
         if len(bad):
-            row = int(bad[0])
-            value = text[row].as_py()
-            problem = (
-                "is infinite" if pc.match_substring_regex(text[row], INFINITE).as_py() else "is not a number"
-            )
-            hint = "; `decimal=','` reads decimal commas" if "," in value and decimal == "." else ""
-            hint = "; the header is repeated there" if value.strip() == name else hint
-            raise ValueError(f"{self.place(row)}: {name} {value!r} {problem}{hint}")
+            self._refuse_number(int(bad[0]), name, text[int(bad[0])].as_py(), decimal)
         plain = pc.replace_substring_regex(pc.utf8_trim_whitespace(text), r"^\+", "")
         return np.asarray(plain.cast(pa.float64()).to_numpy(), np.float64)
+
+    def _refuse_number(self, row: int, name: str, value: str, decimal: str) -> None:
+        remedies = []
+        if value.strip() == name:
+            remedies.append(Remedy("the header is repeated there"))
+        elif "," in value and decimal == ".":
+            remedies.append(Remedy("{} reads decimal commas", {"decimal": ","}))
+        problem = "is infinite" if re.match(INFINITE, value) else "is not a number"
+        raise ReadingError(f"{name} {value!r} {problem}", *remedies, place=self.place(row))
 
 
 def read_table(path: Path) -> Table:
     """The columns of a file: CSV, JSON lines or Parquet, plain or gzipped."""
-    return parse_table(read_unpacked(path, LARGEST))
+    return parse_table(read_unpacked(path, LARGEST_TABLE))
 
 
 def parse_table(
@@ -110,7 +113,7 @@ def parse_table(
     if contents.startswith(PARQUET_MAGIC):
         return _read_parquet(contents)
     if contents.startswith(b"PK\x03\x04"):
-        raise ValueError("it is a spreadsheet or a zip archive: save it as CSV, or unpack it")
+        raise ReadingError("it is a spreadsheet or a zip archive: save it as CSV, or unpack it")
     text = _decoded(contents, encoding)
     if text.lstrip()[:1] in ("{", "["):
         return _read_json(text)
@@ -123,7 +126,7 @@ def _read_parquet(contents: bytes) -> Table:
         _refuse_large(file.metadata)
         table = file.read()
     except (pa.ArrowException, OSError) as error:
-        raise ValueError(f"it is not a Parquet file, or it is truncated: {error}") from None
+        raise ReadingError(f"it is not a Parquet file, or it is truncated: {error}") from None
     return _typed(table)
 
 
@@ -131,7 +134,7 @@ def _typed(table: Any) -> Table:
     """A table whose columns have types."""
     _refuse_twice(table.column_names)
     if table.num_rows == 0:
-        raise ValueError("there are no rows in it")
+        raise ReadingError("there are no rows in it")
     return Table(dict(zip(table.column_names, table.columns, strict=True)), None)
 
 
@@ -146,87 +149,43 @@ def _read_json(text: str) -> Table:
             return _typed(pa.table({name: [row.get(name) for row in rows] for name in names}))
         return _typed(pyarrow.json.read_json(pa.BufferReader(text.encode())))
     except (ValueError, RecursionError, pa.ArrowException) as error:
-        raise ValueError(f"it begins like JSON, but cannot be read as JSON lines: {error}") from None
+        raise ReadingError(f"it begins like JSON, but cannot be read as JSON lines: {error}") from None
 
 
 def _refuse_large(described: Any) -> None:
     """A few bytes can describe more than memory holds: one value, repeated, is packed to nothing."""
     packed = sum(described.row_group(g).total_byte_size for g in range(described.num_row_groups))
     size = max(packed, 8 * described.num_rows * described.num_columns)
-    if size > LARGEST:
-        raise ValueError(f"it would take {size:,} bytes of memory; at most {LARGEST:,} are read")
+    if size > LARGEST_TABLE:
+        raise ReadingError(f"it would take {size:,} bytes of memory; at most {LARGEST_TABLE:,} are read")
 
 
 def _decoded(contents: bytes, encoding: str) -> str:
     try:
         return contents.decode(encoding).removeprefix("\ufeff")
     except LookupError:
-        raise ValueError(f"there is no encoding {encoding!r}") from None
+        raise ReadingError(f"there is no encoding {encoding!r}") from None
     except UnicodeDecodeError as error:
         if contents.startswith((b"\xff\xfe", b"\xfe\xff")):
-            raise ValueError("it is in UTF-16: give `encoding='utf-16'`") from None
+            raise ReadingError("it is in UTF-16", Remedy("give {}", {"encoding": "utf-16"})) from None
         line = contents.count(b"\n", 0, error.start) + 1
-        raise ValueError(
-            f"line {line}: byte 0x{contents[error.start]:02x} is not {encoding}; "
-            "if it holds Western European letters, give `encoding='latin-1'`"
+        raise ReadingError(
+            f"byte 0x{contents[error.start]:02x} is not {encoding}",
+            Remedy("if it holds Western European letters, give {}", {"encoding": "latin-1"}),
+            place=Place("line", line),
         ) from None
-
-
-def _like_utf_16(text: str) -> bool:
-    """Whether about every second character is a zero, as where UTF-16 is read as single bytes."""
-    return text[:200].count("\0") > 0.3 * len(text[:200])
-
-
-def _utf_16(header: str) -> str:
-    """Which UTF-16 it is that was read as bytes: the zero comes first in big-endian text."""
-    return "utf-16-be" if header.startswith("\0") else "utf-16-le"
 
 
 def _read_csv(text: str, separator: str, names: Sequence[str] | None) -> Table:
     if len(separator) != 1:
-        raise ValueError(f"`separator` is one character, not {separator!r}")
-    if not text.strip():
-        raise ValueError("it is empty")
-    header = re.match(r"[^\r\n]*", text)[0]  # type: ignore[index]
-    if not header.strip():
-        raise ValueError("line 1 is empty: it must be the header")
-    if "\0" in header and not _like_utf_16(header):
-        raise ValueError("it is not text: CSV, JSON lines and Parquet are read")
-    if "\0" in header:
-        raise ValueError(f"line 1 holds NUL characters, as UTF-16 does: give `encoding={_utf_16(header)!r}`")
-    if header.startswith(("#", "<")):
-        what = "a comment" if header.startswith("#") else "a web page or XML"
-        raise ValueError(f"line 1 is {what}, not the names of columns: {header[:60]!r}")
+        raise ReadingError(f"the separator must be one character, not {separator!r}")
+    header = _first_line(text)
+    _refuse_header(text, header)
     _refuse_other_separator(text, header, separator)
     if names is not None:
         header = separator.join(_quoted(name, separator) for name in names)
         text = f"{header}\n{text}"
-    wrong_rows = []
-
-    def keep_wrong(row: Any) -> str:
-        wrong_rows.append(row)
-        return "skip"
-
-    most = header.count(separator) + 1
-    try:
-        read = pyarrow.csv.read_csv(
-            pa.BufferReader(text.encode()),
-            pyarrow.csv.ReadOptions(use_threads=False, autogenerate_column_names=True),
-            pyarrow.csv.ParseOptions(
-                delimiter=separator,
-                newlines_in_values=True,
-                ignore_empty_lines=False,
-                invalid_row_handler=keep_wrong,
-            ),
-            pyarrow.csv.ConvertOptions(column_types={f"f{i}": pa.string() for i in range(most)}),
-        )
-    except pa.ArrowException as error:
-        problem = str(error)
-        if "straddl" in problem:
-            problem = "a quotation mark opens a value that is never closed; as a key, write it as " + '""""'
-        raise ValueError(f"it cannot be read as CSV: {problem}") from None
-    if wrong_rows:
-        _refuse_row(wrong_rows[0], read, first_line=0 if names else 1)
+    read = _parsed_csv(text, separator, header.count(separator) + 1, first_line=0 if names else 1)
     columns = [_unpadded(column) if column[0].as_py().startswith(" ") else column for column in read.columns]
     first = [column[0].as_py().strip() for column in read.columns]
     if names is None:
@@ -238,11 +197,65 @@ def _read_csv(text: str, separator: str, names: Sequence[str] | None) -> Table:
     filled[0] = False  # the header
     kept = np.flatnonzero(filled)
     if len(kept) == 0:
-        raise ValueError("it has a header but no rows")
+        raise ReadingError("it has a header but no rows")
     return Table(
         {name: column.take(kept) for name, column in zip(first, columns, strict=True)},
         kept + (1 if names is None else 0),
     )
+
+
+def _parsed_csv(text: str, separator: str, n_columns: int, first_line: int) -> Any:
+    """All values as text, the header among them."""
+    wrong_rows = []
+
+    def keep_wrong(row: Any) -> str:
+        wrong_rows.append(row)
+        return "skip"
+
+    try:
+        read = pyarrow.csv.read_csv(
+            pa.BufferReader(text.encode()),
+            pyarrow.csv.ReadOptions(use_threads=False, autogenerate_column_names=True),
+            pyarrow.csv.ParseOptions(
+                delimiter=separator,
+                newlines_in_values=True,
+                ignore_empty_lines=False,
+                invalid_row_handler=keep_wrong,
+            ),
+            pyarrow.csv.ConvertOptions(column_types={f"f{i}": pa.string() for i in range(n_columns)}),
+        )
+    except pa.ArrowException as error:
+        problem = str(error)
+        if "straddl" in problem:
+            problem = "a quotation mark opens a value that is never closed; as a key, write it as " + '""""'
+        raise ReadingError(f"it cannot be read as CSV: {problem}") from None
+    if wrong_rows:
+        _refuse_row(wrong_rows[0], read, first_line)
+    return read
+
+
+def _first_line(text: str) -> str:
+    return re.match(r"[^\r\n]*", text)[0]  # type: ignore[index]
+
+
+def _refuse_header(text: str, header: str) -> None:
+    """`ReadingError` if the first line cannot be one of CSV."""
+    line = Place("line", 1)
+    if not text.strip():
+        raise ReadingError("it is empty")
+    if not header.strip():
+        raise ReadingError("it is empty, but must be the header", place=line)
+    if "\0" in header:
+        # About every second character is a zero where UTF-16 is read as single bytes.
+        if header[:200].count("\0") <= 0.3 * len(header[:200]):
+            raise ReadingError("it is not text: CSV, JSON lines and Parquet are read")
+        # The zero comes first in big-endian text.
+        likely = "utf-16-be" if header.startswith("\0") else "utf-16-le"
+        remedy = Remedy("give {}", {"encoding": likely})
+        raise ReadingError("it holds NUL characters, as UTF-16 does", remedy, place=line)
+    if header.startswith(("#", "<")):
+        what = "a comment" if header.startswith("#") else "a web page or XML"
+        raise ReadingError(f"it is {what}, not the names of columns: {header[:60]!r}", place=line)
 
 
 def _unpadded(column: Any) -> Any:
@@ -259,36 +272,36 @@ def _quoted(name: str, separator: str) -> str:
 def _refuse_values(first: list[str]) -> None:
     """A first line with numbers in it is no header."""
     if sum(re.match(NUMBER, value) is not None for value in first) >= min(2, len(first)):
-        suggestion = list(COLUMNS) if len(first) == len(COLUMNS) else [f"c{n + 1}" for n in range(len(first))]
-        raise ValueError(
-            f"line 1 holds values where the names of the columns should be ({', '.join(map(repr, first))}): "
-            f"name all {len(first)} columns, for instance `header={suggestion}`"
+        names = list(COLUMNS) if len(first) == len(COLUMNS) else [f"c{n + 1}" for n in range(len(first))]
+        raise ReadingError(
+            f"it holds values where the names of the columns should be ({', '.join(map(repr, first))})",
+            Remedy(f"name all {len(first)} columns, for instance {{}}", {"header": names}),
+            place=Place("line", 1),
         )
 
 
 def _refuse_other_separator(text: str, header: str, separator: str) -> None:
-    """A separator is likely if the first two lines have as many of it."""
-    following = text[len(header) :].lstrip("\r\n")
-    second = re.match(r"[^\r\n]*", following)[0]  # type: ignore[index]
+    """A separator is likely if it occurs equally often in the first two lines."""
+    second = _first_line(text[len(header) :].lstrip("\r\n"))
     likely = max(SEPARATORS, key=lambda sign: header.count(sign) * (header.count(sign) == second.count(sign)))
     if separator not in header and 0 < header.count(likely) == second.count(likely):
-        raise ValueError(f"its columns are separated by {SEPARATORS[likely]}: give `separator={likely!r}`")
+        remedy = Remedy("give {}", {"separator": likely})
+        raise ReadingError(f"its columns are separated by {SEPARATORS[likely]}", remedy)
 
 
 def _refuse_twice(names: list[str]) -> None:
     twice = [repr(name) for name, count in Counter(names).items() if count > 1]
     if twice:
-        raise ValueError(f"more than one column is called {', '.join(twice)}")
+        raise ReadingError(f"more than one column is called {', '.join(twice)}")
 
 
 def _refuse_row(row: Any, read: Any, first_line: int) -> None:
     """Report the first row with too few or too many values; all rows before it were read."""
-    line = (
-        row.number - 1 + first_line + sum(_breaks(column.slice(0, row.number - 1)) for column in read.columns)
-    )
-    raise ValueError(
-        f"line {line}: there are {row.actual_columns} values for {row.expected_columns} columns; a value "
-        'that holds a separator, a quotation mark or a line break must be in quotation marks ("," and """")'
+    breaks = sum(_breaks(column.slice(0, row.number - 1)) for column in read.columns)
+    raise ReadingError(
+        f"there are {row.actual_columns} values for {row.expected_columns} columns; a value that holds a "
+        'separator, a quotation mark or a line break must be in quotation marks ("," and """")',
+        place=Place("line", row.number - 1 + first_line + breaks),
     )
 
 

@@ -1,0 +1,199 @@
+"""The columns of a recording: which of the file's they are, and their types."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from keydyn.arrays import Floats
+from keydyn.datasets.files.tables import NO_VALUE, NUMBER, Table
+from keydyn.keystrokes.reading_error import ReadingError, Remedy
+from keydyn.keystrokes.schema import COLUMNS, SAMPLE
+from keydyn.keystrokes.units import milliseconds
+
+INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"
+# Words in the name of a column that is likely to be the schema's; the first ones are the likeliest. Times
+# come first, since "keydown" is not the name of a key.
+LIKELY = {
+    "timepress": ("timepress", "press", "pressed", "down", "keydown"),
+    "timerelease": ("timerelease", "release", "released", "up", "keyup"),
+    "user": ("user", "userid", "username", "subject", "participant", "person", "typist"),
+    "session": ("session", "sessionid", "sessionindex", "sample", "trial", "attempt", "repetition", "rep"),
+    "keyname": ("keyname", "key", "keycode", "code", "character", "char", "letter"),
+}
+
+
+def renamed(table: Table, columns: Mapping[str, str], others: Collection[str] | None) -> Table:
+    """The columns under the schema's names, and the other columns that are wanted."""
+    there = table.columns
+    for ours, theirs in columns.items():
+        if theirs not in there:
+            raise ReadingError(f"no column {theirs!r} for {ours}; {there_are(there)}")
+    chosen = {ours: there[theirs] for ours, theirs in columns.items()}
+    rest = [name for name in there if name not in columns.values()]
+    for name in others or ():
+        if name not in rest and name not in chosen:
+            raise ReadingError(f"no column {name!r}, which is in `others`; {there_are(there)}")
+    for name in rest:
+        if others is not None and name not in others and (name not in COLUMNS or name in chosen):
+            continue
+        if name in chosen:
+            raise ReadingError(
+                f"the file has a column {name!r} as well as {columns[name]!r}, which is to become {name}",
+                Remedy("{} names the other columns to keep", {"others": ...}),
+            )
+        chosen[name] = there[name]
+    return Table(chosen, table.records)
+
+
+def refuse_absent(table: Table, constants: Mapping[str, Any], columns: Mapping[str, str]) -> None:
+    """A `ReadingError` that lists the columns that are absent, with a remedy that provides all of them."""
+    absent = [name for name in COLUMNS if name not in table.columns and constants.get(name) is None]
+    if not absent:
+        return
+    likely = likely_names(table.columns, absent)
+    problem = f"no column {', '.join(map(repr, absent))}; {there_are(table.columns)}"
+    if any(name not in likely and name not in SAMPLE for name in absent):
+        remedies = [Remedy("{} gives the file's own names", {"columns": ...})]
+        if absent == ["timerelease"]:
+            remedies.append(Remedy("without releases there are no hold times to learn from"))
+        raise ReadingError(problem, *remedies)
+    arguments: dict[str, Any] = {"columns": dict(columns) | likely} if likely else {}
+    # One value for all rows: the file of a single person, or a single sample of each.
+    constant = {"user": "NAME", "session": 0}
+    arguments |= {name: constant[name] for name in SAMPLE if name in absent and name not in likely}
+    condition = " if that is what they are called" if likely else ""
+    raise ReadingError(problem, Remedy("give {}" + condition, arguments))
+
+
+def likely_names(there: Collection[str], absent: Collection[str]) -> dict[str, str]:
+    """Which of the columns are likely to be those that are absent, in the schema's order."""
+    free = [name for name in there if name not in COLUMNS]
+    found: dict[str, str] = {}
+    for ours, words in LIKELY.items():
+        if ours not in absent:
+            continue
+        places = {name: _place(name, words) for name in free if name not in found.values()}
+        best = min(places, key=places.__getitem__, default=None)
+        if best is not None and places[best] < len(words):
+            found[ours] = best
+    return {name: found[name] for name in COLUMNS if name in found}
+
+
+def _place(name: str, words: tuple[str, ...]) -> int:
+    """The first of the words that the name has, alone or among others; the number of words if none is."""
+    parts = re.findall(r"[a-z]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", name).lower())
+    parts += ["".join(parts)]
+    return next((n for n, word in enumerate(words) if word in parts), len(words))
+
+
+def there_are(columns: Collection[str]) -> str:
+    """The columns that a file has, in words."""
+    return f"there are {', '.join(map(repr, columns))}"
+
+
+def labels(table: Table, name: str) -> Any:
+    """Users and sessions: in CSV, whole numbers if all of them are, otherwise text; Parquet has types."""
+    column = table.columns[name]
+    if not table.is_text(name):
+        return _typed_labels(column, name)
+    _refuse_empty(table, name)
+    untyped = table.records is not None
+    return _as_integers(column) if untyped and _all_match(column, INTEGER) else column.to_pandas()
+
+
+def _typed_labels(column: Any, name: str) -> Any:
+    """Numbers of a Parquet file. Whole numbers stored as floats, as in a column with gaps, stay whole."""
+    if pa.types.is_integer(column.type):
+        return column.to_pandas()
+    if pa.types.is_floating(column.type):
+        values = column.to_pandas()
+        return (
+            values.astype(np.int64)
+            if (values == values.round()).all() and np.isfinite(values).all()
+            else values
+        )
+    raise ReadingError(f"{name} holds {column.type}, not text or numbers")
+
+
+def key_names(table: Table) -> Any:
+    """Names of keys, as text."""
+    column = table.columns["keyname"]
+    if table.is_text("keyname"):
+        _refuse_empty(table, "keyname")
+        return column.to_pandas()
+    if pa.types.is_integer(column.type):
+        return column.cast(pa.string()).to_pandas()
+    raise ReadingError(f"keyname holds {column.type}, not text")
+
+
+def press_and_release(table: Table, unit: str, decimal: str) -> tuple[Floats, Floats]:
+    """Times in milliseconds, NaN where missing: numbers in `unit`, or dates, counted from the first press."""
+    try:
+        press, release = (table.numbers(name, decimal) for name in ("timepress", "timerelease"))
+    except ReadingError as error:
+        dates = [dates_of(table, name) for name in ("timepress", "timerelease")]
+        if dates[0] is None or dates[1] is None:
+            raise error from None
+        since = ((each - dates[0].min()) / pd.Timedelta(1, "ms") for each in dates)
+        press, release = (times.to_numpy(dtype=np.float64) for times in since)
+        return press, release
+    return milliseconds(press, unit), milliseconds(release, unit)
+
+
+def dates_of(table: Table, name: str) -> pd.Series[Any] | None:
+    """A column of dates with a time of day; None if it holds anything else."""
+    column = table.columns[name]
+    if not (table.is_text(name) or pa.types.is_timestamp(column.type)):
+        return None
+    texts = column.to_pandas()
+    if table.is_text(name):
+        # Python's logging writes 12:30:01,250.
+        texts = texts.astype(object).map(lambda text: str(text).replace(",", "."), na_action="ignore")
+        texts = texts.replace("", None)
+    try:
+        dates: pd.Series[Any] = pd.to_datetime(texts, format="ISO8601", utc=True)
+    except (ValueError, TypeError, OverflowError):
+        return None
+    return dates
+
+
+def _refuse_empty(table: Table, name: str) -> None:
+    empty = pc.equal(table.columns[name].cast(pa.string()), "").fill_null(True).to_numpy()
+    if empty.any():
+        raise ReadingError(f"{name} is empty", place=table.place(int(np.argmax(empty))))
+
+
+def further(table: Table, name: str, decimal: str, lenient: bool = False) -> Any:
+    """A column of numbers, or of text without any number; a mixture is an error, or text if `lenient`."""
+    column = table.columns[name]
+    if not table.is_text(name) or table.records is None:
+        return column.to_pandas()
+    if _all_match(column, INTEGER):
+        return _as_integers(column)
+    dotted = column if decimal == "." else pc.replace_substring(column, decimal, ".")
+    only_text = not pc.any(pc.match_substring_regex(dotted, NUMBER)).as_py()
+    if only_text and not pc.all(pc.is_in(column, value_set=NO_VALUE)).as_py():
+        return column.to_pandas()
+    try:
+        return table.numbers(name, decimal)
+    except ReadingError as error:
+        if lenient:
+            return column.to_pandas()
+        problem = f"{error.finding.problem}; other lines have numbers"
+        leave_out = Remedy("without this column in {} it is left out", {"others": ...})
+        raise error.changed(problem=problem, remedies=(*error.finding.remedies, leave_out)) from None
+
+
+def _as_integers(column: Any) -> Any:
+    return column.cast(pa.int64()).to_numpy()
+
+
+def _all_match(column: Any, pattern: str) -> bool:
+    return bool(pc.all(pc.match_substring_regex(column.cast(pa.string()), pattern)).as_py())

@@ -1,0 +1,91 @@
+"""What to know about a recording before its figures are believed: its unit, copies, what was left out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from keydyn.datasets.files.recordings import Recording
+from keydyn.keystrokes.cleaning import MEANINGS
+from keydyn.keystrokes.duplicates import find_duplicates
+from keydyn.keystrokes.reading_error import Finding, Remedy, Wording, as_arguments
+from keydyn.keystrokes.timing import timing_features
+from keydyn.keystrokes.units import likelier_unit
+
+UNIT_NAMES = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
+SHOWN = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Notes:
+    """What was noticed.
+
+    Attributes
+    ----------
+    findings : what speaks for another unit, which samples are copies, what was cleaned; each if it applies
+    copies : as `find_duplicates` gives them
+    cleaned : how many keystrokes or samples each cleaning rule applied to, where it applied to any
+    """
+
+    findings: tuple[Finding, ...]
+    copies: pd.DataFrame
+    cleaned: dict[str, int]
+
+    def texts(self, wording: Wording = as_arguments) -> list[str]:
+        """The findings in words."""
+        return [finding.worded(wording) for finding in self.findings]
+
+    def to_dict(self, wording: Wording = as_arguments) -> dict[str, Any]:
+        """For run.json."""
+        return {
+            "texts": self.texts(wording),
+            "copies": self.copies.astype(str).to_dict("records"),
+            "cleaned": self.cleaned,
+        }
+
+
+def notes_of(recording: Recording, copies: bool = True) -> Notes:
+    """What to know about a recording; without `copies` these are not looked for."""
+    keystrokes = recording.keystrokes
+    copied = find_duplicates(keystrokes if copies else keystrokes.head(1))
+    counts = recording.cleaning.counts if recording.cleaning is not None else {}
+    cleaned = {rule: n for rule, n in counts.items() if n}
+    found = [unlikely_unit(keystrokes, recording.unit), _copies(copied), _cleaned(cleaned)]
+    return Notes(tuple(one for one in found if one is not None), copied, cleaned)
+
+
+def unlikely_unit(keystrokes: pd.DataFrame, unit: str) -> Finding | None:
+    """What speaks for another unit than this one, if anything does."""
+    intervals = timing_features(keystrokes, first="missing")["tau"].to_numpy()
+    median = float(np.nanmedian(intervals)) if np.isfinite(intervals).any() else np.nan
+    likelier = likelier_unit(median, unit)
+    if likelier is None:
+        return None
+    return Finding(
+        f"the median time between two presses is {median:.3g} ms, which is not how people type",
+        (Remedy(f"if the file's times are in {UNIT_NAMES[likelier]}, give {{}}", {"unit": likelier}),),
+    )
+
+
+def _copies(copies: pd.DataFrame) -> Finding | None:
+    n = len(copies)
+    if n == 0:
+        return None
+    named = [
+        f"user {row.user}, session {row.session} is the same as user {row.same_as_user}, session "
+        f"{row.same_as_session}"
+        for row in copies.head(SHOWN).itertuples(index=False)
+    ]
+    named += [f"and {n - SHOWN} more"] if n > SHOWN else []
+    what = "session is a copy" if n == 1 else "sessions are copies"
+    return Finding(
+        f"{n} {what}, which makes recognition look better than it is: {'; '.join(named)}",
+        (Remedy("{} leaves copies out", {"clean": True}),),
+    )
+
+
+def _cleaned(cleaned: dict[str, int]) -> Finding | None:
+    return Finding("; ".join(f"{n} {MEANINGS[rule]}" for rule, n in cleaned.items())) if cleaned else None

@@ -1,0 +1,108 @@
+"""What is wrong with a recording, where, and what helps: fields, which the library and the commands word."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, NamedTuple
+
+# Arguments by name; `...` stands for any value.
+Arguments = Mapping[str, Any]
+# Words arguments as the reader of a message gives them; "" where they cannot be given.
+Wording = Callable[[Arguments], str]
+# What the functions that read recordings take. The commands have further options, such as --clean.
+LIBRARY = {"columns", "unit", "user", "session", "others", "sort", "separator", "decimal", "encoding"}
+LIBRARY |= {"header", "keydyn.keystrokes.pair_events"}
+
+
+def as_arguments(arguments: Arguments) -> str:
+    """Arguments as Python code: `sort=True`."""
+    if not arguments.keys() <= LIBRARY:
+        return ""
+    given = (name if value is ... else f"{name}={value!r}" for name, value in arguments.items())
+    return f"`{', '.join(given)}`"
+
+
+class Place(NamedTuple):
+    """A line of a file, or a row where there are no lines."""
+
+    kind: Literal["line", "row"]
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.number}"
+
+    def after(self, count: int) -> Place:
+        """The place this many lines or rows further on."""
+        return Place(self.kind, self.number + count)
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """What helps: a sentence with {} where the arguments go. Without arguments it is always given."""
+
+    words: str
+    arguments: Arguments = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What is wrong with a recording.
+
+    Attributes
+    ----------
+    problem : what is wrong, in words; kind : a name for it where readers tell it from others
+    place : where it is in the file; source : the file's name
+    remedies : what helps
+    """
+
+    problem: str
+    remedies: tuple[Remedy, ...] = ()
+    place: Place | None = None
+    source: str = ""
+    kind: str = ""
+
+    def worded(self, wording: Wording = as_arguments) -> str:
+        """The whole message. Remedies whose arguments `wording` does not know are left out."""
+        texts = [(remedy, wording(remedy.arguments)) for remedy in self.remedies]
+        where = "".join(f"{part}: " for part in (self.source, self.place) if part)
+        helps = (remedy.words.format(text) for remedy, text in texts if text or not remedy.arguments)
+        return "; ".join([where + self.problem, *helps])
+
+    def without(self, *arguments: str) -> Finding:
+        """Without the remedies that need one of these arguments."""
+        kept = tuple(one for one in self.remedies if not set(arguments) & set(one.arguments))
+        return replace(self, remedies=kept)
+
+
+class ReadingError(ValueError):
+    """A recording that cannot be read: `finding` says what is wrong, where, and which argument helps.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from keydyn.datasets import load_recordings
+    >>> from keydyn.keystrokes import ReadingError
+    >>> _ = Path("late.csv").write_text("user;session;keyname;timepress;timerelease\\nann;0;a;0;80\\n")
+    >>> try:
+    ...     load_recordings("late.csv")
+    ... except ReadingError as error:
+    ...     print(error)
+    ...     remedy = error.finding.remedies[0]
+    late.csv: its columns are separated by semicolons; give `separator=';'`
+    >>> remedy.arguments
+    {'separator': ';'}
+    """
+
+    def __init__(self, problem: str, *remedies: Remedy, place: Place | None = None, kind: str = "") -> None:
+        super().__init__(problem, *remedies)
+        self.finding = Finding(problem, remedies, place, kind=kind)
+
+    def __str__(self) -> str:
+        return self.finding.worded()
+
+    def changed(self, **fields: Any) -> ReadingError:
+        """A copy with other fields of its finding."""
+        other = ReadingError(self.finding.problem)
+        other.finding = replace(self.finding, **fields)
+        return other
