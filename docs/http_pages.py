@@ -56,7 +56,7 @@ WHO = {
     "POST /v1/session": "one of the service's own pages, with a link that works once or an API key with the "
     "scope `admin`",
     "DELETE /v1/session": "one of the service's own pages, with the session to end",
-    "GET /metrics": "whoever has the operator's token; without one, programs on the same machine",
+    "GET /metrics": "anyone with the operator's token; without one, programs on the same machine",
 }
 # Any route may answer with these; the others are below, by route.
 ANYWHERE = (
@@ -193,7 +193,7 @@ def _index(by_tag: dict[str, list[Operation]]) -> str:
         parts.append("")
     parts += [
         "## Watched sessions\n",
-        "A WebSocket at `/v1/users/{id}/watch` follows somebody while they type:",
+        "A WebSocket at `/v1/users/{id}/watch` follows a person who types:",
         "{doc}`../reference/watching`.",
         ERRORS + ", ".join(f"`{kind}`" for kind in ANYWHERE) + ".\n",
         "A write that carries an `Idempotency-Key` may also answer with "
@@ -259,7 +259,7 @@ def _who(one: Operation) -> str:
     if one.name in WHO:
         return WHO[one.name]
     if one.rule is None or one.rule.scope is None:
-        return "anybody"
+        return "anyone"
     key = f"an API key with the scope `{one.rule.scope}`"
     token = f", or a browser with a token of the purpose `{one.rule.purpose}` for this person"
     return key + (token if one.rule.purpose else "")

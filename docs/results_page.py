@@ -40,7 +40,7 @@ Words such as *equal error rate* and *open set* are explained in the {doc}`gloss
 
 ## Measure it yourself
 
-`make results` runs all studies and writes these pages anew. To run a single study, use the command at the
+`make results` runs all studies and writes these pages again. To run a single study, use the command at the
 end of its page, where FOLDER has the recordings; {doc}`guide/datasets` says where to get them. Each study
 leaves a folder with a report, all tables as CSV, Markdown and LaTeX, figures as PDF, and every score
 ({doc}`guide/studies`). The times on these pages are by the clock, on a machine with two cores on which

@@ -87,7 +87,7 @@ def draw_suspicion(verifier: Verifier, frame: pd.DataFrame, level: float, path: 
             session = own if stranger is None else taken_over(own, sample_of(frame, stranger, ENROL))
             watch = verifier.watch("0")
             suspicion = watch.update(session).suspicion
-            name = "the right person" if stranger is None else "somebody else from the line on"
+            name = "the right person" if stranger is None else "another person from the line on"
             axes.plot(np.arange(1, len(suspicion) + 1), suspicion, color=colour, label=name)
             print(name, "locked at", watch.locked_at)
         axes.axhline(level, color="black", linewidth=0.9)
@@ -98,7 +98,7 @@ def draw_suspicion(verifier: Verifier, frame: pd.DataFrame, level: float, path: 
 
 
 def taken_over(own: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
-    """A session whose later keys somebody else typed, in the same rhythm of time."""
+    """A session whose later keys another person typed, in the same rhythm of time."""
     later = other.iloc[TAKEN_OVER:].copy()
     shift = own["timepress"].iloc[TAKEN_OVER] - later["timepress"].iloc[0]
     later[["timepress", "timerelease"]] += shift

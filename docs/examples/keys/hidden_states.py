@@ -36,7 +36,7 @@ states.axes[0].set_ylabel("interval (ms)")
 
 # %%
 # The two states, with what was observed in each: state 0 is the flow of typing, state 1
-# the pauses. Nobody told the model where one ends and the other begins.
+# the pauses. The model did not know where one ends and the other begins.
 
 densities = densities_figure(model, test)
 
@@ -75,5 +75,5 @@ figure.legend(loc="outside lower center", ncols=2)
 # state separately: where pauses are rare, calling every key active looks good on
 # average and finds none of them. A fixed threshold has to be right for every typist; a
 # model finds each typist's own. The groups of keys add nothing here, so the simpler HMM
-# would do. With real typing nobody knows the true states: look at the densities and at
+# would do. With real typing the true states are unknown: look at the densities and at
 # the text, and ask whether the states mean anything.

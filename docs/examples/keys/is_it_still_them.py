@@ -1,7 +1,7 @@
-"""Notice that somebody else has taken over
-========================================
+"""Notice that another person has taken over
+=========================================
 
-You have logged in, and you leave your desk without locking the screen. Somebody else
+You have logged in, and you leave your desk without locking the screen. Another person
 sits down and continues to type. How soon is that noticed, and how often is the right
 person locked out by mistake?
 
@@ -30,7 +30,7 @@ def typed(number: int, sample: int) -> pd.DataFrame:
 
 
 def joined(owner: int, other: int) -> pd.DataFrame:
-    """A session that the owner begins and somebody else continues after a second."""
+    """A session that the owner begins and another person continues after a second."""
     first, second = typed(owner, 4), typed(other, 5)
     shift = first["timepress"].iloc[-1] + 1000 - second["timepress"].iloc[0]
     second[["timepress", "timerelease"]] += shift
@@ -58,7 +58,7 @@ below.set(
     title="Suspicion", xlabel="key", ylabel="evidence (nats)", ylim=(0, 4 * level)
 )
 for axes in (above, below):
-    axes.axvspan(100, len(keys), color="0.9", zorder=0, label="somebody else types")
+    axes.axvspan(100, len(keys), color="0.9", zorder=0, label="another person types")
 below.legend(loc="upper left")
 
 # %%
@@ -98,4 +98,4 @@ print(f"{early.sum()} of {len(pairs)} sessions were locked before the change")
 # are noticed within a line of text. You choose how often the right person may be
 # interrupted, and the delay follows from that choice. Show the trust to people, but let
 # the suspicion decide, because it reacts soonest to a change. A locked session should
-# ask for a password, not throw anybody out.
+# ask for a password, not throw anyone out.

@@ -1,8 +1,8 @@
 """Verify a claim at a known false-match rate
 ==========================================
 
-Somebody types and says who they are. Is it true? A score alone cannot answer that:
-somebody has to say which score is high enough. The verifier learns that from people who
+A person types and says who they are. Is it true? A score alone cannot answer that:
+a rule has to say which score is high enough. The verifier learns that from people who
 are not involved, and says with every decision how many strangers would have scored as
 high.
 
@@ -23,7 +23,7 @@ verifier = Verifier.learn(typing[(user < 30) & (session < 4)])
 # %%
 # Thirty people have taught the verifier what scores mean, and take no further part. Ten
 # others enrol with three samples each. Then each of them types three more samples, and
-# twenty strangers type three samples each in the name of everybody who is enrolled.
+# twenty strangers type three samples each in the name of everyone who is enrolled.
 
 enrolled = range(30, 40)
 for number in enrolled:

@@ -2,7 +2,7 @@
 =============================================
 
 Suppose that a program stores no keys, only the times between them, "to protect
-privacy". How much of the text can somebody who knows the typist guess from the times
+privacy". How much of the text can a person who knows the typist guess from the times
 alone?
 
 The typist is simulated. Real typing gives away less than this, but more than nothing:
@@ -83,6 +83,6 @@ axes.legend()
 # ---------------------
 #
 # Times are not anonymous: with a model of the typist they say something about the text,
-# even if no key was stored. Here the model knew the typist well; somebody who does not
+# even if no key was stored. Here the model knew the typist well; one who does not
 # has a harder task. Treat recordings of times with as much care as the text itself, and
 # keep passwords out of them.

@@ -1,7 +1,7 @@
 """Enrol people with a single sample
 =================================
 
-Nobody likes to type ten texts before a program works. How good is recognition after
+No one likes to type ten texts before a program works. How good is recognition after
 one? A POHMM learns each person from nothing. The population model has first learnt from
 other people what typing is like and how people differ, so that one sample only has to
 say where a new person stands among them.

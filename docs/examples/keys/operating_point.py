@@ -76,5 +76,5 @@ axes.legend(fontsize=8)
 #
 # Write down the two costs and the share of false claims, pass them as ``Costs`` and let
 # the calibration do the rest. The curves are flat near their minimum, so rough figures
-# will do. If somebody else must be able to check the choice, give a target rate instead
+# will do. If others must be able to check the choice, give a target rate instead
 # (``Targets``), as in :doc:`is_it_who_they_say`.

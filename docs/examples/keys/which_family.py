@@ -2,7 +2,7 @@
 ========================================
 
 A hidden state needs a distribution for what it emits. Intervals are positive and
-skewed, and now and then somebody answers the telephone. Which family describes them
+skewed, and now and then the typist answers the telephone. Which family describes them
 best, and which one survives the telephone?
 
 The typist is simulated, with log-normal times: the log-normal is right by construction.

@@ -1,7 +1,7 @@
 """Find out who typed a sample
 ===========================
 
-Twenty people have enrolled with three short texts each. Then somebody types half a
+Twenty people have enrolled with three short texts each. Then one of them types half a
 sentence: who is it? The answer is a ranking, and the first place is not always right.
 How often it is depends on the detector.
 
@@ -73,6 +73,6 @@ axes.legend(loc="lower right")
 # Ask for a ranking rather than for a name, and look at how far the second candidate is
 # behind the first. Keys matter: the HMM sees the same times as the POHMM but not which
 # key was pressed. The population model has also learnt how people differ, so that
-# fifteen keys take it further. Every sample here was typed by somebody who is enrolled.
+# fifteen keys take it further. Every sample here was typed by a person who is enrolled.
 # When that is not certain, use ``Verifier.identify``, which can answer "nobody": see
 # :doc:`/guide/decisions`.

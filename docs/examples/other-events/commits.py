@@ -1,7 +1,7 @@
 """Tell working sessions from breaks in a commit history
 =====================================================
 
-When did somebody work, and when did they return from a break? The time between two
+When did a person work, and when did they return from a break? The time between two
 commits does not say: a merge waits for a review even in the middle of a busy day, and a
 typo is fixed within minutes. A POHMM takes the type of commit into account; an HMM
 cannot.

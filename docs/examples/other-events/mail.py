@@ -1,7 +1,7 @@
 """Predict when the next mail is sent
 ==================================
 
-Somebody sends, answers and forwards mail, sometimes at the desk and sometimes away from
+A person sends, answers and forwards mail, sometimes at the desk and sometimes away from
 it. How long until the next one? A single number would be wrong nearly always. The model
 gives a distribution, and what it promises can be checked.
 
