@@ -71,7 +71,7 @@ def _judged(contents: bytes, folder: Path) -> str:
     try:
         if contents.startswith(MARK):
             _match(fingerprints_of(contents))
-        elif PERSON.encode() in contents:
+        elif PERSON.name.encode() in contents:
             _score(enrolled_of(contents, shipped_background().pattern, Fingerprints.none()))
         else:
             _ask(parsed_calibration(contents, "case.keydyn"))

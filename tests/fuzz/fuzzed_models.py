@@ -13,8 +13,8 @@ import numpy as np
 from safetensors.numpy import load as from_bytes
 
 from keydyn import HMM, POHMM, ContextHMM, PartiallyHMM, PartlyHMM
+from keydyn.files import HEADER, packed, parsed
 from keydyn.model import Categorical, ModelFileError, Student
-from keydyn.model.files.storage import HEADER, packed, parsed
 from tests.fuzz.changes import changed_bytes, changed_json, changed_numbers, pick
 from tests.fuzz.questions import interrogate
 from tests.fuzz.targets import Generator, Target

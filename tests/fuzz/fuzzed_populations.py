@@ -11,7 +11,6 @@ import numpy as np
 
 from keydyn.keystrokes.samples import Samples
 from keydyn.model import ModelFileError
-from keydyn.model.files.storage import parsed
 from keydyn.population import PopulationModel
 from tests.fuzz.fuzzed_models import changed_file, unpacked
 from tests.fuzz.questions import refuse_nan
@@ -59,7 +58,7 @@ def values() -> Target:
 def _judged(contents: bytes, folder: Path) -> str:
     try:
         if b"PopulationTemplate" in contents:
-            _ask(model(), model().checked(parsed(contents, "case.keydyn"), "case.keydyn"))
+            _ask(model(), model().parsed_template(contents, "case.keydyn"))
         else:
             people = PopulationModel.parsed(contents, "case.keydyn")
             _ask(people, people.enrol(everybody()[:2]))

@@ -10,7 +10,8 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 
 import keydyn
 from keydyn import HMM, POHMM, POHMMClassifier, Sequences, fit_many
-from keydyn.model.files import classifiers, storage
+from keydyn.files import packed
+from keydyn.model.classifier import CLASSIFIER, _contents
 from tests.model.enumeration import Truth
 
 CLASSES = ["ann", "bob", "eve"]
@@ -164,26 +165,25 @@ def test_files_of_classifiers_are_checked(tmp_path):
     with pytest.raises(ValueError, match="labels of type object cannot be saved"):
         classifier.save(path)
     classifier.classes_ = np.array(["a", "b"])
-    header, tensors = classifiers.contents_of(
-        classifier.classes_, "uniform", classifier.priors_, classifier.models_
-    )
+    values, tensors = _contents(classifier)
+    header = CLASSIFIER.header(values)
     for changes, message in [
         ({"labels": ["b", "a"]}, "different and in order"),
-        ({"labels": ["a"]}, "one model for each label"),
+        ({"labels": ["a"]}, "two or more"),
         ({"labels": [1, 2]}, "different and in order"),
-        ({"kind": "colour"}, "labels of kind 'colour'"),
-        ({"models": [1, 2]}, "has no header"),
-        ({"extra": 1}, "fields that belong to no classifier: extra"),
+        ({"kind": "colour"}, "kind is 'colour', not one of text, whole, number, truth"),
+        ({"models": [1, 2]}, r"models\[0\] is 1, not an object"),
+        ({"extra": 1}, r"fields that are not known: \['extra'\]"),
     ]:
-        storage.write(path, header | changes, tensors)
+        path.write_bytes(packed(header | changes, tensors))
         with pytest.raises(keydyn.model.ModelFileError, match=message):
             keydyn.load(path)
     for name, values, message in [
-        ("priors", np.array([0.5, 0.6]), "add up to one"),
+        ("priors", np.array([0.5, 0.6]), "adds up to 1.1, not 1"),
         ("priors", np.array([0.5, np.nan]), "priors"),
-        ("2.startprob", np.ones((1, 1)), "belong to no model: 2.startprob"),
-        ("1.odd", np.ones(1), "belong to no model: odd"),
+        ("2.startprob", np.ones((1, 1)), "arrays that are not known: 2.startprob"),
+        ("1.odd", np.ones(1), "arrays that are not known: odd"),
     ]:
-        storage.write(path, header, tensors | {name: values})
+        path.write_bytes(packed(header, tensors | {name: values}))
         with pytest.raises(keydyn.model.ModelFileError, match=message):
             keydyn.load(path)

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from keydyn import POHMM
-from keydyn.model.files import storage
-from keydyn.model.files.storage import ModelFileError
+from keydyn.files import ModelFileError, packed
 from keydyn.population import PopulationModel, files
 from tests.population.simulated import samples_of_people
 
@@ -77,8 +76,8 @@ def changes(header, tensors):
 def test_values_that_make_no_population_are_refused(fitted, tmp_path):
     known = fitted.parameters
     path = tmp_path / "people.keydyn"
-    for header, tensors in changes(files._header(known), files._tensors(known)):
-        storage.write(path, header, tensors)
+    for header, tensors in changes(files.POPULATION.header(files._fields(known)), files._tensors(known)):
+        path.write_bytes(packed(header, tensors))
         with pytest.raises(ModelFileError):
             PopulationModel.load(path)
 
@@ -86,7 +85,7 @@ def test_values_that_make_no_population_are_refused(fitted, tmp_path):
 def test_other_models_and_damaged_files_are_refused(fitted, tmp_path):
     one = POHMM.from_parameters(["a"], [[1.0]], [[[[1.0]]]], [("normal", [[0.0]], [[1.0]])])
     one.save(tmp_path / "model.keydyn")
-    with pytest.raises(ModelFileError, match="not a population model"):
+    with pytest.raises(ModelFileError, match="not a PopulationModel"):
         PopulationModel.load(tmp_path / "model.keydyn")
     fitted.save(tmp_path / "people.keydyn")
     contents = bytearray((tmp_path / "people.keydyn").read_bytes())

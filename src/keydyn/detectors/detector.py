@@ -18,9 +18,9 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from keydyn.arrays import Floats, Integers
+from keydyn.files import write
 from keydyn.keystrokes.samples import Samples
 from keydyn.model.data.vocabulary import Types
-from keydyn.model.files.storage import write_packed
 
 ENTRY_POINTS = "keydyn.detectors"
 
@@ -117,7 +117,7 @@ class Detector(BaseEstimator, ABC):  # type: ignore[misc]
 
     def save_template(self, path: str | PathLike[str]) -> None:
         """Write the template; the file is there in full or not at all."""
-        write_packed(path, self.packed_template())
+        write(path, self.packed_template())
 
     def packed_template(self) -> bytes:
         """The template as the contents of a file."""

@@ -14,9 +14,9 @@ from keydyn.model import HMM, POHMM, fit_many
 from keydyn.model.data.vocabulary import Types, is_single
 from keydyn.model.families.family import Family
 from keydyn.model.families.student import LogStudent, Student
-from keydyn.model.files.storage import contents_of, packed, parsed
 from keydyn.model.fit.many import score_many
 from keydyn.model.fit.one_state import parameter_names
+from keydyn.model.model_files import MODEL, packed
 
 # Fewer than MANY models of the same text are as fast one by one, and more than SIDE_BY_SIDE in one call gain
 # nothing more.
@@ -112,10 +112,10 @@ class Markov(Detector):
         return self.model_.event_pairs_
 
     def packed_template(self) -> bytes:
-        return packed(*contents_of(self.model_))
+        return packed(self.model_)
 
     def with_template(self, contents: bytes, path: str | PathLike[str], features: Sequence[str]) -> Self:
-        model = parsed(contents, path)
+        model = MODEL.parsed(contents, path)
         kind = type(self.pattern() if self.model is None else self.model)
         if type(model) is not kind or list(getattr(model, "feature_names_in_", [])) != list(features):
             raise ValueError(f"{path} is not a model as {self.name} fits it to {', '.join(features)}")

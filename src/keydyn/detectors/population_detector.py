@@ -12,7 +12,6 @@ from keydyn.arrays import Floats, Integers
 from keydyn.detectors.detector import Detector, register
 from keydyn.keystrokes.samples import Samples
 from keydyn.model.data.vocabulary import Types
-from keydyn.model.files.storage import parsed
 from keydyn.population import PopulationModel, Template
 
 
@@ -102,7 +101,7 @@ class PopulationDetector(Detector):
         return self.people.packed_template(self.template_)
 
     def with_template(self, contents: bytes, path: str | PathLike[str], features: Sequence[str]) -> Self:
-        return self.carrying(self.people.checked(parsed(contents, path), path))
+        return self.carrying(self.people.parsed_template(contents, path))
 
     def score(self, samples: Samples) -> Floats:
         return self.score_many([self], samples)[:, 0]

@@ -1,5 +1,6 @@
 """The partially observable hidden Markov model. It knows numbers and event types; nothing of keyboards."""
 
+from keydyn.files import ModelFileError, load
 from keydyn.model.ask.inference import Criterion
 from keydyn.model.ask.next_emission import NextEmission
 from keydyn.model.check.bootstrap import Bootstrap
@@ -10,7 +11,6 @@ from keydyn.model.data.intervals import intervals
 from keydyn.model.data.sequences import Sequences
 from keydyn.model.families import Categorical, Exponential, Gamma, LogNormal, LogStudent, Normal, Student
 from keydyn.model.families.family import Emission, Family, family_names, register
-from keydyn.model.files.storage import ModelFileError, load
 from keydyn.model.fit.fits import Iteration
 from keydyn.model.fit.many import fit_many
 from keydyn.model.fit.result import FitResult

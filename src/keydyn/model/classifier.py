@@ -12,12 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
+from keydyn import files
 from keydyn.arrays import Floats
+from keydyn.files import Kind, Tensor, Tensors, Values, check_tensors, declared
 from keydyn.model.data.sequences import as_sequences, check_weights
-from keydyn.model.files import classifiers, storage
-from keydyn.model.files.restoring import Tensors
 from keydyn.model.fit.many import fit_many, score_many
 from keydyn.model.fit.one_state import OneState
+from keydyn.model.model_files import MODEL, contents_of
 from keydyn.model.pohmm import POHMM
 
 
@@ -130,9 +131,7 @@ class POHMMClassifier(OneState, ClassifierMixin, BaseEstimator):  # type: ignore
         are those that were used.
         """
         check_is_fitted(self)
-        storage.write(
-            path, *classifiers.contents_of(self.classes_, self.priors, self.priors_, list(self.models_))
-        )
+        files.write(path, CLASSIFIER.packed(*_contents(self)))
 
     def _check_priors(self, counts: NDArray[Any]) -> Floats:
         n_classes = len(self.classes_)
@@ -154,16 +153,6 @@ class POHMMClassifier(OneState, ClassifierMixin, BaseEstimator):  # type: ignore
         return given
 
 
-def _restored(header: dict[str, Any], tensors: Tensors) -> POHMMClassifier:
-    labels, setting, priors, models = classifiers.restored(header, tensors)
-    classifier = POHMMClassifier(clone(models[0]), setting if setting != "given" else priors.tolist())
-    classifier.classes_, classifier.priors_, classifier.models_ = labels, priors, models
-    return classifier
-
-
-storage.READERS[classifiers.CLASS] = _restored
-
-
 def _check_labels(y: ArrayLike, n_sequences: int) -> NDArray[Any]:
     """One label per sequence, none missing."""
     labels = np.asarray(y)
@@ -173,3 +162,67 @@ def _check_labels(y: ArrayLike, n_sequences: int) -> NDArray[Any]:
     if missing.any():
         raise ValueError(f"the label of sequence {int(np.argmax(missing))} is missing")
     return labels
+
+
+# A classifier in a file: the models of its classes side by side, the labels and the priors.
+
+LABEL_KINDS: dict[str, Any] = {"text": str, "whole": np.int64, "number": np.float64, "truth": np.bool_}
+
+
+def _contents(classifier: POHMMClassifier) -> tuple[Values, Tensors]:
+    """The fields and arrays of a fitted classifier's file."""
+    labels, priors = classifier.classes_, classifier.priors
+    kind = {"U": "text", "i": "whole", "u": "whole", "f": "number", "b": "truth"}.get(labels.dtype.kind)
+    if kind is None:
+        raise ValueError(f"labels of type {labels.dtype} cannot be saved; text, numbers and truth values can")
+    tensors: Tensors = {"priors": classifier.priors_}
+    headers = []
+    for c, model in enumerate(classifier.models_):
+        header, own = contents_of(model)
+        headers.append(header)
+        tensors |= {f"{c}.{name}": values for name, values in own.items()}
+    values = {
+        "labels": labels.tolist(),
+        "kind": kind,
+        "priors": priors if isinstance(priors, str) else "given",
+        "models": headers,
+    }
+    return values, tensors
+
+
+def _labels(values: Values) -> NDArray[Any]:
+    listed = values["labels"]
+    labels: NDArray[Any] = np.array(listed, dtype=LABEL_KINDS[values["kind"]])
+    if len(labels) < 2 or labels.ndim != 1 or labels.tolist() != listed or (labels[1:] <= labels[:-1]).any():
+        raise ValueError("the labels must be two or more, different and in order")
+    if len(values["models"]) != len(labels):
+        raise ValueError("there must be one model for each label")
+    return labels
+
+
+def _built(values: Values, tensors: Tensors) -> POHMMClassifier:
+    labels, own, models = _labels(values), dict(tensors), []
+    for c, header in enumerate(values["models"]):
+        names = [name for name in tensors if name.startswith(f"{c}.")]
+        part = {name.removeprefix(f"{c}."): own.pop(name) for name in names}
+        models.append(MODEL.restored(header, part))
+    check_tensors(own, {"priors": Tensor((len(labels),), files.probabilities)})
+    given = values["priors"] == "given"
+    classifier = POHMMClassifier(clone(models[0]), own["priors"].tolist() if given else values["priors"])
+    classifier.classes_, classifier.priors_, classifier.models_ = labels, own["priors"], models
+    return classifier
+
+
+CLASSIFIER = declared(
+    Kind(
+        POHMMClassifier.__name__,
+        {
+            "labels": files.many(files.anything),
+            "kind": files.one_of(*LABEL_KINDS),
+            "priors": files.one_of("uniform", "empirical", "given"),
+            "models": files.many(files.mapping),
+        },
+        None,
+        _built,
+    )
+)

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils.validation import check_is_fitted
 
+from keydyn.model import model_files
 from keydyn.model.ask.generative import Generative
 from keydyn.model.ask.inference import Criterion
 from keydyn.model.ask.scoring import Scoring
@@ -18,10 +19,9 @@ from keydyn.model.check.diagnostics import Diagnostics
 from keydyn.model.data.sequences import Sequences
 from keydyn.model.data.vocabulary import SINGLE_TYPE
 from keydyn.model.families.family import Family
-from keydyn.model.files import storage
-from keydyn.model.files.restoring import restorable
 from keydyn.model.fit.chunks import Incremental
 from keydyn.model.fit.estimator import Estimation
+from keydyn.model.model_files import restorable
 from keydyn.model.summary import MOST_ROWS, Summary, summary_of
 from keydyn.model.theta import given
 from keydyn.model.watch.online_filters import OnlineFilter, OnlineFilters
@@ -278,7 +278,7 @@ class POHMM(Diagnostics, Incremental, Estimation, Generative, Scoring, DensityMi
             1 if n_streams is None else n_streams,
             self._floor,
             self.handle_unknown == "error",
-            storage.fingerprint(self._parameters),
+            model_files.fingerprint(self._parameters),
         )
         if state is not None:
             streams.resume(state)
@@ -302,7 +302,7 @@ class POHMM(Diagnostics, Incremental, Estimation, Generative, Scoring, DensityMi
         True
         """
         check_is_fitted(self)
-        storage.save(self, path, event_chain=event_chain)
+        model_files.save(self, path, event_chain=event_chain)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

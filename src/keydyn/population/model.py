@@ -11,13 +11,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from keydyn import files
 from keydyn.arrays import Floats, Integers
 from keydyn.keystrokes.samples import Samples
 from keydyn.model.data.settings import generator_of
 from keydyn.model.data.vocabulary import as_labels
-from keydyn.model.files import storage
 from keydyn.population.chain import posteriors
-from keydyn.population.files import fingerprint, packed, packed_template, parsed, read
+from keydyn.population.files import TEMPLATE, fingerprint, packed, packed_template, parsed, read
 from keydyn.population.learn.learning import check_parts, learn, learn_more
 from keydyn.population.learn.map_reduce import Progress
 from keydyn.population.parameters import Parameters
@@ -278,7 +278,7 @@ class PopulationModel:
         >>> PopulationModel.load("people.keydyn").sha256 == people.sha256
         True
         """
-        storage.write_packed(path, self.packed())
+        files.write(path, self.packed())
 
     def packed(self) -> bytes:
         """The contents of the file that `save` writes."""
@@ -316,7 +316,7 @@ class PopulationModel:
 
     def save_template(self, template: Template, path: str | PathLike[str]) -> None:
         """Write a person's template; the file is there in full or not at all."""
-        storage.write_packed(path, self.packed_template(template))
+        files.write(path, self.packed_template(template))
 
     def packed_template(self, template: Template) -> bytes:
         """The contents of the file that `save_template` writes."""
@@ -325,15 +325,14 @@ class PopulationModel:
 
     def load_template(self, path: str | PathLike[str]) -> Template:
         """Read what `save_template` wrote; one of another population is refused."""
-        return self.checked(storage.load(path), path)
+        return self.parsed_template(files.read(path), path)
 
-    def checked(self, template: object, path: str | PathLike[str]) -> Template:
-        """What was read from a file, if it is a template of this population."""
-        if not isinstance(template, Template):
-            raise storage.ModelFileError(f"{path} holds a {type(template).__name__}, not a template")
+    def parsed_template(self, contents: bytes, path: str | PathLike[str]) -> Template:
+        """The template that `packed_template` gave; `path` is for messages."""
+        template = TEMPLATE.parsed(contents, path)
         learnt = self._learnt
         learnt.check([template])
         known = learnt.parameters
         if len(template.mean) != known.cells.n_cells or len(template.gain) != len(known.features):
-            raise storage.ModelFileError(f"{path} has a different size from the templates of its population")
+            raise files.ModelFileError(f"{path} has a different size from the templates of its population")
         return template

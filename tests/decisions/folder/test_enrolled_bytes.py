@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from keydyn import files
 from keydyn.datasets import make_typists
 from keydyn.decisions import Verifier
 from keydyn.decisions.calibration.shipped import shipped_background
@@ -25,7 +26,6 @@ from keydyn.decisions.folder.fingerprint_bytes import fingerprints_bytes, finger
 from keydyn.decisions.liveness.copies import Fingerprints
 from keydyn.decisions.recorded import recorded_samples
 from keydyn.detectors import PopulationDetector, make_detector
-from keydyn.model.files import storage
 from keydyn.population import PopulationModel
 from tests.decisions import typed_samples
 from tests.examples import examples
@@ -137,7 +137,7 @@ def test_the_calibration_of_another_population_is_refused():
     header, tensors = _parts(background_bytes(shipped_background()))
     tensors["population"] = np.frombuffer(other_population().packed(), dtype=np.uint8)
     with pytest.raises(ValueError, match="that of another population"):
-        background_of(storage.packed(header, tensors))
+        background_of(files.packed(header, tensors))
 
 
 def test_a_sample_of_sixty_keys_takes_less_than_a_kilobyte():
@@ -196,7 +196,7 @@ def test_counts_that_cannot_be_are_refused(field, value):
     header, tensors = _parts(stored())
     with pytest.raises(ValueError, match=field):
         enrolled_of(
-            storage.packed(header | {field: value}, tensors),
+            files.packed(header | {field: value}, tensors),
             shipped_background().pattern,
             Fingerprints.none(),
         )
@@ -211,16 +211,16 @@ def test_counts_that_cannot_be_are_refused(field, value):
         lambda header, tensors: tensors.update(previous=tensors["template"][:-1]),
         lambda header, tensors: tensors.update(enrolment=np.frombuffer(stored(), dtype=np.uint8)),
         lambda header, tensors: header.update(more=1),
-        lambda header, tensors: header.update({"class": BACKGROUND}),
+        lambda header, tensors: header.update({"class": BACKGROUND.name}),
         lambda header, tensors: header.update({"class": "Calibration"}),
     ],
 )
 def test_parts_that_do_not_belong_are_refused(change):
     header, tensors = _parts(stored())
-    assert header["class"] == PERSON
+    assert header["class"] == PERSON.name
     change(header, tensors)
     with pytest.raises(ValueError, match=r"what is stored|the previous|the enrolment"):
-        enrolled_of(storage.packed(header, tensors), shipped_background().pattern, Fingerprints.none())
+        enrolled_of(files.packed(header, tensors), shipped_background().pattern, Fingerprints.none())
 
 
 @settings(deadline=None, max_examples=examples(60))

@@ -1,36 +1,38 @@
-"""Enrolled people and backgrounds as bytes, for those who keep them in a database rather than in a folder.
+"""Enrolled people and backgrounds as bytes, to keep them in a database rather than in a folder.
 
 Each is a safetensors file whose tensors are the contents of other files: those that the folder has.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
+from keydyn import files
 from keydyn.decisions.calibration.background import Background
 from keydyn.decisions.calibration.calibration_file import packed_calibration, parsed_calibration
 from keydyn.decisions.enrolled import Enrolled
-from keydyn.decisions.folder.manifest import LARGEST_COUNT
 from keydyn.decisions.liveness.copies import Fingerprints
 from keydyn.detectors import Detector, PopulationDetector
-from keydyn.model.data.settings import is_whole
-from keydyn.model.files import storage
-from keydyn.model.files.restoring import Tensors
+from keydyn.files import Field, Kind, Tensor, Tensors, Values, declared, whole
 from keydyn.population import PopulationModel
 
-PERSON, BACKGROUND = "EnrolledPerson", "Background"
-FIELDS = {"format", "version", "class", "sha256"}
 TEMPLATES = ("template", "enrolment", "previous")
-OF_BACKGROUND = ("population", "calibration")
 # Bytes of the largest contents that are read.
-LARGEST = 1 << 28
+LARGEST_STORED = 1 << 28
+
+
+class _Parts(NamedTuple):
+    """What is said about files, and their contents by name."""
+
+    about: Values
+    contents: dict[str, bytes]
 
 
 def template_bytes(one: Enrolled) -> bytes:
-    """Somebody's templates and how much they were learnt from; the fingerprints are not among them.
+    """A person's templates and how much they were learnt from, without the fingerprints.
 
     Examples
     --------
@@ -41,15 +43,15 @@ def template_bytes(one: Enrolled) -> bytes:
     <class 'bytes'>
     """
     templates = {name: getattr(one, name) for name in TEMPLATES}
-    files = {name: each.packed_template() for name, each in templates.items() if each is not None}
+    contents = {name: each.packed_template() for name, each in templates.items() if each is not None}
     about = {"detector": one.template.name, "samples": one.samples, "keys": one.keys}
-    return _packed(PERSON, about, files)
+    return _packed(PERSON, about, contents)
 
 
 def enrolled_of(
     contents: bytes, pattern: Detector, fingerprints: Fingerprints, sensors: tuple[str, ...] = ()
 ) -> Enrolled:
-    """Who `template_bytes` was given, with these fingerprints.
+    """The person whom `template_bytes` was given, with these fingerprints.
 
     `pattern` is the background's, by which the person was enrolled. A `ValueError` says what is wrong with
     the contents, or that they belong to another population.
@@ -65,12 +67,12 @@ def enrolled_of(
     True
     """
     parts = _parsed(contents, PERSON)
-    detector = parts.about.get("detector")
+    detector = parts.about["detector"]
     if detector != pattern.name:
         raise ValueError(f"the template is of the detector {detector!r}, not of {pattern.name}")
     features = sorted(["duration", "tau", *sensors])
     templates = {
-        name: pattern.with_template(file, f"the {name}", features) for name, file in parts.files.items()
+        name: pattern.with_template(file, f"the {name}", features) for name, file in parts.contents.items()
     }
     return Enrolled(
         samples=parts.about["samples"], keys=parts.about["keys"], fingerprints=fingerprints, **templates
@@ -78,7 +80,7 @@ def enrolled_of(
 
 
 def background_bytes(background: Background) -> bytes:
-    """A population with its calibration; nobody of the cohort is among them.
+    """A population with its calibration, without the cohort.
 
     Examples
     --------
@@ -87,8 +89,8 @@ def background_bytes(background: Background) -> bytes:
     <class 'bytes'>
     """
     calibration = background.own_calibration
-    files = {"population": background.population.packed(), "calibration": packed_calibration(calibration)}
-    return _packed(BACKGROUND, {}, files)
+    packed = {"population": background.population.packed(), "calibration": packed_calibration(calibration)}
+    return _packed(BACKGROUND, {}, packed)
 
 
 def background_of(contents: bytes) -> Background:
@@ -101,66 +103,40 @@ def background_of(contents: bytes) -> Background:
     >>> background_of(background_bytes(background)).population.sha256 == background.population.sha256
     True
     """
-    files = _parsed(contents, BACKGROUND).files
-    people = PopulationModel.parsed(files["population"], "the population")
-    calibration = parsed_calibration(files["calibration"], "the calibration")
+    parts = _parsed(contents, BACKGROUND).contents
+    people = PopulationModel.parsed(parts["population"], "the population")
+    calibration = parsed_calibration(parts["calibration"], "the calibration")
     if calibration.population != people.sha256:
         raise ValueError("the calibration is that of another population")
     return Background(PopulationDetector(population=people), (), calibration)
 
 
-@dataclass(frozen=True)
-class _Parts:
-    """The contents of files by name, and what is said about them."""
-
-    kind: str
-    about: dict[str, Any]
-    files: dict[str, bytes]
+_BYTES = Tensor((None,), files.unbounded, np.uint8)
 
 
-def _packed(kind: str, about: dict[str, Any], files: dict[str, bytes]) -> bytes:
-    header = {"format": storage.FORMAT, "version": storage.VERSION, "class": kind, **about}
-    return storage.packed(header, {name: np.frombuffer(file, dtype=np.uint8) for name, file in files.items()})
+def _kind(name: str, fields: dict[str, Field], contents: dict[str, Tensor]) -> Kind[_Parts]:
+    """A kind of file whose arrays are the contents of other files."""
+
+    def build(values: Values, tensors: Tensors) -> _Parts:
+        return _Parts(values, {name: tensors[name].tobytes() for name in contents if name in tensors})
+
+    return declared(Kind(name, fields, lambda values: contents, build))
 
 
-def _parsed(contents: bytes, kind: str) -> _Parts:
-    if len(contents) > LARGEST:
-        raise ValueError(f"there are {len(contents):,} bytes, more than {LARGEST:,}")
-    parts = storage.parsed(contents, "what is stored")
-    if not isinstance(parts, _Parts) or parts.kind != kind:
-        raise storage.ModelFileError(f"what is stored is not a {kind}")
-    return parts
+PERSON = _kind(
+    "EnrolledPerson",
+    {"detector": files.text, "samples": whole(1), "keys": whole(1)},
+    {name: replace(_BYTES, group=None if name == "template" else name) for name in TEMPLATES},
+)
+BACKGROUND = _kind("Background", {}, {"population": _BYTES, "calibration": _BYTES})
 
 
-def _files(tensors: Tensors, needed: tuple[str, ...], optional: tuple[str, ...] = ()) -> dict[str, bytes]:
-    """The contents of files among tensors, which hold nothing else."""
-    strange = set(tensors) - {*needed, *optional}
-    if strange:
-        raise ValueError(f"there are files that do not belong here: {', '.join(sorted(strange))}")
-    for name, values in tensors.items():
-        if values.dtype != np.uint8 or values.ndim != 1:
-            raise ValueError(f"{name} is not a list of bytes")
-    there = [*needed, *(name for name in optional if name in tensors)]
-    return {name: tensors[name].tobytes() for name in there}
+def _packed(kind: Kind[_Parts], about: Values, contents: dict[str, bytes]) -> bytes:
+    tensors = {name: np.frombuffer(file, dtype=np.uint8) for name, file in contents.items()}
+    return kind.packed(about, tensors)
 
 
-def _person(header: dict[str, Any], tensors: Tensors) -> _Parts:
-    about = _about(header, {"detector", "samples", "keys"})
-    for name in ("samples", "keys"):
-        if not (is_whole(about[name]) and 1 <= about[name] <= LARGEST_COUNT):
-            raise ValueError(f"{name} is {about[name]!r}")
-    return _Parts(PERSON, about, _files(tensors, TEMPLATES[:1], TEMPLATES[1:]))
-
-
-def _background(header: dict[str, Any], tensors: Tensors) -> _Parts:
-    return _Parts(BACKGROUND, _about(header, set()), _files(tensors, OF_BACKGROUND))
-
-
-def _about(header: dict[str, Any], names: set[str]) -> dict[str, Any]:
-    strange = set(header) - FIELDS - names
-    if strange:
-        raise ValueError(f"the header has fields that do not belong here: {', '.join(sorted(strange))}")
-    return {name: header[name] for name in names}
-
-
-storage.READERS |= {PERSON: _person, BACKGROUND: _background}
+def _parsed(contents: bytes, kind: Kind[_Parts]) -> _Parts:
+    if len(contents) > LARGEST_STORED:
+        raise ValueError(f"there are {len(contents):,} bytes, more than {LARGEST_STORED:,}")
+    return kind.parsed(contents, "what is stored")

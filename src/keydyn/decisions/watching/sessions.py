@@ -21,9 +21,9 @@ from keydyn.arrays import Floats, Integers, Truths
 from keydyn.decisions.calibration.calibration import Calibration
 from keydyn.decisions.calibration.cohort import open_set_scores
 from keydyn.decisions.calibration.sequential import KEEP, LEAST, faded, increments, suspicion
+from keydyn.files import Tensors
 from keydyn.keystrokes.one_sample import times_given
 from keydyn.keystrokes.schema import check_columns, refuse
-from keydyn.model.files.restoring import Tensors
 from keydyn.population.model import PopulationModel
 from keydyn.population.stream.session_state import joined, packed, packed_each, parsed, record_of
 from keydyn.population.template import Template

@@ -16,10 +16,10 @@ from keydyn.model.families.family import Family
 from keydyn.model.relatives import drawing
 from keydyn.model.relatives.contexts import Bins, Context, Labels, check_context, learnt
 from keydyn.model.relatives.expectation_maximisation import Result
-from keydyn.model.relatives.files import restorable
 from keydyn.model.relatives.parameter_tables import Evidence, Tables, uniform_tables
 from keydyn.model.relatives.past import Past
 from keydyn.model.relatives.relative import Relative, given_emissions
+from keydyn.model.relatives.relative_files import restorable
 from keydyn.model.theta.given import distribution
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from keydyn import files
 from keydyn.arrays import Floats, Integers
 from keydyn.model.data import vocabulary
 from keydyn.model.data.numbers import as_numbers, whole_numbers
@@ -270,21 +271,25 @@ def described(context: Context) -> dict[str, Any]:
     return {"kind": "labels", "name": context.name, "labels": list(context.labels)}
 
 
-def restored(spec: Any) -> Context:
-    """A context from what `described` wrote; a `ValueError` if it is none."""
-    if not isinstance(spec, dict):
-        raise ValueError(f"a context is described by a dict, not {spec!r}")
-    fields = {"none": set(), "bins": {"edges", "feature"}, "labels": {"name", "labels"}}
-    kind = spec.get("kind")
-    if kind not in fields or set(spec) != {"kind", *fields[kind]}:
-        raise ValueError(f"this does not describe a context: {spec!r}")
+_DESCRIBED: dict[str, files.Field] = {
+    "none": files.record({"kind": files.text}),
+    "bins": files.record({"kind": files.text, "edges": files.many(files.anything), "feature": files.whole()}),
+    "labels": files.record({"kind": files.text, "name": files.text, "labels": files.many(files.anything)}),
+}
+
+
+def restored(name: str, spec: Any) -> Context:
+    """A context from what `described` wrote; a `ValueError` if it is none. `name` is the field it is in."""
+    kind = spec.get("kind") if isinstance(spec, dict) else None
+    if not isinstance(kind, str) or kind not in _DESCRIBED:
+        raise files.wrong(name, spec, "the description of a context")
+    values = _DESCRIBED[kind](name, spec)
     if kind == "none":
         return NoContext()
     if kind == "bins":
-        return Bins(tuple(spec["edges"]), spec["feature"])
-    if spec["name"] not in _REGISTERED:
-        raise ValueError(f"the context {spec['name']!r} is not registered: register it before loading")
-    labels = spec["labels"]
-    if labels:
-        vocabulary.check_types(labels)
-    return Labels(_REGISTERED[spec["name"]], tuple(labels), spec["name"])
+        return Bins(tuple(values["edges"]), values["feature"])
+    if values["name"] not in _REGISTERED:
+        raise ValueError(f"the context {values['name']!r} is not registered: register it before loading")
+    if values["labels"]:
+        vocabulary.check_types(values["labels"])
+    return Labels(_REGISTERED[values["name"]], tuple(values["labels"]), values["name"])

@@ -18,7 +18,6 @@ from keydyn.model.data.vocabulary import MISSING, Types
 from keydyn.model.engine import walks
 from keydyn.model.families.family import Family
 from keydyn.model.relatives.contexts import Context, NoContext
-from keydyn.model.relatives.files import restorable
 from keydyn.model.relatives.labels import (
     LabelledSequences,
     LabelledTables,
@@ -31,6 +30,7 @@ from keydyn.model.relatives.labels import (
 from keydyn.model.relatives.parameter_tables import Evidence, Tables, uniform_tables
 from keydyn.model.relatives.past import Past
 from keydyn.model.relatives.relative import Relative, given_emissions
+from keydyn.model.relatives.relative_files import restorable
 from keydyn.model.theta.given import distribution
 
 # Where the probability of a right label starts, if it is estimated.

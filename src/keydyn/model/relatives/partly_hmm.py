@@ -17,11 +17,11 @@ from keydyn.model.families.log_scale import of_working_values
 from keydyn.model.relatives import drawing
 from keydyn.model.relatives.contexts import Bins, Context, NoContext, learnt
 from keydyn.model.relatives.expectation_maximisation import Result
-from keydyn.model.relatives.files import restorable
 from keydyn.model.relatives.lines import EachItsOwn, Lines
 from keydyn.model.relatives.parameter_tables import Evidence, Tables, uniform_tables
 from keydyn.model.relatives.past import Past
 from keydyn.model.relatives.relative import Relative, given_emissions
+from keydyn.model.relatives.relative_files import restorable
 from keydyn.model.theta.given import distribution
 
 

@@ -26,7 +26,7 @@ from keydyn.model.data.settings import Settings, check_settings, checked_floor, 
 from keydyn.model.families.family import Emission, families_of
 from keydyn.model.fit import training
 from keydyn.model.pohmm import POHMM
-from keydyn.model.relatives import files
+from keydyn.model.relatives import relative_files
 from keydyn.model.relatives.contexts import Context
 from keydyn.model.relatives.expectation_maximisation import Result, climb
 from keydyn.model.relatives.parameter_tables import Evidence, lattice_of, n_rows
@@ -142,12 +142,12 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model to a file (docs/file-format.md); `keydyn.load` reads it."""
         check_is_fitted(self)
-        files.save(self, path)
+        relative_files.save(self, path)
 
     def _opened(self, state: dict[str, Any] | None, n_streams: int | None, labelled: bool = False) -> Any:
         check_is_fitted(self)
         wanted = 1 if n_streams is None else n_streams
-        mark = files.fingerprint(self)
+        mark = relative_files.fingerprint(self)
         streams = Streams(self._theta, self._contexts, wanted, self._memory, self._floor, mark, labelled)
         if state is not None:
             streams.resume(state)

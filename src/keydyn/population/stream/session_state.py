@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keydyn.arrays import Floats, Truths
-from keydyn.model.files.restoring import MOST_COUNTED, Tensors
+from keydyn.files import MOST_COUNTED, Tensors
 from keydyn.population.wide_effects import LAST_IN_WORD
 
 # What all sessions of a state have in common: SHA-256 of the population, and of the cohort.

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keydyn.arrays import Floats, Integers
+from keydyn.files import Tensors
 from keydyn.model.data.label_codes import Labels
-from keydyn.model.files.restoring import Tensors
 from keydyn.population.chain import classes_of
 from keydyn.population.features import HOLD, INTERVAL, Around, position_in_word, spaces_of
 from keydyn.population.parameters import Parameters

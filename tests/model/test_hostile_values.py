@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from keydyn import POHMM, PartlyHMM
+from keydyn.files import packed, parsed
 from keydyn.model import Categorical, Gamma, ModelFileError, Student
-from keydyn.model.files.storage import packed, parsed
 from tests.fuzz.fuzzed_models import files, unpacked
 from tests.fuzz.questions import interrogate
 
@@ -76,7 +76,7 @@ def test_settings_that_no_fit_could_use(setting, value, message):
 def test_counts_that_no_fit_could_reach(name):
     for header, tensors in PARTS:
         changed = header | {"fit": header["fit"] | {name: 10**400}}
-        with pytest.raises(ModelFileError, match=f"the header's fit has {name} = 1000"):
+        with pytest.raises(ModelFileError, match=f"fit.{name} is 1000"):
             parsed(packed(changed, tensors), "hostile.keydyn")
 
 

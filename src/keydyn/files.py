@@ -1,0 +1,432 @@
+"""Kinds of files, each declared once: its fields, its arrays, their types and their bounds.
+
+A file is in the safetensors format: arrays by name, and a header in JSON with the fields, the name of the
+kind and the SHA-256 of all of it (docs/file-format.md). Nothing in a file can run code. A file may come from
+anywhere: what does not match the declaration is refused, with the name of the file and of the field.
+
+The checks of fields (`text`, `whole`, `many`, `record`, …) serve other stored values too, such as manifests,
+cursors and the states of sessions.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from reprlib import repr as shown
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.numpy import load as from_bytes
+from safetensors.numpy import save as to_bytes
+
+from keydyn.atomic import write_bytes
+from keydyn.regular_files import UnusableFileError, read_regular
+
+FORMAT, VERSION = "keydyn-model", 1
+# The safetensors metadata entry that has the header.
+HEADER = "keydyn"
+# Bytes of the largest file that is read; the largest model measured has a tenth of them.
+LARGEST_FILE = 1 << 30
+# Counts up to here are exact as floats.
+MOST_COUNTED = 2**53
+# How far probabilities may be from adding up to one.
+SUM_TOLERANCE = 1e-6
+
+Path_ = str | PathLike[str]
+Values = dict[str, Any]
+Tensors = dict[str, NDArray[Any]]
+# Returns the value of a field, possibly converted; a `ValueError` gives the field's name and what is wrong.
+Field = Callable[[str, Any], Any]
+# Raises a `ValueError` with the array's name unless its values are right.
+Bounds = Callable[[str, NDArray[Any]], None]
+Stored = TypeVar("Stored")
+
+
+class ModelFileError(ValueError):
+    """A file that is damaged, or is not of the expected kind.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from keydyn import load
+    >>> from keydyn.model import ModelFileError
+    >>> _ = Path("model.keydyn").write_bytes(b"no model at all")
+    >>> try:
+    ...     load("model.keydyn")
+    ... except ModelFileError as error:
+    ...     print("model.keydyn" in str(error))
+    True
+    """
+
+
+def wrong(name: str, value: Any, what: str) -> ValueError:
+    """The error for a field whose value is not `what` it should be."""
+    return ValueError(f"{name} is {shown(value)}, not {what}")
+
+
+def anything(name: str, value: Any) -> Any:
+    """A field that is checked when it is used."""
+    return value
+
+
+def text(name: str, value: Any) -> str:
+    """Text that is not empty and can be printed: JSON can hold half of a surrogate pair, which cannot."""
+    printable = isinstance(value, str) and value.encode("utf-8", "replace").decode("utf-8") == value
+    if not printable or not value:
+        raise wrong(name, value, "text")
+    return str(value)
+
+
+def matching(pattern: str, what: str) -> Field:
+    """Text that matches a regular expression from beginning to end."""
+
+    def check(name: str, value: Any) -> str:
+        if not re.fullmatch(pattern, text(name, value)):
+            raise wrong(name, value, what)
+        return str(value)
+
+    return check
+
+
+sha256 = matching("[0-9a-f]{64}", "64 hexadecimal digits")
+
+
+def or_empty(field: Field) -> Field:
+    """The same field, which may also be empty text."""
+    return lambda name, value: "" if value == "" else field(name, value)
+
+
+def or_null(field: Field) -> Field:
+    """The same field, which may also be null."""
+    return lambda name, value: None if value is None else field(name, value)
+
+
+def one_of(*values: str) -> Field:
+    """One of a few words."""
+
+    def check(name: str, value: Any) -> str:
+        if not isinstance(value, str) or value not in values:
+            raise wrong(name, value, f"one of {', '.join(values)}")
+        return value
+
+    return check
+
+
+def truth(name: str, value: Any) -> bool:
+    """True or false."""
+    if not isinstance(value, bool):
+        raise wrong(name, value, "true or false")
+    return value
+
+
+def number(name: str, value: Any) -> float:
+    """A finite number with a fraction, as JSON writes every float."""
+    if not isinstance(value, float) or not math.isfinite(value):
+        raise wrong(name, value, "a finite number")
+    return value
+
+
+def whole(least: int = 0, most: int = MOST_COUNTED) -> Field:
+    """A whole number within bounds."""
+    what = f"a whole number of {least} or more" if most == MOST_COUNTED else f"from {least} to {most}"
+
+    def check(name: str, value: Any) -> int:
+        if type(value) is not int or not least <= value <= most:
+            raise wrong(name, value, what)
+        return value
+
+    return check
+
+
+def many(field: Field) -> Field:
+    """A list whose entries are all of one kind; errors give the position, counted from 0."""
+
+    def check(name: str, value: Any) -> list[Any]:
+        if not isinstance(value, list):
+            raise wrong(name, value, "a list")
+        return [field(f"{name}[{n}]", entry) for n, entry in enumerate(value)]
+
+    return check
+
+
+def mapping(name: str, value: Any) -> Values:
+    """An object whose fields are checked when it is used."""
+    if not isinstance(value, dict):
+        raise wrong(name, value, "an object")
+    return value
+
+
+def record(fields: Mapping[str, Field], *, complete: bool = True) -> Field:
+    """An object with these fields and no others; all of them if it must be `complete`."""
+
+    def check(name: str, value: Any) -> Values:
+        mapping(name or "it", value)
+        absent, unknown = fields.keys() - value.keys(), value.keys() - fields.keys()
+        if absent and complete:
+            raise ValueError(f"{name or 'it'} has no {', '.join(sorted(absent))}")
+        if unknown:
+            raise ValueError(f"{name or 'it'} has fields that are not known: {shown(sorted(unknown))}")
+        prefix = f"{name}." if name else ""
+        return {key: fields[key](prefix + key, entry) for key, entry in value.items()}
+
+    return check
+
+
+def unbounded(name: str, values: NDArray[Any]) -> None:
+    """Any values of the array's type."""
+
+
+def finite(name: str, values: NDArray[Any]) -> None:
+    """Neither NaN nor infinite."""
+    if not np.isfinite(values).all():
+        raise ValueError(f"{name} has values that are not finite")
+
+
+def within(least: float, most: float) -> Bounds:
+    """From `least` to `most`, both included; not NaN."""
+
+    def check(name: str, values: NDArray[Any]) -> None:
+        if not ((values >= least) & (values <= most)).all():
+            raise ValueError(f"{name} has values that are not between {least:g} and {most:g}")
+
+    return check
+
+
+def probabilities(name: str, values: NDArray[Any]) -> None:
+    """Probabilities that add up to one along the last axis."""
+    bad = ~(np.isfinite(values) & (values >= 0.0))
+    if bad.any():
+        place = tuple(np.argwhere(bad)[0].tolist())
+        raise ValueError(f"{name}{list(place)} is {values[place]}; a probability is between 0 and 1")
+    total = values.sum(axis=-1)
+    off = np.abs(total - 1.0) > SUM_TOLERANCE
+    if off.any():
+        place = tuple(np.argwhere(off)[0].tolist())
+        raise ValueError(f"{name}{list(place) or ''} adds up to {total[place]}, not 1")
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """An array of a file.
+
+    Attributes
+    ----------
+    shape : numbers, and symbols such as "M", which stand for the same number throughout a file; None is any
+    bounds : what holds for its values
+    dtype : their type
+    group : a file has all arrays of a group or none; without a group it must have the array
+    """
+
+    shape: tuple[int | str | None, ...]
+    bounds: Bounds = finite
+    dtype: type[np.generic] = np.float64
+    group: str | None = None
+
+    def check(self, name: str, values: NDArray[Any], sizes: dict[str, int]) -> None:
+        """Compare the array with the declaration; `sizes` are those of the symbols, which it may add to."""
+        if values.dtype != self.dtype:
+            raise ValueError(f"{name} has values of type {values.dtype}, not {np.dtype(self.dtype)}")
+        if values.ndim == len(self.shape):
+            for size, symbol in zip(values.shape, self.shape, strict=True):
+                if isinstance(symbol, str):
+                    sizes.setdefault(symbol, size)
+        wanted = [sizes.get(size, size) if isinstance(size, str) else size for size in self.shape]
+        fits = values.ndim == len(wanted)
+        if not fits or any(
+            want is not None and have != want for have, want in zip(values.shape, wanted, strict=True)
+        ):
+            words = ", ".join("any" if size is None else str(size) for size in wanted)
+            raise ValueError(f"{name} must have shape ({words}), not {values.shape}")
+        self.bounds(name, values)
+
+
+def check_tensors(tensors: Tensors, declared: Mapping[str, Tensor]) -> None:
+    """Compare arrays with their declarations; a `ValueError` gives the first that is wrong."""
+    unknown = tensors.keys() - declared.keys()
+    if unknown:
+        raise ValueError(f"it has arrays that are not known: {', '.join(sorted(unknown))}")
+    groups = {declared[name].group for name in tensors} - {None}
+    sizes: dict[str, int] = {}
+    for name, one in declared.items():
+        if name in tensors:
+            one.check(name, tensors[name], sizes)
+        elif one.group is None or one.group in groups:
+            raise ValueError(f"it has no {name}")
+
+
+@dataclass(frozen=True)
+class Kind(Generic[Stored]):
+    """A kind of file.
+
+    Attributes
+    ----------
+    name : stands in the header as "class"
+    fields : of the header, besides those that every file has
+    tensors : the arrays of a file whose header has these values; None if `build` checks them
+    build : what a file with these values and arrays, all checked, stands for
+    """
+
+    name: str
+    fields: Mapping[str, Field]
+    tensors: Callable[[Values], Mapping[str, Tensor]] | None
+    build: Callable[[Values, Tensors], Stored]
+
+    def header(self, values: Values) -> Values:
+        """The header of a file, without the digest; `values` may name another class of the same kind."""
+        return {"format": FORMAT, "version": VERSION, "class": self.name, **values}
+
+    def packed(self, values: Values, tensors: Tensors) -> bytes:
+        """The contents of a file."""
+        return packed(self.header(values), tensors)
+
+    def digest(self, values: Values, tensors: Tensors) -> str:
+        """SHA-256 of what a file would hold."""
+        return digest(self.header(values), tensors)
+
+    def parsed(self, contents: bytes, path: Path_) -> Stored:
+        """What `packed` was given, built; a `ModelFileError` if the contents are of another kind."""
+        header, tensors = _unpacked(contents, path)
+        name = str(header.get("class"))
+        if KINDS.get(name) is not self:
+            raise ModelFileError(f"{path} holds a {name[:40]}, not a {self.name}")
+        return _built(self, header, tensors, path)
+
+    def restored(self, header: Values, tensors: Tensors) -> Stored:
+        """What a header and arrays stand for; a `ValueError` says what is wrong with them."""
+        own = {name: value for name, value in header.items() if name not in _OF_EVERY_FILE}
+        values = record(self.fields)("", own) | {"class": header.get("class")}
+        if self.tensors is not None:
+            check_tensors(tensors, self.tensors(values))
+        return self.build(values, tensors)
+
+
+_OF_EVERY_FILE = ("format", "version", "class", "sha256")
+#: Every kind of file by the name that stands in its header.
+KINDS: dict[str, Kind[Any]] = {}
+
+
+def declared(kind: Kind[Stored]) -> Kind[Stored]:
+    """Add a kind of file to those that `load` reads."""
+    KINDS[kind.name] = kind
+    return kind
+
+
+def load(path: Path_) -> Any:
+    """Read a model that `save` wrote: a `POHMM`, an `HMM`, one of their relatives, or a `POHMMClassifier`.
+
+    A `ModelFileError` says what is wrong with any other file.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn import HMM, load
+    >>> HMM(emission="normal").fit(np.random.default_rng(0).normal(size=(50, 1))).save("model.keydyn")
+    >>> type(load("model.keydyn")).__name__
+    'HMM'
+    """
+    return parsed(read(path), path)
+
+
+def read(path: Path_) -> bytes:
+    """The contents of a file that is to be parsed."""
+    try:
+        return read_regular(Path(path), LARGEST_FILE)
+    except FileNotFoundError:
+        raise FileNotFoundError(f"there is no file {path}") from None
+    except (UnusableFileError, OSError) as error:
+        raise ModelFileError(f"{path} is not a keydyn model: {error}") from None
+
+
+def parsed(contents: bytes, path: Path_) -> Any:
+    """What the contents of a file stand for, whatever its kind; `path` is what messages call it."""
+    header, tensors = _unpacked(contents, path)
+    name = header.get("class")
+    kind = KINDS.get(name) if isinstance(name, str) else None
+    if kind is None:
+        raise ModelFileError(f"{path} is not valid: class {shown(name)} is not known")
+    return _built(kind, header, tensors, path)
+
+
+def write(path: Path_, contents: bytes) -> None:
+    """Write a file, whole or not at all; a folder that does not exist is reported, not created."""
+    if not Path(path).parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {Path(path).parent}")
+    write_bytes(Path(path), contents)
+
+
+def packed(header: Values, tensors: Tensors) -> bytes:
+    """The contents of a file with this header, to which the digest is added, and these arrays."""
+    header = header | {"sha256": digest(header, tensors)}
+    return to_bytes(
+        {name: np.ascontiguousarray(values) for name, values in tensors.items()}, {HEADER: _text(header)}
+    )
+
+
+def digest(header: Values, tensors: Tensors) -> str:
+    """SHA-256 of the header without its own digest, then of each array's name, type, shape and bytes."""
+    plain = {name: value for name, value in header.items() if name != "sha256"}
+    digest = hashlib.sha256(_text(plain).encode())
+    for name in sorted(tensors):
+        values = tensors[name]
+        digest.update(f"\n{name} {values.dtype.str} {values.shape}\n".encode())
+        digest.update(np.ascontiguousarray(values).tobytes())
+    return digest.hexdigest()
+
+
+def _built(kind: Kind[Stored], header: Values, tensors: Tensors, path: Path_) -> Stored:
+    """What a file stands for; whatever a hostile one makes the checks or constructors raise names it."""
+    try:
+        return kind.restored(header, tensors)
+    except KeyError as error:
+        raise ModelFileError(f"{path} is not a valid {header['class']}: it has no {error}") from None
+    except (TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
+        raise ModelFileError(f"{path} is not a valid {header['class']}: {error}") from None
+
+
+def _unpacked(contents: bytes, path: Path_) -> tuple[Values, Tensors]:
+    """Header and arrays of a file that is whole: its digest is right."""
+    try:
+        tensors = {name: np.array(values) for name, values in from_bytes(contents).items()}
+        # What is there was checked by the line above: its length, then a header in JSON.
+        described = json.loads(contents[8 : 8 + int.from_bytes(contents[:8], "little")])
+        header = _parse_header(path, described.get("__metadata__", {}).get(HEADER))
+    except (SafetensorError, AttributeError, KeyError, TypeError) as error:
+        raise ModelFileError(f"{path} is not a keydyn model, or it is cut short: {error}") from None
+    if header.get("sha256") != digest(header, tensors):
+        raise ModelFileError(f"{path} is damaged: its contents do not match its SHA-256")
+    return header, tensors
+
+
+def _parse_header(path: Path_, text: str | None) -> Values:
+    if text is None:
+        raise ModelFileError(f"{path} is a safetensors file, but not a keydyn model")
+    try:
+        header = json.loads(text)
+        unchanged = _text(header) == text
+    except (ValueError, RecursionError):
+        raise ModelFileError(f"{path} is damaged: its header cannot be read") from None
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise ModelFileError(f"{path} is not a keydyn model")
+    version = header.get("version")
+    if not isinstance(version, int) or version < 1:
+        raise ModelFileError(f"{path} is damaged: format version {version!r}")
+    if version > VERSION:
+        raise ModelFileError(
+            f"{path} was written by a newer keydyn (format version {version}); this one reads up to {VERSION}"
+        )
+    if not unchanged:
+        raise ModelFileError(f"{path} is damaged: its header was changed")
+    return header
+
+
+def _text(header: Values) -> str:
+    """A header as it is written, always in the same way; NumPy's numbers become plain ones."""
+    return json.dumps(header, sort_keys=True, default=lambda value: value.item())

@@ -1,0 +1,340 @@
+"""What the file of a `POHMM` or an `HMM` holds, written and read (docs/file-format.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from keydyn import files
+from keydyn.arrays import Integers
+from keydyn.files import Field, Kind, Tensor, Tensors, Values, many, probabilities, record, truth, whole
+from keydyn.model.data import vocabulary
+from keydyn.model.data.settings import Smoothing, check_settings
+from keydyn.model.families.family import Emission, Family, families_of, family
+from keydyn.model.fit.result import Estimates
+from keydyn.model.theta.event_chain import EventChain
+from keydyn.model.theta.given import check_emission
+from keydyn.model.theta.parameters import Marginal, Parameters
+
+if TYPE_CHECKING:
+    from keydyn.model.pohmm import POHMM
+
+# Constructor parameters that say how to run a fit, not what the model is.
+NOT_STORED = ("verbose", "callback", "random_state", "warm_start")
+OF_THE_MARGINAL = ("startprob", "transmat", "transmat_from", "transmat_to")
+CLASSES: dict[str, Any] = {}
+
+
+def restorable(kind: Any) -> Any:
+    """Make an estimator known by its name to the files that hold one; a decorator."""
+    CLASSES[kind.__name__] = kind
+    files.KINDS[kind.__name__] = MODEL
+    return kind
+
+
+def save(model: POHMM, path: str | PathLike[str], *, event_chain: bool = True) -> None:
+    """Write a fitted model; the file is there in full or not at all."""
+    files.write(path, packed(model, event_chain=event_chain))
+
+
+def packed(model: POHMM, *, event_chain: bool = True) -> bytes:
+    """The contents of a fitted model's file."""
+    return files.packed(*contents_of(model, event_chain))
+
+
+def contents_of(model: POHMM, event_chain: bool = True) -> tuple[Values, Tensors]:
+    """The header and the tensors of a fitted model; a `ValueError` if it cannot be saved."""
+    _check_saveable(model)
+    return _header(model), _tensors(model._parameters, event_chain) | _tensors_of_fit(model)
+
+
+def fingerprint(parameters: Parameters) -> str:
+    """SHA-256 of θ, to tell whether two models are the same."""
+    return files.digest(
+        {"event_types": parameters.event_types.tolist()}, _tensors(parameters, event_chain=False)
+    )
+
+
+def _check_saveable(model: POHMM) -> None:
+    """`ValueError` if `load` would refuse what `save` is about to write."""
+    parameters = model._parameters
+    if type(model) not in CLASSES.values():
+        raise ValueError(f"a {type(model).__name__} cannot be saved; {' and '.join(CLASSES)} can")
+    check_settings(model.get_params(deep=False), len(parameters.emission))
+    families = parameters.families
+    if model.n_states != parameters.n_states or families_of(model.emission, len(families)) != families:
+        raise ValueError("n_states or emission was changed after fitting: fit again before saving")
+    for k, emission in enumerate(parameters.emission_tables):
+        check_emission(emission, f"emission of feature {k}", parameters.start_table.shape)
+
+
+def _header(model: POHMM) -> Values:
+    parameters = model._parameters
+    settings = {k: v for k, v in model.get_params(deep=False).items() if k not in NOT_STORED}
+    if isinstance(settings["smoothing"], Mapping):
+        settings["smoothing"] = dict(settings["smoothing"])
+    settings["emission"] = plain_emission(settings["emission"])
+    return MODEL.header(
+        {
+            "class": type(model).__name__,
+            "event_types": parameters.event_types.tolist(),
+            "feature_names": list(getattr(model, "feature_names_in_", [])),
+            "families": [plain_emission(emission.distribution) for emission in parameters.emission],
+            "settings": settings,
+            "smoothing": asdict(parameters.smoothing),
+            "closed": model._closed,
+            "fit": {name: getattr(model, name) for name in OF_A_FIT if hasattr(model, name)},
+        }
+    )
+
+
+def plain_emission(emission: Any) -> Any:
+    """The setting `emission` as JSON can hold it: names as they are, families with their settings."""
+    if isinstance(emission, (list, tuple)):
+        return [plain_emission(one) for one in emission]
+    return emission if isinstance(emission, str) else {"family": emission.name, **emission.settings()}
+
+
+def given_emission(plain: Any) -> Any:
+    """The setting `emission` from what `plain_emission` made of it."""
+    if isinstance(plain, list):
+        return [given_emission(one) for one in plain]
+    return plain if isinstance(plain, str) else _family("emission", plain)
+
+
+def _tensors_of_fit(model: POHMM) -> Tensors:
+    tensors: Tensors = {}
+    if model._stationary is not None:
+        tensors["stationary"] = model._stationary
+    return tensors | history_of(model)
+
+
+def history_of(model: Any) -> Tensors:
+    """What a model or a relative knows of its fit, as far as it does."""
+    tensors: Tensors = {}
+    if hasattr(model, "history_"):
+        tensors["history"] = model.history_
+    if hasattr(model, "scale_floored_"):
+        tensors |= {f"scale_floored.{k}": acted for k, acted in enumerate(model.scale_floored_)}
+    return tensors
+
+
+def _tensors(parameters: Parameters, event_chain: bool) -> Tensors:
+    chain, marginal = parameters.chain, parameters.marginal
+    tensors: Tensors = {
+        "startprob": parameters.startprob,
+        "pairs": parameters.pairs,
+        "transmat": parameters.transmat,
+        "chain.prob": chain.prob,
+        "chain.leaving": chain.leaving,
+        "chain.entering": chain.entering,
+    }
+    if event_chain and chain.startprob is not None and chain.pair_prob is not None:
+        tensors |= {"chain.startprob": chain.startprob, "chain.pair_prob": chain.pair_prob}
+    tensors |= emission_tensors("emission", parameters.emission)
+    if marginal is not None:
+        tensors |= {f"marginal.{name}": getattr(marginal, name) for name in OF_THE_MARGINAL}
+        tensors |= emission_tensors("marginal.emission", marginal.emission)
+    return tensors
+
+
+def emission_tensors(prefix: str, emission: list[Emission]) -> Tensors:
+    """The parameters of each feature's family."""
+    return {
+        f"{prefix}.{k}.{name}": values
+        for k, one in enumerate(emission)
+        for name, values in one.params.items()
+    }
+
+
+# What a file declares, and how it is read.
+
+
+def _family(name: str, spec: Any) -> Family:
+    if not isinstance(spec, dict):
+        raise files.wrong(name, spec, "an object that describes a family")
+    return family(**{"name" if key == "family" else key: value for key, value in spec.items()})
+
+
+def _string(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise files.wrong(name, value, "text")
+    return value
+
+
+def event_types(name: str, labels: Any) -> vocabulary.Types:
+    """Labels that are all text or all whole numbers, none twice."""
+    if not isinstance(labels, list) or any(isinstance(label, float) for label in labels):
+        raise files.wrong(name, labels, "a list of text or whole numbers")
+    return vocabulary.check_types(labels)
+
+
+def _smoothing(name: str, spec: Any) -> Smoothing:
+    rules = dict(_RULES(name, spec))
+    weights = rules.pop("weights")
+    return Smoothing.of(rules, weights)
+
+
+_RULES = record(dict.fromkeys(("start", "transitions", "emission", "weights"), files.anything))
+
+
+OF_A_FIT: dict[str, Field] = {
+    "log_likelihood_": files.number,
+    "n_iter_": whole(1),
+    "stop_reason_": files.one_of("tol", "max_iter", "decrease", "callback"),
+    "n_parameters_": whole(),
+    "n_parameters_full_": whole(),
+}
+OF_ANY_MODEL: dict[str, Field] = {
+    "feature_names": many(_string),
+    "families": many(_family),
+    "settings": files.mapping,
+    "fit": record(OF_A_FIT, complete=False),
+}
+_FIELDS = OF_ANY_MODEL | {"event_types": event_types, "smoothing": _smoothing, "closed": truth}
+
+
+def declared_emission(
+    prefix: str, families: list[Family], shape: tuple[int | str, ...], group: str | None = None
+) -> dict[str, Tensor]:
+    """The arrays of each feature's family; which values they may have the family says (`emissions`)."""
+    names = [f"{prefix}.{k}.{name}" for k, kind in enumerate(families) for name in kind.parameters]
+    return {name: Tensor(shape, group=group) for name in names}
+
+
+def declared_history(values: Values, shape: tuple[int | str | None, ...]) -> dict[str, Tensor]:
+    """The arrays that `history_of` gives."""
+    floored = {
+        f"scale_floored.{k}": Tensor(shape, files.unbounded, np.bool_, "scale_floored")
+        for k in range(len(values["families"]))
+    }
+    return floored | {"history": Tensor((values["fit"].get("n_iter_"),), group="history")}
+
+
+def _declared(values: Values) -> dict[str, Tensor]:
+    """m event types, M states, P pairs of types."""
+    families, m = values["families"], len(values["event_types"])
+    square, counts = ("M", "M"), files.within(0.0, np.inf)
+    return {
+        "startprob": Tensor((m, "M"), probabilities),
+        "pairs": Tensor(("P", 2), files.within(0, m - 1), np.int64),
+        "transmat": Tensor(("P", *square), probabilities),
+        # Not a number where there is no stationary distribution, and so no marginal.
+        "chain.prob": Tensor((m,), files.unbounded),
+        "chain.leaving": Tensor((m,), counts),
+        "chain.entering": Tensor((m,), counts),
+        "chain.startprob": Tensor((m,), probabilities, group="chain"),
+        "chain.pair_prob": Tensor(("P",), files.within(0.0, np.inf), group="chain"),
+        "marginal.startprob": Tensor(("M",), probabilities, group="marginal"),
+        "marginal.transmat": Tensor(square, probabilities, group="marginal"),
+        "marginal.transmat_from": Tensor((m, *square), probabilities, group="marginal"),
+        "marginal.transmat_to": Tensor((m, *square), probabilities, group="marginal"),
+        "stationary": Tensor((m, "M"), probabilities, group="stationary"),
+        **declared_emission("emission", families, (m, "M")),
+        **declared_emission("marginal.emission", families, ("M",), "marginal"),
+        **declared_history(values, (m, "M")),
+    }
+
+
+def _built(values: Values, tensors: Tensors) -> POHMM:
+    families = values["families"]
+    model = _unfitted(values)
+    parameters = _parameters(values, tensors)
+    if parameters.n_states != model.n_states:
+        raise ValueError(f"the header says {model.n_states} states, the arrays {parameters.n_states}")
+    if values["class"] == "HMM" and not vocabulary.is_single(parameters.event_types):
+        raise ValueError("an HMM has no event types of its own")
+    model._take_given(parameters)
+    model._closed = values["closed"]
+    reported = dict(values["fit"])
+    used, full = reported.pop("n_parameters_", None), reported.pop("n_parameters_full_", None)
+    take_reported(model, values | {"fit": reported}, tensors)
+    floored = None
+    if "scale_floored.0" in tensors:
+        floored = [tensors[f"scale_floored.{k}"] for k in range(len(families))]
+    counted = None if used is None or full is None else (used, full)
+    model._source = Estimates(parameters, None, floored, tensors.get("stationary"), counted)
+    return model
+
+
+def take_reported(model: Any, values: Values, tensors: Tensors) -> None:
+    """Give a model what the file says of its features and its fit."""
+    names = values["feature_names"]
+    if names:
+        if len(names) != len(values["families"]):
+            raise ValueError(f"feature_names has {len(names)} names for {len(values['families'])} features")
+        model.feature_names_in_ = np.array(names, dtype=object)
+    for name, value in values["fit"].items():
+        setattr(model, name, value)
+    if "history" in tensors:
+        model.history_ = tensors["history"]
+
+
+def _unfitted(values: Values) -> POHMM:
+    families = tuple(values["families"])
+    settings = dict(values["settings"])
+    settings["emission"] = given_emission(settings["emission"])
+    if isinstance(settings["fixed"], list):
+        settings["fixed"] = tuple(settings["fixed"])
+    model: POHMM = CLASSES[values["class"]](**settings)
+    check_settings(model.get_params(deep=False), len(families))
+    if families_of(model.emission, len(families)) != families:
+        raise ValueError("the settings' emission is not that of the families")
+    return model
+
+
+def _parameters(values: Values, tensors: Tensors) -> Parameters:
+    pairs, families = _rising(tensors["pairs"], len(values["event_types"])), values["families"]
+    marginal = None
+    if "marginal.startprob" in tensors:
+        tables = {name: tensors[f"marginal.{name}"] for name in OF_THE_MARGINAL}
+        marginal = Marginal(**tables, emission=emissions("marginal.emission", tensors, families))
+        probabilities("chain.prob", tensors["chain.prob"])
+    return Parameters.of(
+        values["event_types"],
+        tensors["startprob"],
+        pairs,
+        tensors["transmat"],
+        emissions("emission", tensors, families),
+        _chain(tensors, pairs, has_prob=marginal is not None),
+        marginal,
+        values["smoothing"],
+    )
+
+
+def _chain(tensors: Tensors, pairs: Integers, has_prob: bool) -> EventChain:
+    prob, leaving, entering = (tensors[f"chain.{name}"] for name in ("prob", "leaving", "entering"))
+    startprob, pair_prob = (tensors.get(f"chain.{name}") for name in ("startprob", "pair_prob"))
+    if not has_prob:
+        prob = np.full(len(prob), np.nan)
+    if pair_prob is not None:
+        total = np.bincount(pairs[:, 0], pair_prob, minlength=len(prob))
+        if not (np.abs(total - (leaving > 0)) <= files.SUM_TOLERANCE).all():
+            raise ValueError("chain.pair_prob does not add up to one for each event type")
+    return EventChain(prob, leaving, entering, startprob, pair_prob)
+
+
+def emissions(prefix: str, tensors: Tensors, families: list[Family]) -> list[Emission]:
+    """The emission of each feature, its parameters checked by its family."""
+    found = []
+    for k, kind in enumerate(families):
+        params = {name: tensors[f"{prefix}.{k}.{name}"] for name in kind.parameters}
+        try:
+            kind.check(params)
+        except ValueError as error:
+            raise ValueError(f"{prefix}.{k}: {error}") from None
+        found.append(Emission(kind, params))
+    return found
+
+
+def _rising(pairs: Integers, m: int) -> Integers:
+    if (np.diff(pairs[:, 0] * m + pairs[:, 1]) <= 0).any():
+        raise ValueError("pairs is not sorted")
+    return pairs
+
+
+MODEL = Kind("POHMM", _FIELDS, _declared, _built)
