@@ -131,7 +131,7 @@ def quiet(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, sketched: None, own_r
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     # No cluster answers in any case.
-    monkeypatch.setattr(dask_cluster, "PATIENCE", 1)
+    monkeypatch.setattr(dask_cluster, "PATIENCE", 0.2)
 
 
 @pytest.fixture(scope="session")
