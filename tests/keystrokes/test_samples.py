@@ -10,11 +10,11 @@ from keydyn.keystrokes import Samples
 
 SAMPLES = Samples.of(make_typists(2, 3))
 WRONG = {
-    "fewer names": ({"index": SAMPLES.index[:2]}, "2 samples in index, 6 in sequences and 6 in table"),
+    "fewer names": ({"names": SAMPLES.names[:2]}, "2 samples in index, 6 in sequences and 6 in table"),
     "other sequences": ({"sequences": SAMPLES.sequences[:5]}, "6 samples in index, 5 in sequences"),
-    "longer table": ({"table": SAMPLES.table.iloc[:1]}, "1 in table"),
+    "longer table": ({"feature_table": SAMPLES.table.iloc[:1]}, "1 in table"),
     "one family": ({"emission": ("normal",)}, "emission names 1 families for 2 features"),
-    "another index": ({"index": SAMPLES.index.set_names(["a", "b"])}, "index must be of user and session"),
+    "another index": ({"names": SAMPLES.index.set_names(["a", "b"])}, "index must be of user and session"),
 }
 
 

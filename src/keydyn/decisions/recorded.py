@@ -1,4 +1,4 @@
-"""Samples as decisions need them, from keystrokes in the schema."""
+"""Keystrokes in the schema as samples for decisions."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ import pandas as pd
 
 from keydyn.keystrokes.one_sample import one_sample
 from keydyn.keystrokes.samples import Samples
-from keydyn.keystrokes.schema import COLUMNS, SAMPLE, sample_starts
+from keydyn.keystrokes.schema import COLUMNS, SAMPLE
 
 
 def recorded_samples(keystrokes: pd.DataFrame | Samples, sensors: tuple[str, ...] = ()) -> Samples:
-    """Samples without vectors, which templates that can be stored do not need; samples stay as they are.
+    """Samples for decisions, from keystrokes in the schema; `Samples` are checked and returned as they are.
+
+    They have no feature vectors: templates that can be stored do not need any.
 
     Examples
     --------
@@ -29,14 +31,13 @@ def recorded_samples(keystrokes: pd.DataFrame | Samples, sensors: tuple[str, ...
         further = {name: keystrokes[name].to_numpy() for name in sensors}
         samples = one_sample(keys, press, release, user, session, further)
     else:
-        index = pd.MultiIndex.from_frame(keystrokes.iloc[sample_starts(keystrokes)][SAMPLE])
-        samples = Samples.of(keystrokes, sensors, vectors=pd.DataFrame(index=index))
+        samples = Samples.without_vectors(keystrokes, sensors)
     _refuse_zero_times(samples)
     return samples
 
 
 def _is_plain(keystrokes: pd.DataFrame, sensors: tuple[str, ...]) -> bool:
-    """Whether this is one sample in columns of text and numbers, which need not be looked at one by one."""
+    """Whether this is a single sample in columns of text and numbers, which `one_sample` reads faster."""
     columns = keystrokes.columns
     if len(keystrokes) == 0 or not columns.is_unique or not {*COLUMNS, *sensors} <= set(columns):
         return False
@@ -59,7 +60,7 @@ def _refuse_zero_times(samples: Samples) -> None:
     if zero.any():
         row, k = (int(place) for place in np.argwhere(zero)[0])
         s = int(np.searchsorted(sequences.offsets, row, side="right")) - 1
-        user, session = samples.index[s]
+        user, session = samples.names[s]
         name = (sequences.feature_names or ())[k]
         raise ValueError(
             f"user {user}, session {session}, keystroke {row - int(sequences.offsets[s]) + 1}: {name} is "

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from keydyn.arrays import Floats, Integers
-from keydyn.keystrokes.samples import Samples, check_sensor_names
-from keydyn.keystrokes.schema import SAMPLE, beyond, check_times, refuse
+from keydyn.keystrokes.samples import Samples, check_sensor_names, families_of
+from keydyn.keystrokes.schema import beyond, check_times, refuse
 from keydyn.model import Sequences
 from keydyn.model.data.vocabulary import Types
 
@@ -63,16 +61,7 @@ def one_sample(
         tuple(features),
         [(user, session)],
     )
-    emission = tuple("lognormal" if name in ("duration", "tau") else "normal" for name in features)
-    index, nothing = _named(user, session)
-    return Samples(index, sequences, emission, nothing, "given")
-
-
-@lru_cache(maxsize=64, typed=True)
-def _named(user: Hashable, session: Hashable) -> tuple[pd.MultiIndex, pd.DataFrame]:
-    """The index of one sample, and its vectors, of which there are none."""
-    index = pd.MultiIndex.from_tuples([(user, session)], names=SAMPLE)
-    return index, pd.DataFrame(index=index)
+    return Samples([(user, session)], sequences, families_of(features))
 
 
 def _names(keys: Any) -> list[str]:
@@ -105,7 +94,7 @@ def _numbers(values: Any, column: str, n: int) -> Floats:
 
 
 def times_given(values: Any, column: str, n: int) -> Floats:
-    """Times that a caller gives, one per keystroke, milliseconds; NaN where there is None."""
+    """A caller's times as an array, one per keystroke, in milliseconds; NaN where there is None."""
     try:
         times = _numbers(values, column, n)
     except OverflowError:

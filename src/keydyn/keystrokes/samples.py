@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,17 +19,20 @@ from keydyn.keystrokes.timing import TIMINGS, sequences_of
 from keydyn.model import Sequences
 from keydyn.model.data.vocabulary import Types
 
+# The user and the session of each sample.
+Names = list[tuple[Hashable, Hashable]]
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Samples:
-    """Some samples of some users.
+    """Samples of one or more users.
 
     Attributes
     ----------
-    index : (user, session) of each sample
-    sequences : the same samples as sequences; features in alphabetical order
+    names : the user and the session of each sample, as a list; an index of the two is accepted too
+    sequences : the samples as sequences; features in alphabetical order
     emission : the family of each of these features: log-normal for times, normal for sensors
-    table : the same samples as feature vectors, one row each
+    feature_table : the samples as feature vectors, one row each; None if there are none
     kind : which vectors these are: "fixed text", "long text" or "given"
 
     Examples
@@ -44,28 +48,34 @@ class Samples:
     4
     """
 
-    index: pd.MultiIndex
+    names: Names
     sequences: Sequences
     emission: tuple[str, ...]
-    table: pd.DataFrame
-    kind: str
-    # What a population has made of a single sample, by the population's SHA-256.
+    feature_table: pd.DataFrame | None = None
+    kind: str = "given"
+    # What has been computed from a single sample, such as what a population makes of it.
     kept: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Check that the parts belong together, whoever made them."""
-        n = len(self.index)
-        if self.index.names != SAMPLE:
-            raise ValueError(f"index must be of {' and '.join(SAMPLE)}, not of {self.index.names}")
-        if not n == len(self.sequences) == len(self.table):
+        """Check that the parts belong together."""
+        if isinstance(self.names, pd.MultiIndex):
+            if self.names.names != SAMPLE:
+                raise ValueError(f"index must be of {' and '.join(SAMPLE)}, not of {self.names.names}")
+            object.__setattr__(self, "names", self.names.tolist())
+        n = len(self.names)
+        rows = n if self.feature_table is None else len(self.feature_table)
+        if not n == len(self.sequences) == rows:
             raise ValueError(
-                f"there are {n} samples in index, {len(self.sequences)} in sequences and "
-                f"{len(self.table)} in table"
+                f"there are {n} samples in index, {len(self.sequences)} in sequences and {rows} in table"
             )
         if len(self.emission) != self.sequences.n_features:
             raise ValueError(
                 f"emission names {len(self.emission)} families for {self.sequences.n_features} features"
             )
+
+    def __repr__(self) -> str:
+        """How much was typed, and which vectors there are."""
+        return f"<Samples: {len(self)} with {self.sequences.n_events} keystrokes, vectors: {self.kind}>"
 
     @classmethod
     def of(
@@ -88,48 +98,68 @@ class Samples:
         if kind not in (None, "fixed text", "long text"):
             raise ValueError(f"kind must be 'fixed text' or 'long text', not {kind!r}")
         keystrokes = check_keystrokes(keystrokes)
+        plain = cls._of_checked(keystrokes, sensors, events, first)
+
+        def with_table(table: pd.DataFrame, kind: str) -> Samples:
+            return replace(plain, feature_table=table, kind=kind)
+
+        if vectors is not None:
+            return with_table(_chosen_vectors(vectors, plain.index), "given")
+        if kind == "fixed text":
+            return with_table(fixed_text_vectors(keystrokes, sensors=sensors), "fixed text")
+        if kind is None and (same := same_keys(keystrokes)).any():
+            return with_table(mostly_fixed_vectors(keystrokes, same, sensors), "fixed text")
+        return with_table(long_text_vectors(keystrokes), "long text")
+
+    @classmethod
+    def without_vectors(
+        cls,
+        keystrokes: pd.DataFrame,
+        sensors: Sequence[str] = (),
+        events: str = "key",
+        first: str = "median",
+    ) -> Samples:
+        """From keystrokes in the schema, as sequences only; the parameters are those of `of`."""
+        return cls._of_checked(check_keystrokes(keystrokes), sensors, events, first)
+
+    @classmethod
+    def _of_checked(
+        cls, keystrokes: pd.DataFrame, sensors: Sequence[str], events: str, first: str
+    ) -> Samples:
         _check_sensors(keystrokes, sensors)
         features = sorted(["duration", "tau", *sensors])
         sequences = sequences_of(keystrokes, features, events, first)
-        index = pd.MultiIndex.from_tuples(sequences.names or [], names=SAMPLE)
-        emission = tuple("lognormal" if name in ("duration", "tau") else "normal" for name in features)
-        if vectors is not None:
-            absent = ~index.isin(vectors.index)
-            if absent.any():
-                user, session = index[int(np.argmax(absent))]
-                raise ValueError(f"there is no vector for user {user}, session {session}")
-            twice = vectors.index.duplicated() & vectors.index.isin(index)
-            if twice.any():
-                user, session = vectors.index[int(np.argmax(twice))]
-                raise ValueError(f"there are two vectors for user {user}, session {session}")
-            return cls(index, sequences, emission, vectors.loc[index], "given")
-        if kind == "fixed text":
-            fixed = fixed_text_vectors(keystrokes, sensors=sensors)
-            return cls(index, sequences, emission, fixed, "fixed text")
-        if kind is None and (same := same_keys(keystrokes)).any():
-            fixed = mostly_fixed_vectors(keystrokes, same, sensors)
-            return cls(index, sequences, emission, fixed, "fixed text")
-        return cls(index, sequences, emission, long_text_vectors(keystrokes), "long text")
+        return cls(sequences.names or [], sequences, families_of(features))
 
     @classmethod
     def joined(cls, several: Sequence[Samples]) -> Samples:
-        """The samples of several, in their order; a `ValueError` if their features differ."""
+        """Several `Samples` in one, in their order; a `ValueError` if their features differ."""
         if not several:
             raise ValueError("there are no samples")
         sequences = Sequences.concatenate([one.sequences for one in several])
         if len({one.emission for one in several}) > 1 or len({one.kind for one in several}) > 1:
             raise ValueError("samples of different kinds cannot be joined")
-        names = [name for one in several for name in one.index.tolist()]
-        index = pd.MultiIndex.from_tuples(names, names=SAMPLE)
-        if several[0].table.shape[1]:
-            table = pd.concat([one.table for one in several])
-        else:
-            table = pd.DataFrame(index=index)
-        return cls(index, sequences, several[0].emission, table, several[0].kind)
+        names = [name for one in several for name in one.names]
+        tables = [one.feature_table for one in several if one.feature_table is not None]
+        table = pd.concat(tables) if len(tables) == len(several) else None
+        return cls(names, sequences, several[0].emission, table, several[0].kind)
+
+    @cached_property
+    def index(self) -> pd.MultiIndex:
+        """The user and the session of each sample."""
+        return pd.MultiIndex.from_tuples(self.names, names=SAMPLE)
 
     @property
+    def table(self) -> pd.DataFrame:
+        """The feature vector of each sample as a row; without columns if there are none."""
+        return pd.DataFrame(index=self.index) if self.feature_table is None else self.feature_table
+
+    @cached_property
     def users(self) -> Types:
         """The user of each sample."""
+        labels = [user for user, _ in self.names]
+        if set(map(type, labels)) == {str}:
+            return np.array(labels, dtype=object)
         users: Types = self.index.get_level_values("user").to_numpy()
         return users
 
@@ -140,7 +170,7 @@ class Samples:
         wrong = ~np.isfinite(values)
         if wrong.any():
             s, k = (int(place) for place in np.argwhere(wrong)[0])
-            user, session = self.index[s]
+            user, session = self.names[s]
             problem = "is missing" if np.isnan(values[s, k]) else "is infinite"
             raise ValueError(
                 f"user {user}, session {session}: {self.table.columns[k]} {problem}; vectors must be complete"
@@ -154,7 +184,7 @@ class Samples:
         return np.asarray(counted, dtype=np.int64)
 
     def __len__(self) -> int:
-        return len(self.index)
+        return len(self.names)
 
     def __getitem__(self, which: Any) -> Samples:
         """Some of the samples, given as a slice, an array of numbers or a boolean array."""
@@ -164,9 +194,27 @@ class Samples:
             # Consecutive samples are not copied.
             if len(chosen) and (np.diff(chosen) == 1).all():
                 chosen = slice(int(chosen[0]), int(chosen[-1]) + 1)
-        return Samples(
-            self.index[chosen], self.sequences[chosen], self.emission, self.table.iloc[chosen], self.kind
-        )
+        names = self.names[chosen] if isinstance(chosen, slice) else [self.names[n] for n in chosen.tolist()]
+        table = None if self.feature_table is None else self.feature_table.iloc[chosen]
+        return Samples(names, self.sequences[chosen], self.emission, table, self.kind)
+
+
+def families_of(features: Sequence[str]) -> tuple[str, ...]:
+    """The family that each feature is modelled by: log-normal for times, normal for sensors."""
+    return tuple("lognormal" if name in ("duration", "tau") else "normal" for name in features)
+
+
+def _chosen_vectors(vectors: pd.DataFrame, index: pd.MultiIndex) -> pd.DataFrame:
+    """The given vector of each sample; a `ValueError` names a sample that has none, or two."""
+    absent = ~index.isin(vectors.index)
+    if absent.any():
+        user, session = index[int(np.argmax(absent))]
+        raise ValueError(f"there is no vector for user {user}, session {session}")
+    twice = vectors.index.duplicated() & vectors.index.isin(index)
+    if twice.any():
+        user, session = vectors.index[int(np.argmax(twice))]
+        raise ValueError(f"there are two vectors for user {user}, session {session}")
+    return vectors.loc[index]
 
 
 def check_sensor_names(sensors: Sequence[str]) -> None:

@@ -49,7 +49,7 @@ def password_samples(keystrokes: pd.DataFrame) -> Samples:
     (6, 31)
     """
     samples = Samples.of(keystrokes)
-    return replace(samples, table=fixed_text_vectors(keystrokes, TIMINGS) / 1000.0)
+    return replace(samples, feature_table=fixed_text_vectors(keystrokes, TIMINGS) / 1000.0)
 
 
 def killourhy_maxion(

@@ -80,9 +80,9 @@ def test_samples_are_part_of_the_inputs():
     assert row.fingerprint == again.fingerprint
     for other in (
         samples[:-1],
-        replace(samples, table=samples.table * 2),
+        replace(samples, feature_table=samples.table * 2),
         replace(samples, emission=("normal", "lognormal")),
-        replace(samples, index=samples.index.set_levels(["a", "b", "c"], level=0)),
+        replace(samples, names=samples.index.set_levels(["a", "b", "c"], level=0)),
     ):
         assert inputs_of(replace(row, samples=other), DETECTOR) != inputs_of(row, DETECTOR)
 

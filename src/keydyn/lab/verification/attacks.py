@@ -16,7 +16,6 @@ import pandas as pd
 from keydyn.arrays import Floats, Truths
 from keydyn.decisions.liveness.sample_times import times_of
 from keydyn.keystrokes.samples import Samples
-from keydyn.keystrokes.schema import SAMPLE
 from keydyn.model import Sequences
 from keydyn.population import PopulationModel, Template
 from keydyn.population.features import HOLD, INTERVAL
@@ -97,8 +96,7 @@ def dictionary(
     values = population.typed_by(people, keys, random)[..., order].reshape(n * len(keys), len(order))
     frame = pd.DataFrame(values, columns=list(names))
     sequences = Sequences.from_arrays(frame, np.tile(keys, n), np.full(n, len(keys)))
-    index = pd.MultiIndex.from_product([range(n), [0]], names=SAMPLE)
-    return Samples(index, sequences, sample.emission, pd.DataFrame(index=index), "given")
+    return Samples([(number, 0) for number in range(n)], sequences, sample.emission)
 
 
 def most_accepted(accepted: Truths) -> int:
