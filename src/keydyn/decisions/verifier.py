@@ -15,14 +15,14 @@ import pandas as pd
 
 from keydyn.arrays import Floats
 from keydyn.decisions.calibration.background import Background, nobody
-from keydyn.decisions.calibration.operating_point import ACCEPT, REJECT, UNSURE, OperatingPoint, Targets
+from keydyn.decisions.calibration.operating_point import OperatingPoint, Targets
 from keydyn.decisions.calibration.shipped import shipped_background
-from keydyn.decisions.decision import Candidate, Decision, Identification, Spoke
+from keydyn.decisions.decision import Decision, Identification
 from keydyn.decisions.enrolled import Enrolled
-from keydyn.decisions.evidence import LEAST_KEYSTROKES, LEAST_KNOWN, Evidence, evidence
+from keydyn.decisions.evidence import LEAST_KEYSTROKES, LEAST_KNOWN
 from keydyn.decisions.folder.folder import changing, new_secret, read_folder
-from keydyn.decisions.liveness.copies import Fingerprints, copy_evidence
-from keydyn.decisions.liveness.not_typed import not_typed, remarks
+from keydyn.decisions.judging import Judge
+from keydyn.decisions.liveness.copies import Fingerprints
 from keydyn.decisions.recorded import recorded_samples
 from keydyn.decisions.watching.sessions import Watch, WatchedSessions, Watching
 from keydyn.detectors import Detector, PopulationDetector
@@ -32,17 +32,13 @@ from keydyn.parallel import Progress
 from keydyn.population import PopulationModel
 
 Typing = pd.DataFrame | Samples
-# How probable it is that a sample to identify was typed by nobody who is enrolled, before it is looked at.
-STRANGER = 0.5
 # A sample may update a template where at most this share of strangers would score as high.
 CONFIDENT = 0.001
-# So many keys are named that spoke for a claim, and against it.
-NAMED = 3
 
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """All that decisions depend on; immutable, and replaced as a whole."""
+    """What decisions depend on; immutable, and replaced as a whole."""
 
     background: Background | None
     people: Mapping[str, Enrolled]
@@ -95,13 +91,13 @@ class Verifier:
         self._writing = Lock()
 
     def __repr__(self) -> str:
-        """How many people are enrolled, and with what."""
+        """The number of people enrolled, and the detector."""
         ready = "" if self._state.background else ", not calibrated"
         return f"<Verifier of {len(self._state.people)} people with {self.pattern.name}{ready}>"
 
     @classmethod
     def shipped(cls, at: OperatingPoint | None = None) -> Self:
-        """With the population that comes with keydyn, and its calibration: nobody else's typing is needed."""
+        """A verifier with the population that comes with keydyn and its calibration; it needs no other data."""
         return cls.of(shipped_background(), at)
 
     @classmethod
@@ -113,10 +109,10 @@ class Verifier:
         secret: bytes | None = None,
         people: Mapping[str, Enrolled] | None = None,
     ) -> Self:
-        """With a background that has been calibrated, and people who have been enrolled with it.
+        """A verifier with a calibrated background and people who were enrolled with it.
 
-        `secret` is the one that keys their fingerprints. This takes microseconds: whoever keeps people in a
-        database can make a verifier for each question.
+        `secret` is the one that keys their fingerprints. This takes microseconds, so that a program which
+        keeps people in a database can make a verifier for each request.
         """
         verifier = cls(background.pattern, at, secret=secret)
         verifier._state, verifier.sensors = State(background, MappingProxyType(dict(people or {}))), sensors
@@ -145,7 +141,7 @@ class Verifier:
     def calibrate(self, samples: Typing, n_jobs: int | None = None, progress: Progress | None = None) -> Self:
         """Learn what scores mean, from people who are not enrolled and whom the population does not know.
 
-        They become the cohort. Whoever is enrolled must be enrolled again.
+        They become the cohort. Enrolled people are removed: enrol them again.
         """
         typed = recorded_samples(samples, self.sensors)
         background = Background.calibrated(self.pattern, typed, True, n_jobs, progress)
@@ -155,7 +151,7 @@ class Verifier:
 
     @property
     def users(self) -> list[str]:
-        """Who is enrolled, in the order in which they first were."""
+        """The names of the enrolled people, in the order in which they were first enrolled."""
         return list(self._state.people)
 
     @property
@@ -164,15 +160,15 @@ class Verifier:
         return self._ready()[1]
 
     def person(self, user: str) -> Enrolled:
-        """What is kept of somebody; a `ValueError` if nobody of that name is enrolled."""
+        """The template and fingerprints of an enrolled user; a `ValueError` if there is no such user."""
         return _person(self._state, user)
 
     def enrol(self, user: str, samples: Typing) -> Enrolled:
-        """Enrol somebody, or enrol them again, from one sample up; the samples are not kept."""
+        """Enrol a user, or enrol the user again, from one sample up; the samples are not kept."""
         return self.enrol_many({user: recorded_samples(samples, self.sensors)})[user]
 
     def enrolled(self, samples: Typing) -> Enrolled:
-        """What `enrol` would keep of somebody, for those who keep it elsewhere; nobody is enrolled here."""
+        """What `enrol` would keep, for programs that store it elsewhere; this verifier does not change."""
         typed = recorded_samples(samples, self.sensors)
         return self._enrolled(self.pattern.fresh().fit(typed), typed)
 
@@ -198,7 +194,7 @@ class Verifier:
         return newly
 
     def remove(self, user: str) -> None:
-        """Forget somebody, in the cohort too; a `ValueError` if nobody of that name is enrolled."""
+        """Remove a user, from the cohort too; a `ValueError` if there is no such user."""
         with self._writing:
             _person(self._state, user)
             left = {name: one for name, one in self._state.people.items() if name != user}
@@ -208,7 +204,7 @@ class Verifier:
             self._state = State(background, MappingProxyType(left))
 
     def _change(self, user: str, changed: Callable[[Enrolled], Enrolled]) -> None:
-        """Replace what is kept of one person, while nobody else writes."""
+        """Replace one person's entry; the caller holds the lock for writing."""
         one = changed(_person(self._state, user))
         self._state = replace(self._state, people=MappingProxyType({**self._state.people, user: one}))
 
@@ -237,9 +233,9 @@ class Verifier:
     def updated(
         self, user: str, sample: Typing, decision: Decision, confident: float = CONFIDENT
     ) -> Enrolled | None:
-        """What `update` would keep of somebody after the decision about this sample; None for no change.
+        """What `update` would keep of a user after the decision about this sample; None for no change.
 
-        For those who keep it elsewhere: nothing changes here.
+        For programs that store it elsewhere; this verifier does not change.
         """
         if not decision.accepted or decision.false_match_rate > confident:
             return None
@@ -247,7 +243,7 @@ class Verifier:
         return self.person(user).after(typed, Fingerprints.of(typed, self.secret))
 
     def undo(self, user: str) -> None:
-        """Take back the last update of somebody's template; a `ValueError` if there is none."""
+        """Take back the last update of a user's template; a `ValueError` if there is none."""
         with self._writing:
             self._change(user, Enrolled.undone)
 
@@ -259,20 +255,13 @@ class Verifier:
         return decisions[0]
 
     def verify_many(self, user: str, samples: Typing) -> list[Decision]:
-        """The same for each of several samples."""
+        """Decide about each of several samples, as `verify` does about one."""
         state, background = self._ready()
         one = _person(state, user)
-        typed = recorded_samples(samples, self.sensors)
-        scores = background.scores({user: one.template}, typed)[:, 0]
-        counts = evidence(typed, one.template)
-        copies = copy_evidence(typed, one.fingerprints, self.secret)
-        return [
-            self._decided(user, one, background, sample, float(scores[n]), counts[n], float(copies[n]))
-            for n, sample in enumerate(_each(typed))
-        ]
+        return self._judge(background).decisions(user, one, recorded_samples(samples, self.sensors))
 
     def identify(self, sample: Typing) -> Identification:
-        """Who typed one sample, if anybody who is enrolled did?
+        """Which enrolled user typed one sample, if any?
 
         Examples
         --------
@@ -285,26 +274,20 @@ class Verifier:
         return found[0]
 
     def identify_many(self, samples: Typing) -> list[Identification]:
-        """The same for each of several samples."""
+        """Identify each of several samples, as `identify` does one."""
         state, background = self._ready()
         if not state.people:
             raise ValueError("nobody is enrolled")
-        templates = {user: one.template for user, one in state.people.items()}
         typed = recorded_samples(samples, self.sensors)
-        scores, keys = background.scores(templates, typed), typed.sequences.lengths
-        llr = background.calibration.llr(scores, keys[:, None])
-        return [
-            self._identified(list(state.people.items()), background, sample, scores[n], llr[n])
-            for n, sample in enumerate(_each(typed))
-        ]
+        return self._judge(background).identifications(state.people, typed)
 
     def watch(self, user: str) -> Watch:
-        """Follow a session in somebody's name, key by key; only with a population.
+        """Follow a session in a user's name, key by key; only with a population.
 
         Examples
         --------
         >>> watch = verifier.watch("ada")
-        >>> watched = watch.update(other[other["session"] == 5])  # somebody else types
+        >>> watched = watch.update(other[other["session"] == 5])  # a stranger types
         >>> bool(watched.trust[-1] < 0.5)
         True
         """
@@ -317,7 +300,7 @@ class Verifier:
         return self._watched(background, claimed, [background.place(user) for user in users])
 
     def watch_pool(self, sessions: int) -> WatchedSessions:
-        """Room for so many sessions, which `WatchedSessions.restart` begins in the name of whoever comes."""
+        """Room for a number of sessions; `WatchedSessions.restart` begins each in a user's name."""
         background = self.background
         return self._watched(background, list(nobody(self.pattern)) * sessions, [-1] * sessions)
 
@@ -357,7 +340,7 @@ class Verifier:
         return np.ascontiguousarray(type(self.pattern).score_many(templates, typed))
 
     def save(self, folder: str | PathLike[str], key: bytes | None = None) -> None:
-        """Write everybody to a folder, in place of those in it; it changes in one step, or not at all.
+        """Write all people to a folder, in place of its contents; it changes in one step, or not at all.
 
         With a `key` only its holder can alter the list of people unnoticed.
 
@@ -393,71 +376,11 @@ class Verifier:
             raise ValueError("the verifier is not calibrated: call calibrate, or use shipped or learn")
         return state, state.background
 
+    def _judge(self, background: Background) -> Judge:
+        return Judge(background, self.at, self.least, self.secret)
+
     def _watching(self, background: Background) -> Watching:
         return Watching(background.calibration.lockout_level(self.at.lockouts_per_hour))
-
-    def _decided(
-        self,
-        user: str,
-        one: Enrolled,
-        background: Background,
-        sample: Samples,
-        score: float,
-        counts: Evidence,
-        copied: float,
-    ) -> Decision:
-        keys, calibration = int(sample.sequences.lengths[0]), background.calibration
-        rate = calibration.false_match_rate(score, keys)
-        answer, reasons = self._answer(background, sample, score, counts, copied)
-        spoke_for, spoke_against = _loudest(one.template, sample)
-        return Decision(
-            user,
-            answer,
-            calibration.ratio(score, keys),
-            rate.value,
-            (rate.low, rate.high),
-            counts,
-            reasons,
-            spoke_for,
-            spoke_against,
-            score,
-        )
-
-    def _answer(
-        self, background: Background, sample: Samples, score: float, counts: Evidence, copied: float
-    ) -> tuple[str, tuple[str, ...]]:
-        """The answer and its reasons: what nobody typed is rejected, and too little is unsure."""
-        attacks, doubts = not_typed(sample, copied), remarks(sample, counts)
-        if attacks:
-            return REJECT, (*attacks, *doubts)
-        shortage = counts.shortage(*self.least)
-        if shortage:
-            return UNSURE, (*shortage, *doubts)
-        answers = self.at.answers(background.calibration, np.array([score]), sample.sequences.lengths)
-        return answers[0], tuple(doubts)
-
-    def _identified(
-        self,
-        people: list[tuple[str, Enrolled]],
-        background: Background,
-        sample: Samples,
-        scores: Floats,
-        llr: Floats,
-    ) -> Identification:
-        # Whoever is enrolled is as probable as anybody else who is.
-        logs = np.append(llr + np.log((1.0 - STRANGER) / len(llr)), np.log(STRANGER))
-        posterior = np.exp(logs - np.logaddexp.reduce(logs))
-        order = np.argsort(-llr, kind="stable").tolist()
-        keys, best = int(sample.sequences.lengths[0]), order[0]
-        one = people[best][1]
-        counts = evidence(sample, one.template)[0]
-        copied = float(copy_evidence(sample, one.fingerprints, self.secret)[0])
-        answer, reasons = self._answer(background, sample, float(scores[best]), counts, copied)
-        rates = background.calibration.false_match_rates(scores, np.full(len(scores), keys))
-        columns = (values[order].tolist() for values in (posterior, llr, rates))
-        candidates = tuple(map(Candidate, [people[u][0] for u in order], *columns))
-        nobody = answer != ACCEPT or bool(posterior[-1] >= posterior[best])
-        return Identification(candidates, nobody, float(posterior[-1]), counts, reasons)
 
 
 def _person(state: State, user: str) -> Enrolled:
@@ -467,25 +390,5 @@ def _person(state: State, user: str) -> Enrolled:
     return state.people[user]
 
 
-def _each(samples: Samples) -> list[Samples]:
-    """One by one."""
-    return [samples] if len(samples) == 1 else [samples[[n]] for n in range(len(samples))]
-
-
 def _of_population(template: Detector) -> TypeGuard[PopulationDetector]:
     return isinstance(template, PopulationDetector)
-
-
-def _loudest(template: Detector, sample: Samples) -> tuple[tuple[Spoke, ...], tuple[Spoke, ...]]:
-    """What speaks for the template and against it, loudest first; nothing where the detector cannot say."""
-    if not _of_population(template):
-        return (), ()
-    said = template.people.explained(template.template_, sample)
-    sides = np.flatnonzero(said["evidence"] > 0)[:NAMED], np.flatnonzero(said["evidence"] < 0)[:NAMED]
-
-    def spoke(row: int) -> Spoke:
-        key = said["key"][row]
-        name = "a key never seen" if key is None else str(key)
-        return Spoke(name, str(said["feature"][row]), float(said["evidence"][row]))
-
-    return tuple(map(spoke, sides[0])), tuple(map(spoke, sides[1]))

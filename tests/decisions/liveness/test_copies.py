@@ -6,8 +6,13 @@ import numpy as np
 import pytest
 
 from keydyn.decisions.liveness import copies
-from keydyn.decisions.liveness.copies import LIMIT, Fingerprints, copy_evidence, copy_reason
-from keydyn.decisions.liveness.copy_matching import fill_copy_evidence
+from keydyn.decisions.liveness.copies import (
+    LIMIT,
+    Fingerprints,
+    copy_evidence,
+    copy_reason,
+    fill_copy_evidence,
+)
 from tests.decisions.typing import TEXT, samples, times
 
 SECRET = b"a secret of sixteen bytes or more"

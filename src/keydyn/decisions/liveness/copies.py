@@ -1,10 +1,10 @@
-"""Copies: a sample that repeats an earlier one too closely to have been typed again.
+"""Copies: samples that repeat an earlier one too closely to have been typed again.
 
-Of each time in a sample a keyed hash of 32 bits is kept: of the last four keys and the time in steps of 5 ms.
-Without the secret it says nothing but that two times were alike. A new sample is hashed with each of its
-times moved by up to seven steps; where a hash is known, the two times differ by so many steps. The evidence
-for a copy is how much more probable these differences are between a sample and its copy, with some jitter,
-than between two samples that one person has typed.
+For each time in a sample a keyed hash of 32 bits is kept: of the last four keys and the time in steps of
+5 ms. Without the secret it only shows that two times were alike. A new sample is hashed with each of its
+times moved by up to seven steps; where a hash is known, the two times differ by that number of steps. The
+evidence for a copy is how much more probable these differences are between a sample and its copy, with some
+jitter, than between two samples that one person has typed.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from keydyn.arrays import Floats, Integers
-from keydyn.decisions.liveness.copy_matching import Hashes, fill_copy_evidence
+from keydyn.arrays import Floats, Integers, compiled
 from keydyn.decisions.liveness.keyed_hash import check_secret, key_for, keyed_hashes, label_words
-from keydyn.decisions.liveness.sample_times import tick_of, times_of
+from keydyn.decisions.liveness.sample_times import SampleTimes, tick_of, times_of
 from keydyn.keystrokes.samples import Samples
 
 # Milliseconds of a step, steps that a time may have been moved by, and keys that a time belongs to.
@@ -31,21 +32,29 @@ JITTERS = (0.0, 1.0, 5.0, 10.0)
 LOST = 0.03
 # Spread of the logarithm between samples of one person, interval and hold: a Student t of two degrees.
 SPREAD = (0.2, 0.15)
-# A sample with more evidence is called a copy. If people were as regular as is assumed here, fewer than one
+# A sample with more evidence is called a copy. If people were as regular as assumed here, fewer than one
 # fresh sample in a thousand would be.
 LIMIT = math.log(1000.0)
-# What is kept of one person: the latest samples, and times in all.
+# Fingerprints of one person: those of the latest samples, up to this many and this many times in all.
 MOST_SAMPLES, MOST_TIMES = 200, 200_000
 # No difference between fresh samples is less probable than this.
 LEAST = 1e-4
 
-# Of each time that is known, sample by sample: (V, moves) hashes; its sample, the time, its kind.
-Probes = tuple[Hashes, Integers, Floats, Integers]
+Hashes = NDArray[np.uint32]
+
+
+class Probes(NamedTuple):
+    """The V known times of some samples: (V, moves) hashes, and the sample, the time and the kind of each."""
+
+    hashes: Hashes
+    sample: Integers
+    times: Floats
+    kind: Integers
 
 
 @dataclass(frozen=True, eq=False)
 class Fingerprints:
-    """What is kept of samples to recognise copies of them; immutable.
+    """Keyed hashes of samples, by which copies of them are recognised; immutable.
 
     Attributes
     ----------
@@ -66,7 +75,7 @@ class Fingerprints:
     offsets: Integers
 
     def __post_init__(self) -> None:
-        """Check that the parts belong together, whoever made them; nobody can change them."""
+        """Check that the parts belong together, and make them read-only."""
         kinds = self.hashes.dtype == np.uint32, self.offsets.dtype == np.int64
         if not all(kinds) or self.hashes.ndim != 1 or self.offsets.ndim != 1:
             raise ValueError("fingerprints are a list of hashes of 32 bits and a list of offsets")
@@ -78,20 +87,21 @@ class Fingerprints:
 
     @classmethod
     def none(cls) -> Fingerprints:
-        """Those of nobody."""
+        """Fingerprints of no samples."""
         return cls(np.zeros(0, dtype=np.uint32), np.zeros(1, dtype=np.int64))
 
     @classmethod
     def of(cls, samples: Samples, secret: bytes) -> Fingerprints:
-        """Those of samples, in their order."""
+        """Fingerprints of samples, in their order."""
         # A single sample is usually looked for among known ones too: that needs all of its moves.
-        hashes, sample = _probes(samples, secret, MOVES if len(samples) == 1 else MOVES[[FARTHEST]])[:2]
-        offsets = np.searchsorted(sample, np.arange(len(samples) + 1))
-        return cls(hashes[:, hashes.shape[1] // 2].copy(), offsets.astype(np.int64))
+        probes = _probes(samples, secret, MOVES if len(samples) == 1 else MOVES[[FARTHEST]])
+        offsets = np.searchsorted(probes.sample, np.arange(len(samples) + 1))
+        hashes = probes.hashes[:, probes.hashes.shape[1] // 2]
+        return cls(hashes.copy(), offsets.astype(np.int64))
 
     @classmethod
     def joined(cls, several: Sequence[Fingerprints]) -> Fingerprints:
-        """All of them in one, the oldest first; the oldest samples are dropped where there are too many."""
+        """Several in one, the oldest first; where there are too many samples, the oldest are dropped."""
         hashes = np.concatenate([np.zeros(0, dtype=np.uint32), *(one.hashes for one in several)])
         lengths = np.concatenate([np.zeros(1, dtype=np.int64), *(np.diff(one.offsets) for one in several)])
         offsets = np.cumsum(lengths)
@@ -103,12 +113,12 @@ class Fingerprints:
         return len(self.offsets) - 1
 
     def latest(self) -> Fingerprints:
-        """Those of the latest sample."""
+        """Fingerprints of the latest sample."""
         first = int(self.offsets[-2])
         return Fingerprints(self.hashes[first:].copy(), self.offsets[-2:] - first)
 
     def added(self, later: Fingerprints) -> Fingerprints:
-        """With later samples; the oldest are dropped where there are too many."""
+        """With those of later samples; where there are too many, the oldest are dropped."""
         return Fingerprints.joined([self, later])
 
 
@@ -121,14 +131,16 @@ def copy_evidence(samples: Samples, known: Fingerprints, secret: bytes) -> Float
     if len(known.hashes) == 0:
         check_secret(secret)
         return evidence
-    probes, sample, x, kind = _probes(samples, secret, MOVES)
-    ends = np.searchsorted(sample, np.arange(len(samples) + 1))
+    probes = _probes(samples, secret, MOVES)
+    ends = np.searchsorted(probes.sample, np.arange(len(samples) + 1))
     of_known = np.empty(len(known))
     for s in range(len(samples)):
         mine = slice(ends[s], ends[s + 1])
         if ends[s] < ends[s + 1]:
-            fresh = _fresh(x[mine], kind[mine], tick_of(x[mine]))
-            fill_copy_evidence(probes[mine], known.hashes, known.offsets, fresh, _copied(), of_known)
+            x, kind = probes.times[mine], probes.kind[mine]
+            tick = SampleTimes.of(samples).tick if len(samples) == 1 else tick_of(x)
+            fresh = _fresh(x, kind, tick)
+            fill_copy_evidence(probes.hashes[mine], known.hashes, known.offsets, fresh, _copied(), of_known)
             evidence[s] = of_known.max() - math.log(len(known))
     return evidence
 
@@ -141,7 +153,7 @@ def copy_reason(evidence: float) -> str | None:
 
 
 def _probes(samples: Samples, secret: bytes, moves: Integers) -> Probes:
-    """Those of samples; a single one keeps its own, because several questions are asked of it."""
+    """The probes of samples; a single sample keeps its own for the next question."""
     check_secret(secret)
     if len(samples) > 1:
         return _hashed(samples, secret, moves)
@@ -163,7 +175,7 @@ def _hashed(samples: Samples, secret: bytes, moves: Integers) -> Probes:
         context[there, back] = words[: len(words) - back][there[back:]]
     key = key_for("keydyn copies", secret)
     of_context = keyed_hashes(context, key)
-    times = times_of(samples)
+    times = SampleTimes.of(samples).times if len(samples) == 1 else times_of(samples)
     row, kind = np.nonzero(np.isfinite(times))
     x = times[row, kind]
     steps = np.floor(x / STEP).astype(np.int64)[:, None] + moves
@@ -172,11 +184,11 @@ def _hashed(samples: Samples, secret: bytes, moves: Integers) -> Probes:
     message[..., 0] = of_context[row, None]
     message[..., 1] = 2 * steps + kind[:, None]
     hashes = (keyed_hashes(message, key) & np.uint64(0xFFFFFFFF)).astype(np.uint32)
-    return hashes, number[row], x, kind
+    return Probes(hashes, number[row], x, kind)
 
 
 def _fresh(x: Floats, kind: Integers, tick: float) -> Floats:
-    """(v, moves + 1) ln P that another fresh sample's time is so many steps away, or farther."""
+    """(v, moves + 1) ln P of each number of steps to another fresh sample's time; the last is of farther."""
     x = np.maximum(x, 1.0)
     edges = (np.floor(x / STEP)[:, None] + np.arange(-FARTHEST, FARTHEST + 2)) * STEP
     z = np.log(np.maximum(edges, 0.01) / x[:, None]) / np.array(SPREAD)[kind][:, None]
@@ -190,7 +202,7 @@ def _fresh(x: Floats, kind: Integers, tick: float) -> Floats:
 
 @cache
 def _copied() -> Floats:
-    """(jitters, moves + 1) ln P that a copy's time is so many steps away, or farther."""
+    """(jitters, moves + 1) ln P of each number of steps to a copy's time; the last is of farther."""
     away = np.linspace(-100.0, 100.0, 8001)
     found = []
     for jitter in JITTERS:
@@ -200,3 +212,45 @@ def _copied() -> Floats:
         near = (1.0 - LOST) * (overlap @ density / density.sum()) + LOST / 3 / len(MOVES)
         found.append(np.log(np.append(near, 1.0 - near.sum())))
     return np.array(found)
+
+
+@compiled
+def fill_copy_evidence(
+    probes: Hashes, known: Hashes, offsets: Integers, fresh: Floats, copied: Floats, evidence: Floats
+) -> None:
+    """Fill the log-likelihood ratio for a copy of each known sample, with the jitter that fits best.
+
+    `probes` (v, m) are the hashes of each time of the sample, moved by −m // 2 to m // 2 steps, and `known`
+    those of the known samples, sample s from offsets[s] to offsets[s + 1]. `fresh` (v, m + 1) and `copied`
+    (jitters, m + 1) are the logarithms of the probability of each move, the last of none. Where several moves
+    lead to a known sample, the smallest counts; of two equally small ones, the one forward.
+    """
+    v, m = probes.shape
+    size = 64
+    while size < 2 * v * m:
+        size *= 2
+    # A table of the probes: the first of each place, and the next of the same place.
+    last = np.uint32(size - 1)
+    first, following = np.full(size, -1), np.empty(v * m, dtype=np.int64)
+    for i in range(v * m):
+        place = np.int64(probes[i // m, i % m] & last)
+        following[i] = first[place]
+        first[place] = i
+    nearest = np.empty(v, dtype=np.int64)
+    for s in range(len(offsets) - 1):
+        nearest[:] = m
+        for k in range(offsets[s], offsets[s + 1]):
+            i = first[np.int64(known[k] & last)]
+            while i >= 0:
+                time, move = i // m, i % m
+                if probes[time, move] == known[k]:
+                    away, least = abs(move - m // 2), abs(nearest[time] - m // 2)
+                    if nearest[time] == m or away < least or (away == least and move > nearest[time]):
+                        nearest[time] = move
+                i = following[i]
+        evidence[s] = -np.inf
+        for j in range(len(copied)):
+            ratio = 0.0
+            for time in range(v):
+                ratio += copied[j, nearest[time]] - fresh[time, nearest[time]]
+            evidence[s] = max(evidence[s], ratio)

@@ -1,7 +1,7 @@
 """SipHash-2-4 of many short messages at once (Aumasson and Bernstein, 2012).
 
-A keyed hash made for short messages: without the key, nobody can tell what was hashed, nor find it by trying.
-Whoever has the key can try.
+A keyed hash made for short messages: without the key, what was hashed can neither be told nor found by
+trying. With the key, it can be found by trying.
 """
 
 from __future__ import annotations

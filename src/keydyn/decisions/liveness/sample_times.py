@@ -1,6 +1,8 @@
-"""The times of samples as they were measured, and the tick of the clock that measured one of them."""
+"""The times of samples as they were measured, and the tick of the clock that measured them."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,8 +15,24 @@ from keydyn.population.features import HOLD, INTERVAL
 TICKS = (SYSTEM_TICK, 1000 / 60, 10.0)
 # By chance a fifth of all times are within 1 ms of a multiple of 10 ms.
 ON_TICK = 0.8
-# Equal times are on any grid; on a clock there are at least so many different ones.
+# Equal times are on any grid; a clock shows at least this many different ones.
 DIFFERENT = 4
+
+
+class SampleTimes(NamedTuple):
+    """One sample's intervals and holds, (N, 2), and the clock's tick, 0 if it is fine; milliseconds."""
+
+    times: Floats
+    tick: float
+
+    @classmethod
+    def of(cls, sample: Samples) -> SampleTimes:
+        """Those of a single sample, which keeps them for the next question."""
+        if "times" not in sample.kept:
+            times = times_of(sample)
+            sample.kept["times"] = cls(times, tick_of(times))
+        found: SampleTimes = sample.kept["times"]
+        return found
 
 
 def times_of(samples: Samples) -> Floats:
@@ -30,7 +48,7 @@ def times_of(samples: Samples) -> Floats:
 
 
 def tick_of(times: Floats) -> float:
-    """The tick that most of a sample's times fall on, milliseconds; 0 if they fall on none that is coarse."""
+    """The tick that most of a sample's times fall on, milliseconds; 0 if they fall on no coarse one."""
     known = times[np.isfinite(times)]
     if len(known) == 0:
         return 0.0

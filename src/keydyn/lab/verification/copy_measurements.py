@@ -7,7 +7,7 @@ import pandas as pd
 
 from keydyn.arrays import Integers
 from keydyn.decisions.liveness.copies import LIMIT, Fingerprints, copy_evidence
-from keydyn.decisions.liveness.regularity import spreads
+from keydyn.decisions.liveness.not_typed import spreads
 from keydyn.decisions.liveness.sample_times import times_of
 from keydyn.keystrokes.samples import Samples
 from keydyn.lab.frame.user_intervals import stream

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from keydyn.datasets import load_dataset, make_typists
-from keydyn.decisions.liveness.regularity import regularity_reason, spreads
+from keydyn.decisions.liveness.not_typed import regularity_reason, spreads
 from keydyn.keystrokes.samples import Samples
 from tests.decisions.typing import samples, times
 

@@ -1,0 +1,142 @@
+"""From a sample and a claim to a decision: the score and its meaning, signs of fraud, too little evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from keydyn.arrays import Floats
+from keydyn.decisions.calibration.background import Background
+from keydyn.decisions.calibration.operating_point import ACCEPT, REJECT, UNSURE, OperatingPoint
+from keydyn.decisions.decision import Candidate, Decision, Identification, Spoke
+from keydyn.decisions.enrolled import Enrolled
+from keydyn.decisions.evidence import Evidence, evidence
+from keydyn.decisions.liveness.copies import copy_evidence
+from keydyn.decisions.liveness.not_typed import not_typed, remarks
+from keydyn.detectors import Detector, PopulationDetector
+from keydyn.keystrokes.samples import Samples
+
+# Probability that a sample to identify is a stranger's, before it is looked at.
+STRANGER = 0.5
+# The number of keys named that spoke for a claim, and against it.
+NAMED = 3
+
+
+class Claim(NamedTuple):
+    """One sample in a person's name: its score, how much of it counts, and the evidence that it is a copy."""
+
+    sample: Samples
+    score: float
+    counts: Evidence
+    copied: float
+
+    @property
+    def keys(self) -> int:
+        """Keystrokes of the sample."""
+        return int(self.sample.sequences.lengths[0])
+
+
+@dataclass(frozen=True, eq=False)
+class Judge:
+    """Judges samples beside one background, at one operating point.
+
+    Attributes
+    ----------
+    background : what scores are compared with, and what they mean
+    at : where a score becomes an answer
+    least : the fewest keystrokes, and the fewest of known keys, for an answer other than "unsure"
+    secret : the key of the fingerprints by which copies are recognised
+    """
+
+    background: Background
+    at: OperatingPoint
+    least: tuple[int, int]
+    secret: bytes
+
+    def decisions(self, user: str, one: Enrolled, samples: Samples) -> list[Decision]:
+        """Whether this person typed each of the samples."""
+        scores = self.background.scores({user: one.template}, samples)[:, 0].tolist()
+        counts = evidence(samples, one.template)
+        copies = copy_evidence(samples, one.fingerprints, self.secret).tolist()
+        claims = map(Claim, _each(samples), scores, counts, copies)
+        return [self._decision(user, one, claim) for claim in claims]
+
+    def identifications(self, people: Mapping[str, Enrolled], samples: Samples) -> list[Identification]:
+        """Which of these people typed each of the samples, if any of them did."""
+        templates = {user: one.template for user, one in people.items()}
+        scores = self.background.scores(templates, samples)
+        return [self._identification(people, sample, scores[n]) for n, sample in enumerate(_each(samples))]
+
+    def _decision(self, user: str, one: Enrolled, claim: Claim) -> Decision:
+        calibration = self.background.calibration
+        rate = calibration.false_match_rate(claim.score, claim.keys)
+        answer, reasons = self._answer(claim)
+        spoke_for, spoke_against = _loudest(one.template, claim.sample)
+        return Decision(
+            user,
+            answer,
+            calibration.ratio(claim.score, claim.keys),
+            rate.value,
+            (rate.low, rate.high),
+            claim.counts,
+            reasons,
+            spoke_for,
+            spoke_against,
+            claim.score,
+        )
+
+    def _answer(self, claim: Claim) -> tuple[str, tuple[str, ...]]:
+        """The answer and its reasons: what was not typed is rejected, and too little is unsure."""
+        attacks, doubts = not_typed(claim.sample, claim.copied), remarks(claim.sample, claim.counts)
+        if attacks:
+            return REJECT, (*attacks, *doubts)
+        shortage = claim.counts.shortage(*self.least)
+        if shortage:
+            return UNSURE, (*shortage, *doubts)
+        answers = self.at.answers(
+            self.background.calibration, np.array([claim.score]), np.array([claim.keys])
+        )
+        return answers[0], tuple(doubts)
+
+    def _identification(
+        self, people: Mapping[str, Enrolled], sample: Samples, scores: Floats
+    ) -> Identification:
+        calibration, keys = self.background.calibration, sample.sequences.lengths
+        llr = calibration.llr(scores, keys)
+        # All enrolled people are equally probable before the sample is looked at.
+        logs = np.append(llr + np.log((1.0 - STRANGER) / len(llr)), np.log(STRANGER))
+        posterior = np.exp(logs - np.logaddexp.reduce(logs))
+        order = np.argsort(-llr, kind="stable").tolist()
+        best, users = order[0], list(people)
+        first = people[users[best]]
+        counts = evidence(sample, first.template)[0]
+        copied = float(copy_evidence(sample, first.fingerprints, self.secret)[0])
+        answer, reasons = self._answer(Claim(sample, float(scores[best]), counts, copied))
+        rates = calibration.false_match_rates(scores, np.full(len(scores), keys[0]))
+        columns = (values[order].tolist() for values in (posterior, llr, rates))
+        candidates = tuple(map(Candidate, [users[u] for u in order], *columns))
+        nobody = answer != ACCEPT or bool(posterior[-1] >= posterior[best])
+        return Identification(candidates, nobody, float(posterior[-1]), counts, reasons)
+
+
+def _each(samples: Samples) -> list[Samples]:
+    """The samples one by one."""
+    return [samples] if len(samples) == 1 else [samples[[n]] for n in range(len(samples))]
+
+
+def _loudest(template: Detector, sample: Samples) -> tuple[tuple[Spoke, ...], tuple[Spoke, ...]]:
+    """What speaks for the template and against it, loudest first; nothing where the detector cannot say."""
+    if not isinstance(template, PopulationDetector):
+        return (), ()
+    said = template.people.explained(template.template_, sample)
+    sides = np.flatnonzero(said["evidence"] > 0)[:NAMED], np.flatnonzero(said["evidence"] < 0)[:NAMED]
+
+    def spoke(row: int) -> Spoke:
+        key = said["key"][row]
+        name = "a key never seen" if key is None else str(key)
+        return Spoke(name, str(said["feature"][row]), float(said["evidence"][row]))
+
+    return tuple(map(spoke, sides[0])), tuple(map(spoke, sides[1]))
