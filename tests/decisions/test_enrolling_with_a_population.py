@@ -89,7 +89,7 @@ def test_a_template_of_another_population_is_refused(people, typing, tmp_path):
     with pytest.raises(ValueError, match="belongs to another population"):
         PopulationModel.shipped().load_template(tmp_path / "one.keydyn")
     people.save(tmp_path / "people.keydyn")
-    with pytest.raises(ValueError, match="not a template"):
+    with pytest.raises(ValueError, match="not a PopulationTemplate"):
         people.load_template(tmp_path / "people.keydyn")
 
 

@@ -97,7 +97,7 @@ class Verifier:
 
     @classmethod
     def shipped(cls, at: OperatingPoint | None = None) -> Self:
-        """A verifier with the population that comes with keydyn and its calibration; it needs no other data."""
+        """A verifier with the population that comes with keydyn and its calibration; no data is needed."""
         return cls.of(shipped_background(), at)
 
     @classmethod
