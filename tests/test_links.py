@@ -15,6 +15,8 @@ from tests.documents import DOCS, GENERATED, PAGES, ROOT
 
 ELSEWHERE = re.compile(r"[a-z]+:", re.IGNORECASE)
 ROLE = re.compile(r"{doc}`(?:[^`<]*<)?([^`>]+)>?`")
+# A file of the repository in code: `tests/model/test_exactness.py::test_name`.
+NAMED_FILE = re.compile(r"`((?:tests|src|docs|benchmarks|keydyn)/[\w./-]*)(?:::(\w+))?`")
 MAP = DOCS / "index.md"
 FIRST_QUESTIONS = {
     "How do I try it on myself?": "start/own-typing.md",
@@ -28,6 +30,9 @@ FIRST_QUESTIONS = {
     "How do I deploy it?": "deployment.md",
     "How do I cite it?": "#citing-keydyn",
 }
+# Built by make docs.
+MADE = {"docs/_build/html"}
+NAMING = [page for page in PAGES if page.name != "CHANGELOG.md" and "`" in page.read_text(encoding="utf-8")]
 TARGET = re.compile(r"^\((.+)\)=$", re.MULTILINE)
 
 
@@ -95,6 +100,14 @@ def within(clicks: int, start: Path) -> set[Path]:
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_no_link_is_broken(page: Path) -> None:
     assert broken(page) == []
+
+
+@pytest.mark.parametrize("page", NAMING, ids=lambda p: str(p.relative_to(ROOT)))
+def test_files_that_a_page_names_exist(page: Path) -> None:
+    for name, test in NAMED_FILE.findall(page.read_text(encoding="utf-8")):
+        file = (ROOT / "src" if name.startswith("keydyn/") else ROOT) / name
+        assert file.exists() or name in MADE, name
+        assert not test or f"def {test}(" in file.read_text(encoding="utf-8"), f"{name}::{test}"
 
 
 def test_the_map_leads_to_every_page_with_two_clicks() -> None:
