@@ -25,7 +25,7 @@ from keydyn import dask_cluster
 from keydyn.client import Client
 from keydyn.datasets import make_typists
 from keydyn.service.clock import wall_clock
-from tests.documents import DOCS, PAGES, blocks_of
+from tests.documents import DOCS, PAGES, ROOT, blocks_of
 from tests.service.conftest import opened
 from tests.service.running import running
 
@@ -37,6 +37,11 @@ PACKAGES = (
 )
 DIRECTIVE = re.compile(r"^\.\. auto(\w+):: ([\w.]+)\n((?:   :.*\n)*)", re.MULTILINE)
 SHOWN = re.compile(r"^\| `(keydyn[\w.]+)` \| `(keydyn[\w.]+)` \|$", re.MULTILINE)
+NAME = re.compile(r"`(keydyn(?:\.\w+)+)`")
+# What changed names things that are gone.
+NAMING = [
+    page for page in PAGES if page.name != "CHANGELOG.md" and NAME.search(page.read_text(encoding="utf-8"))
+]
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 ADDRESS = "http://127.0.0.1:8421"
 # Their examples read real recordings, as the docstrings say.
@@ -90,6 +95,12 @@ def test_every_public_name_is_on_a_page() -> None:
     documented = [found(name) for name in reference()]
     missing = {name for name in public_names() if not any(found(name) is one for one in documented)}
     assert not {name for name in missing if not inspect.ismodule(found(name))}
+
+
+@pytest.mark.parametrize("page", NAMING, ids=lambda page: str(page.relative_to(ROOT)))
+def test_names_in_the_text_of_a_page_exist(page: Path) -> None:
+    for name in NAME.findall(page.read_text(encoding="utf-8")):
+        assert found(name) is not None
 
 
 def test_every_directive_suits_its_name() -> None:
