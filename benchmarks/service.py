@@ -287,6 +287,7 @@ def api_keys(url: str, number: int = 20) -> list[str]:
     from keydyn.service.storage.master_keys import open_master_keys
     from keydyn.service.storage.tables import tenants
     from keydyn.service.storage.upgrading import upgrade
+    from keydyn.service.wire.encoding import encoded
 
     database = Database(url)
     upgrade(database)
@@ -294,7 +295,7 @@ def api_keys(url: str, number: int = 20) -> list[str]:
 
     def change(connection: Any) -> list[str]:
         tenant = accounts.tenant_named(connection, keys, "bench", wall_clock())
-        settings = TenantSettings(samples_needed=FEW).model_dump_json()
+        settings = encoded(TenantSettings(samples_needed=FEW)).decode()
         connection.execute(tenants.update().values(settings=settings))
         return [
             accounts.create_key(connection, tenant, "bench", accounts.SCOPES, wall_clock())[1]

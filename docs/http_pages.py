@@ -15,6 +15,7 @@ from fastapi.routing import APIRoute
 
 from keydyn.service.http.access import Rule
 from keydyn.service.http.app import create_app
+from keydyn.service.http.routing import Declared
 from keydyn.service.settings import Deployment
 from keydyn.service.storage.database import Database
 from keydyn.service.storage.sealing import MasterKeys
@@ -49,7 +50,7 @@ QUERIES = {
     "GET /v1/error-rates": "device=keyboard",
     "GET /v1/audit": "limit=20&action=verified",
 }
-# Who may call a route that has no rule of its own, or more than its rule.
+# Callers of routes that have no rule of their own, or more than their rule.
 WHO = {
     "POST /v1/users/{id}/token": "an API key with the scope that the purpose needs: `enrol`, `verify` or "
     "`watch`, and `admin` to unlock",
@@ -181,8 +182,8 @@ def _routes(app: Any) -> Iterator[APIRoute]:
 
 
 def _rule(route: APIRoute) -> Rule | None:
-    rules = [each.call for each in route.dependant.dependencies if isinstance(each.call, Rule)]
-    return rules[0] if rules else None
+    declared: Declared | None = getattr(route.endpoint, "declared", None)
+    return None if declared is None else declared.rule
 
 
 def _index(by_tag: dict[str, list[Operation]]) -> str:

@@ -13,8 +13,10 @@ import httpx
 import pytest
 
 from keydyn.service.clock import wall_clock
-from keydyn.service.http.models import SampleBody
 from keydyn.service.live import protocol
+from keydyn.service.people.keystroke_payload import TypedSample
+from keydyn.service.wire.encoding import decoded
+from keydyn.service.wire.requests import SampleBody
 from tests.documents import DOCS, program
 from tests.service.conftest import opened
 from tests.service.http.test_access import ROUTES
@@ -143,7 +145,7 @@ def test_the_sample_on_the_page_of_formats_is_one() -> None:
     section = FORMATS.split("## Samples as JSON")[1].split("\n## ")[0]
     example = re.search(r"```json\n(.*?)```", section, re.S)
     assert example is not None
-    assert len(SampleBody.model_validate_json(example[1]).typed) == 2
+    assert len(TypedSample.received(decoded(SampleBody, example[1].encode())).typed) == 2
 
 
 def test_the_page_of_formats_has_every_field_of_an_export(service: Service) -> None:

@@ -223,6 +223,8 @@ def contents(thing: Any, depth: int = 4) -> Iterator[Any]:
         inside = list(thing)
     elif dataclasses.is_dataclass(thing) and not isinstance(thing, type):
         inside = [getattr(thing, field.name) for field in dataclasses.fields(thing)]
+    elif hasattr(type(thing), "__struct_fields__"):
+        inside = [getattr(thing, field) for field in type(thing).__struct_fields__]
     elif hasattr(type(thing), "model_fields"):
         inside = [getattr(thing, field) for field in type(thing).model_fields]
     for each in inside:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from keydyn.client import calling
+from keydyn.client import calls
 from tests.client.fake_service import FakeService, FakeSession
 from tests.client.running_app import served
 
@@ -57,5 +57,5 @@ def fake(switch: tuple[Switch, int]) -> Running:
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Retries come at once."""
-    monkeypatch.setattr(calling, "FIRST_DELAY_S", 0.001)
-    monkeypatch.setattr(calling, "LONGEST_DELAY_S", 0.01)
+    monkeypatch.setattr(calls, "FIRST_DELAY_S", 0.001)
+    monkeypatch.setattr(calls, "LONGEST_DELAY_S", 0.01)

@@ -17,7 +17,7 @@ from keydyn.client import (
     ServiceUnreachable,
     TooManyAttempts,
     UnexpectedAnswerError,
-    calling,
+    calls,
 )
 from tests.client.conftest import Running
 from tests.client.flaky_proxy import ANSWER_CUT, ANSWER_LOST, LOST, PASS, flaky, planned
@@ -141,7 +141,7 @@ def test_a_success_that_makes_no_sense_is_an_error(fake: Running, answer: str) -
 def test_a_service_that_is_not_there_is_given_up_in_the_end(
     fake: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(calling, "LONGEST_DELAY_S", 0.1)
+    monkeypatch.setattr(calls, "LONGEST_DELAY_S", 0.1)
     with (
         flaky(fake.port, lambda: LOST) as proxy,
         Client(proxy.url, "key", patience_s=2) as client,

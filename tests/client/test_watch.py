@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from keydyn.client import Client, NotEnrolled, NotFound, ServiceProblem, ServiceUnreachable, Watch, calling
+from keydyn.client import Client, NotEnrolled, NotFound, ServiceProblem, ServiceUnreachable, Watch, calls
 from tests.client.conftest import Running
 from tests.client.flaky_proxy import ANSWER_CUT, ANSWER_LOST, LOST, PASS, flaky, planned
 
@@ -170,7 +170,7 @@ def test_a_session_that_another_client_took_over_is_not_taken_back(fake: Running
 def test_a_service_that_restarts_is_waited_for(
     fake: Running, code: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(calling, "LONGEST_DELAY_S", 0.1)
+    monkeypatch.setattr(calls, "LONGEST_DELAY_S", 0.1)
     fake.session.refuse = None, code
     with Client(fake.url, "key", patience_s=2) as client, pytest.raises(ServiceUnreachable):
         client.watch("ada").__enter__()
@@ -180,7 +180,7 @@ def test_a_service_that_restarts_is_waited_for(
 def test_a_service_that_is_full_is_asked_again_and_then_the_problem_is_raised(
     fake: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(calling, "LONGEST_DELAY_S", 0.1)
+    monkeypatch.setattr(calls, "LONGEST_DELAY_S", 0.1)
     kind = "urn:keydyn:problem:too-many-sessions"
     fake.session.refuse = {"type": "problem", "problem": kind, "title": "Full", "status": 429}, 4429
     with Client(fake.url, "key", patience_s=2) as client, pytest.raises(ServiceProblem) as caught:

@@ -6,6 +6,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from msgspec import structs
 from sqlalchemy import func, select, text, update
 
 from keydyn.service import accounts, page_sessions
@@ -15,6 +16,7 @@ from keydyn.service.storage import audit
 from keydyn.service.storage.database import Database
 from keydyn.service.storage.tables import api_keys
 from keydyn.service.storage.upgrading import upgrade
+from keydyn.service.wire.encoding import encoded
 from tests.service.running import KEYS, MovedClock
 
 URL = "http://127.0.0.1:8421"
@@ -132,7 +134,7 @@ def test_the_page_s_tenant_needs_fewer_samples_unless_it_says_otherwise(database
             return accounts.find_tenant(connection, KEYS, session.tenant_id).settings.samples_needed
 
     assert needed() == 3
-    settings = page_sessions.PAGE_SETTINGS.model_copy(update={"samples_needed": 7}).model_dump_json()
+    settings = encoded(structs.replace(page_sessions.PAGE_SETTINGS, samples_needed=7)).decode()
     table = accounts.tenants
     database.write(
         lambda c: c.execute(update(table).where(table.c.id == session.tenant_id).values(settings=settings))

@@ -10,17 +10,13 @@ from keydyn.decisions.liveness import copies
 from keydyn.service.accounts import find_tenant, tenant_named
 from keydyn.service.clock import wall_clock
 from keydyn.service.people import enrolment, registry, templates, verification
-from keydyn.service.people.context import Context
-from keydyn.service.people.keystroke_payload import Typed
+from keydyn.service.people.context import Context, Write
+from keydyn.service.people.keystroke_payload import Typed, TypedSample
 from keydyn.service.people.rows import person_named, profile_of
-from keydyn.service.people.texts import Text
+from keydyn.service.wire.both_ways import Text
 from tests.service.running import KEYS
 
 ENROLLED, TEXT = 5, Text()
-
-
-def nothing(connection, done):
-    """What is stored beside a change."""
 
 
 @pytest.fixture
@@ -28,13 +24,12 @@ def typed():
     """Samples of one person."""
     frame = make_typists(1, 20, text="free", n_keys=60, random_state=2)
     columns = ("keyname", "timepress", "timerelease")
-    return [Typed(*(tuple(part[name].tolist()) for name in columns)) for _, part in frame.groupby("session")]
+    typed = [Typed(*(tuple(part[name].tolist()) for name in columns)) for _, part in frame.groupby("session")]
+    return [TypedSample(one, TEXT, "keyboard") for one in typed]
 
 
 def verified(context, tenant, sample):
-    return verification.verify(
-        context, tenant, "ada", sample, TEXT, "keyboard", "low", "service", nothing
-    ).decision
+    return verification.verify(context, Write(tenant, "service"), "ada", sample, "low")
 
 
 def known(context, tenant):
@@ -58,9 +53,9 @@ def test_fingerprints_are_read_on_from_where_a_process_was(database, typed, monk
     with database.reading() as connection:
         tenant = find_tenant(connection, KEYS, tenant_id)
     one, other = (Context(database, KEYS, wall_clock) for _ in range(2))
-    registry.create(one, tenant, "ada", "service", nothing)
+    registry.create(one, Write(tenant, "service"), "ada")
     for sample in typed[:ENROLLED]:
-        enrolment.add_sample(one, tenant, "ada", sample, TEXT, "keyboard", "service", nothing)
+        enrolment.add_sample(one, Write(tenant, "service"), "ada", sample)
     accepted = 0
     for n, sample in enumerate(typed[ENROLLED:]):
         here, there = (one, other) if n % 3 else (other, one)
@@ -69,11 +64,11 @@ def test_fingerprints_are_read_on_from_where_a_process_was(database, typed, monk
             # The other process has not seen it, and recognises it all the same.
             copied = verified(there, tenant, sample)
             assert any("a copy" in reason for reason in copied.reasons)
-            registry.unblock(one, tenant, "ada", "service", nothing)
+            registry.unblock(one, Write(tenant, "service"), "ada")
         assert known(one, tenant) == known(other, tenant) == min(ENROLLED + accepted, 10)
     assert accepted > 6
     # Rows that are gone are noticed.
-    registry.reset(one, tenant, "ada", "service", nothing)
+    registry.reset(one, Write(tenant, "service"), "ada")
     for sample in typed[:ENROLLED]:
-        enrolment.add_sample(other, tenant, "ada", sample, TEXT, "keyboard", "service", nothing)
+        enrolment.add_sample(other, Write(tenant, "service"), "ada", sample)
     assert known(one, tenant) == known(other, tenant)

@@ -1,5 +1,6 @@
 """A client of the service: typed answers, and requests that are sent again where that can help."""
 
+from keydyn.client.answers import Trust, UnexpectedAnswerError
 from keydyn.client.client import Client
 from keydyn.client.problems import (
     NotEnrolled,
@@ -9,28 +10,24 @@ from keydyn.client.problems import (
     ServiceUnreachable,
     TooManyAttempts,
 )
-from keydyn.client.results import (
+from keydyn.client.signatures import verify_signature
+from keydyn.client.watch import Watch
+from keydyn.service.wire.answers import (
     Candidate,
     Decision,
     Erased,
     Evidence,
     Identification,
-    Levels,
     NewWebhook,
     Profile,
     Quality,
     Sample,
-    Settings,
     Spoke,
-    Text,
     Token,
-    Trust,
-    UnexpectedAnswerError,
     User,
     Webhook,
 )
-from keydyn.client.signatures import verify_signature
-from keydyn.client.watching import Watch
+from keydyn.service.wire.both_ways import Levels, Settings, Text
 
 __all__ = [
     "Candidate",

@@ -4,29 +4,37 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 from urllib.parse import quote, urlsplit
 
-from keydyn.client import keystrokes as typed
-from keydyn.client.calling import Calls
-from keydyn.client.keystrokes import Keystrokes
-from keydyn.client.results import (
+from msgspec import structs
+
+from keydyn.client.calls import Calls
+from keydyn.client.keystrokes import Keystrokes, sample
+from keydyn.client.watch import Watch
+from keydyn.service.wire.answers import (
     Decision,
     Erased,
     Identification,
     NewWebhook,
     Sample,
-    Settings,
     Token,
     User,
+    UsersAnswer,
     Webhook,
-    read,
+    WebhooksAnswer,
 )
-from keydyn.client.watching import Watch
-
-PAGE = 100
+from keydyn.service.wire.both_ways import Settings
+from keydyn.service.wire.requests import (
+    ClaimBody,
+    IdentifyBody,
+    NewUser,
+    SampleBody,
+    TokenBody,
+    TypedText,
+    WebhookBody,
+)
 
 
 class Client:
@@ -101,10 +109,10 @@ class Client:
         >>> user.id, user.profiles
         ('cleo', ())
         """
-        return read(User, self._calls.call("POST", "/v1/users", {} if id is None else {"id": id}))
+        return self._calls.call(User, "POST", "/v1/users", NewUser(id))
 
     def user(self, id: str) -> User:
-        """How far somebody's enrolment has come.
+        """Show a person and the progress of their enrolment.
 
         Examples
         --------
@@ -112,23 +120,23 @@ class Client:
         >>> [(profile.text.kind, profile.samples, profile.complete) for profile in ada.profiles]
         [('free', 5, True)]
         """
-        return read(User, self._calls.call("GET", _path(id)))
+        return self._calls.call(User, "GET", _path(id))
 
-    def users(self) -> Iterator[User]:
-        """Everybody, the oldest first, fetched page by page.
+    def users(self, *, per_page: int = 100) -> Iterator[User]:
+        """All people, the oldest first, fetched up to 200 at a time.
 
         Examples
         --------
         >>> "ada" in [user.id for user in service.users()]
         True
         """
-        query: dict[str, Any] = {"limit": PAGE}
+        query: dict[str, str | int] = {"limit": per_page}
         while True:
-            page = self._calls.call("GET", "/v1/users", query=query)
-            yield from read(_Users, page).users
-            if page.get("next") is None:
+            page = self._calls.call(UsersAnswer, "GET", "/v1/users", query=query)
+            yield from page.users
+            if page.next is None:
                 return
-            query["cursor"] = page["next"]
+            query["cursor"] = page.next
 
     def erase(self, id: str) -> Erased:
         """Erase a person, and everything that is stored about them.
@@ -140,7 +148,7 @@ class Client:
         >>> erased.erased
         True
         """
-        return read(Erased, self._calls.call("DELETE", _path(id)))
+        return self._calls.call(Erased, "DELETE", _path(id))
 
     def export(self, id: str) -> dict[str, Any]:
         """Everything that is stored about a person.
@@ -150,10 +158,10 @@ class Client:
         >>> sorted(service.export("ada"))
         ['audit', 'created_at', 'failed_attempts', 'id', 'populations', 'profiles']
         """
-        return read(dict, self._calls.call("GET", _path(id, "export")))
+        return self._calls.call(dict[str, Any], "GET", _path(id, "export"))
 
     def reset(self, id: str) -> User:
-        """Begin somebody's enrolment anew.
+        """Start a person's enrolment again.
 
         Examples
         --------
@@ -161,22 +169,22 @@ class Client:
         >>> service.reset("eva").profiles
         ()
         """
-        return read(User, self._calls.call("POST", _path(id, "reset")))
+        return self._calls.call(User, "POST", _path(id, "reset"))
 
     def unblock(self, id: str) -> User:
-        """Forgive failed attempts to be a person.
+        """Clear failed attempts to be a person.
 
         Examples
         --------
         >>> service.unblock("ada").failed_attempts
         0
         """
-        return read(User, self._calls.call("POST", _path(id, "unblock")))
+        return self._calls.call(User, "POST", _path(id, "unblock"))
 
     def enrol(
         self, id: str, keystrokes: Keystrokes, *, text: str = "free", device: str = "keyboard"
     ) -> Sample:
-        """Add a sample to somebody's enrolment; it is stored when this returns.
+        """Add a sample to a person's enrolment; it is stored when this returns.
 
         Keystrokes are tuples of key, press and release in milliseconds, or mappings with `keyname`,
         `timepress` and `timerelease`, or a data frame with these columns, or raw events. The text is "free",
@@ -189,7 +197,8 @@ class Client:
         >>> sample.quality.keystrokes, sample.profile.samples, sample.profile.samples_needed
         (60, 1, 5)
         """
-        return read(Sample, self._calls.call("POST", _path(id, "samples"), _sample(keystrokes, text, device)))
+        body = SampleBody(**_sample(keystrokes, text, device))
+        return self._calls.call(Sample, "POST", _path(id, "samples"), body)
 
     def verify(
         self,
@@ -208,8 +217,8 @@ class Client:
         >>> decision.claimed, decision.level, decision.evidence.keystrokes
         ('ada', 'high', 60)
         """
-        body = {**_sample(keystrokes, text, device), "level": level}
-        return read(Decision, self._calls.call("POST", _path(id, "verify"), body))
+        body = ClaimBody(**_sample(keystrokes, text, device, level=level))
+        return self._calls.call(Decision, "POST", _path(id, "verify"), body)
 
     def identify(
         self,
@@ -220,7 +229,7 @@ class Client:
         device: str = "keyboard",
         most: int = 10,
     ) -> Identification:
-        """Say who typed a sample, or that nobody who is enrolled did.
+        """Identify who typed a sample, or that nobody who is enrolled did.
 
         Examples
         --------
@@ -228,8 +237,8 @@ class Client:
         >>> found.candidates[0].user
         'ada'
         """
-        body = {**_sample(keystrokes, text, device), "level": level, "most": most}
-        return read(Identification, self._calls.call("POST", "/v1/identify", body))
+        body = IdentifyBody(**_sample(keystrokes, text, device, level=level, most=most))
+        return self._calls.call(Identification, "POST", "/v1/identify", body)
 
     def token(
         self,
@@ -249,20 +258,14 @@ class Client:
         >>> token.purpose, token.session
         ('verify', None)
         """
-        body: dict[str, Any] = {
-            "purpose": purpose,
-            "seconds": seconds,
-            "text": typed.text(text),
-            "device": device,
-        }
-        if session is not None:
-            body["session"] = session
-        return read(Token, self._calls.call("POST", _path(id, "token"), body))
+        fields: dict[str, Any] = {"purpose": purpose, "device": device}
+        body = TokenBody(**fields, seconds=seconds, session=session, text=TypedText.parse(text))
+        return self._calls.call(Token, "POST", _path(id, "token"), body)
 
     def watch(
         self, id: str, *, text: str = "free", device: str = "keyboard", session: str | None = None
     ) -> Watch:
-        """Watch somebody type, in a `with` block; `session` goes on with an earlier one.
+        """Watch a person type, in a `with` block; `session` continues an earlier one.
 
         Examples
         --------
@@ -272,11 +275,12 @@ class Client:
         (60, True, False)
         """
         address = "ws" + self._url.removeprefix("http") + _path(id, "watch")
-        hello = {"text": typed.text(text), "device": device}
+        kind, name = structs.astuple(TypedText.parse(text))
+        hello = {"text": {"kind": kind, "name": name} if name else {"kind": kind}, "device": device}
         return Watch(address, self._key, hello, session, self._timeout_s, self._patience_s)
 
     def settings(self) -> Settings:
-        """What the tenant has chosen.
+        """The tenant's settings.
 
         Examples
         --------
@@ -284,7 +288,7 @@ class Client:
         >>> settings.levels.high < settings.levels.standard < settings.levels.low
         True
         """
-        return read(Settings, self._calls.call("GET", "/v1/settings"))
+        return self._calls.call(Settings, "GET", "/v1/settings")
 
     def update_settings(self, **changes: Any) -> Settings:
         """Change some settings and keep the others; `levels` may name some of the levels.
@@ -296,9 +300,9 @@ class Client:
         >>> service.update_settings(samples_needed=5).levels.high
         0.002
         """
-        now = self._calls.call("GET", "/v1/settings")
+        now = self._calls.call(dict[str, Any], "GET", "/v1/settings")
         changes = {**changes, "levels": {**now["levels"], **changes.get("levels", {})}}
-        return read(Settings, self._calls.call("PUT", "/v1/settings", {**now, **changes}))
+        return self._calls.call(Settings, "PUT", "/v1/settings", {**now, **changes})
 
     def create_webhook(self, url: str, events: Sequence[str]) -> NewWebhook:
         """Have events reported to an address; the secret that signs the reports is shown this once.
@@ -309,8 +313,8 @@ class Client:
         >>> hook.events, len(hook.secret) > 30
         (('session.locked',), True)
         """
-        body = {"url": url, "events": list(events)}
-        return read(NewWebhook, self._calls.call("POST", "/v1/webhooks", body))
+        fields: dict[str, Any] = {"events": list(events)}
+        return self._calls.call(NewWebhook, "POST", "/v1/webhooks", WebhookBody(url, **fields))
 
     def webhooks(self) -> tuple[Webhook, ...]:
         """All webhooks.
@@ -322,35 +326,25 @@ class Client:
         >>> hook.id in [each.id for each in webhooks]
         True
         """
-        return read(_Webhooks, self._calls.call("GET", "/v1/webhooks")).webhooks
+        return self._calls.call(WebhooksAnswer, "GET", "/v1/webhooks").webhooks
 
     def delete_webhook(self, id: str) -> None:
-        """Have nothing reported there any more.
+        """Delete a webhook: nothing more is sent to it.
 
         Examples
         --------
         >>> hook = service.create_webhook("https://hooks.example.com/keydyn", ["template.drifted"])
         >>> service.delete_webhook(hook.id)
         """
-        self._calls.call("DELETE", f"/v1/webhooks/{quote(id, safe='')}")
-
-
-@dataclass(frozen=True)
-class _Users:
-    users: tuple[User, ...]
-
-
-@dataclass(frozen=True)
-class _Webhooks:
-    webhooks: tuple[Webhook, ...]
+        self._calls.call(Webhook, "DELETE", f"/v1/webhooks/{quote(id, safe='')}")
 
 
 def _path(id: str, what: str = "") -> str:
     return f"/v1/users/{quote(id, safe='')}" + (f"/{what}" if what else "")
 
 
-def _sample(keystrokes: Keystrokes, text: str, device: str) -> dict[str, Any]:
-    return {**typed.sample(keystrokes), "text": typed.text(text), "device": device}
+def _sample(keystrokes: Keystrokes, text: str, device: str, **more: Any) -> dict[str, Any]:
+    return {**sample(keystrokes), "text": TypedText.parse(text), "device": device, **more}
 
 
 def _checked(url: str, allow_http: bool) -> str:

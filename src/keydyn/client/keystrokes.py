@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
+from keydyn.service.wire.requests import KeyEvent
+from keydyn.service.wire.requests import Keystroke as SentKeystroke
+
 
 @runtime_checkable
 class DataFrame(Protocol):
-    """What is used of a data frame of pandas, which need not be installed."""
+    """The part of a pandas data frame that is used; pandas need not be installed."""
 
     columns: Any
 
@@ -36,19 +39,11 @@ def keystrokes(given: Keystrokes) -> list[Keystroke]:
 
 
 def sample(given: Keystrokes) -> dict[str, Any]:
-    """The part of a request that holds a sample: its keystrokes, or the raw events if these were given."""
+    """The fields of a request that hold a sample: keystrokes, or raw events if these were given."""
     rows = _rows(given)
     if rows and all(isinstance(row, Mapping) and "type" in row for row in rows):
-        return {"events": [dict(row) for row in rows]}
-    return {"keystrokes": [dict(zip(COLUMNS, row, strict=True)) for row in keystrokes(rows)]}
-
-
-def text(named: str) -> dict[str, str]:
-    """A text, such as "free", "fixed:NAME" or "positions:NAME", as the service takes it."""
-    kind, _, name = named.partition(":")
-    if kind not in ("free", "fixed", "positions") or (kind == "free") == bool(name):
-        raise ValueError(f'a text is "free", "fixed:NAME" or "positions:NAME", not {named!r}')
-    return {"kind": kind, "name": name} if name else {"kind": kind}
+        return {"events": [KeyEvent(**row) for row in rows]}
+    return {"keystrokes": [SentKeystroke(*row) for row in keystrokes(rows)]}
 
 
 def _rows(given: Keystrokes) -> list[Any]:

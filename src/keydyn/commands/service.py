@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -25,7 +25,8 @@ from keydyn.terminal import JsonOption, print_json, say, show_table
 
 if TYPE_CHECKING:
     from keydyn.service.accounts import Tenant
-    from keydyn.service.people.context import Context
+    from keydyn.service.people.context import Context, Write
+    from keydyn.service.wire.both_ways import Device
 
 
 def _group(name: str, help: str) -> typer.Typer:
@@ -184,12 +185,12 @@ def list_users(
             found, after = registry.listed(context, owner, 200, after)
             rows += [
                 {
-                    "id": one.person.name,
-                    "created": _date(one.person.created_at),
+                    "id": one.id,
+                    "created": _date(one.created_at.milliseconds),
                     "texts": ", ".join(str(profile.text) for profile in one.profiles),
                     "samples": sum(profile.samples for profile in one.profiles),
-                    "complete": all(profile.complete_at for profile in one.profiles) and bool(one.profiles),
-                    "failed attempts": one.person.failures,
+                    "complete": all(profile.complete for profile in one.profiles) and bool(one.profiles),
+                    "failed attempts": one.failed_attempts,
                 }
                 for one in found
             ]
@@ -247,15 +248,13 @@ def erase_user(
         from keydyn.service.problems import Problem
 
         try:
-            done = registry.erase(
-                context, _tenant(context, tenant), user, "operator", lambda connection, erased: None
-            )
+            done = registry.erase(context, _as_operator(context, tenant), user)
         except Problem as problem:
             raise UsageError(str(problem)) from None
-    text = f"erased {user}"
-    if done.learnt_again:
+    text, learnt_again = f"erased {user}", done.population != "unchanged"
+    if learnt_again:
         text += "; a running service learns the tenant's population again without them"
-    _tell(text, as_json, erased=user, population_learnt_again=done.learnt_again)
+    _tell(text, as_json, erased=user, population_learnt_again=learnt_again)
 
 
 @population_app.command("install")
@@ -278,7 +277,7 @@ def install_population(
 
     Example: `keydyn service population install phones.keydyn --tenant shop --device phone`
     """
-    _check_device(device)
+    _device(device)
     with service_context(database, key_file) as context:
         from keydyn.decisions.folder.population_files import read_background
         from keydyn.population import PopulationModel
@@ -287,8 +286,8 @@ def install_population(
         background = read_background(file, PopulationModel.load(file))
         if background is None:
             raise ValueError(f"{file} has no calibration beside it: use keydyn population fit --calibrate")
-        owner = _tenant(context, tenant)
-        populations.install(context, owner, device, text, background, "operator")
+        kind = populations.PopulationKind(_device(device), text)
+        populations.install(context, _as_operator(context, tenant), kind, background)
     _tell(f"installed {file} for {tenant}, {device}, {text}", as_json, background=background.sha256)
 
 
@@ -306,15 +305,15 @@ def learn_population(
 
     Example: `keydyn service population learn --tenant shop`
     """
-    _check_device(device)
+    _device(device)
     with service_context(database, key_file) as context:
         from keydyn.service.people import populations
         from keydyn.service.problems import Problem
 
-        owner = _tenant(context, tenant)
+        write, kind = _as_operator(context, tenant), populations.PopulationKind(_device(device), text)
         try:
             with working("learning"):
-                done = populations.learn(context, owner, device, text, "operator")
+                done = populations.learn(context, write, kind)
         except Problem as problem:
             raise UsageError(str(problem)) from None
     _tell(f"learnt from {done.people} people", as_json, background=done.background, people=done.people)
@@ -342,7 +341,7 @@ def list_populations(
         {
             "device": one.device,
             "text": one.vocabulary,
-            "created": _date(one.created_at),
+            "created": _date(one.created_at.milliseconds),
             "learnt here": one.learnt_here,
             "people": one.people,
         }
@@ -367,9 +366,16 @@ def _tenant(context: Context, name: str) -> Tenant:
     return tenant
 
 
-def _check_device(device: str) -> None:
-    if device not in ("keyboard", "phone"):
-        raise UsageError(f"--device must be keyboard or phone, not {device!r}")
+def _as_operator(context: Context, tenant: str) -> Write:
+    from keydyn.service.people.context import Write
+
+    return Write(_tenant(context, tenant), "operator")
+
+
+def _device(device: str) -> Device:
+    if device in ("keyboard", "phone"):
+        return cast("Device", device)
+    raise UsageError(f"--device must be keyboard or phone, not {device!r}")
 
 
 def _tell(text: str, as_json: bool, **fields: object) -> None:

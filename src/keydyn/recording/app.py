@@ -10,7 +10,7 @@ from fastapi import Depends, FastAPI, Request, Response
 from pydantic import BaseModel, ConfigDict, StringConstraints
 
 from keydyn.recording.participants import Attempt, Participants, User
-from keydyn.service.http import page_routes
+from keydyn.service.http import page_files
 from keydyn.service.http.gate import Gate
 from keydyn.service.http.metrics import Metrics
 from keydyn.service.http.problem_answers import add_handlers, answered
@@ -65,7 +65,7 @@ def create_app(
         return answered(request, Problem(507, "not-stored", "The text could not be stored", detail))
 
     def page(request: Request) -> Response:
-        return page_routes.answer(request, "record.html", page_routes.POLICY)
+        return page_files.answer(request, "record.html", page_files.POLICY)
 
     def state(body: Who) -> State:
         return participants.state(body.user)
@@ -82,7 +82,7 @@ def create_app(
 
     app.exception_handler(OSError)(not_stored)
     app.add_api_route("/", page)
-    app.add_api_route("/pages/{name}", page_routes.part)
+    app.add_api_route("/pages/{name}", page_files.part)
     for route in (state, consent, samples):
         app.add_api_route(f"/{route.__name__}", route, methods=["POST"], dependencies=[Depends(allowed)])
     # The same gate as the service's: names of the machine, sizes and times of requests, headers.

@@ -1,4 +1,4 @@
-"""Tenants, and the keys by which their programs are known."""
+"""Tenants, and the keys of their programs."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, bindparam, insert, select, update
 
-from keydyn.service.settings import TenantSettings
 from keydyn.service.storage import audit
 from keydyn.service.storage.sealing import DataKey, MasterKeys
 from keydyn.service.storage.tables import api_keys, tenants
+from keydyn.service.wire.encoding import decoded, encoded
+from keydyn.service.wire.requests import TenantSettings
 
 SCOPES = ("enrol", "verify", "watch", "admin")
 TENANT_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 # kdk_<id>_<secret>: the id finds the row, and the secret, 256 random bits, is known by its hash alone.
 KINDS = {"kdk": "key", "kdl": "link", "kds": "session"}
 PRESENTED = re.compile(r"(kd[kls])_([0-9a-f]{16})_([A-Za-z0-9_-]{43})")
-NOBODY = hashlib.sha256(b"").digest()
+NO_HASH = hashlib.sha256(b"").digest()
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Tenant:
 
 @dataclass(frozen=True)
 class ApiKey:
-    """What is known of a key; the secret is not."""
+    """What is stored of a key: everything but the secret."""
 
     id: str
     tenant: str
@@ -71,7 +72,7 @@ def tenant_named(
             id=new,
             name=name,
             created_at=now,
-            settings=(settings or TenantSettings()).model_dump_json(),
+            settings=encoded(settings or TenantSettings()).decode(),
             wrapped_key=keys.wrap(DataKey.new(), f"tenants/{new}"),
             audit_number=0,
             audit_hash=b"",
@@ -82,12 +83,12 @@ def tenant_named(
 
 
 def find_tenant(connection: Connection, keys: MasterKeys, tenant_id: str) -> Tenant | None:
-    """Everything about a tenant that requests need; None if there is none of that id."""
+    """A tenant, with all that requests need; None if there is none of that id."""
     row = connection.execute(_TENANT, {"tenant": tenant_id}).first()
     if row is None:
         return None
     key = keys.unwrap(row.wrapped_key, f"tenants/{row.id}")
-    return Tenant(row.id, row.name, TenantSettings.model_validate_json(row.settings), key)
+    return Tenant(row.id, row.name, decoded(TenantSettings, row.settings.encode()), key)
 
 
 _TENANT = select(tenants.c.id, tenants.c.name, tenants.c.settings, tenants.c.wrapped_key).where(
@@ -134,7 +135,7 @@ def new_row(
 
 
 def _known(scopes: Iterable[str]) -> tuple[str, ...]:
-    """The same in order; a `ValueError` if there are none, or others."""
+    """Scopes in order; a `ValueError` if there are none, or unknown ones."""
     wanted = tuple(scope for scope in SCOPES if scope in set(scopes))
     strange = sorted(set(scopes) - set(SCOPES))
     if strange or not wanted:
@@ -157,9 +158,9 @@ def list_keys(connection: Connection) -> list[ApiKey]:
 
 
 def revoke_key(connection: Connection, key_id: str, now: int) -> bool:
-    """Whether there was such a key that had not been revoked.
+    """Revoke a key; False if there is none that was valid.
 
-    Requests with it are refused from now on, and those of pages that it has opened.
+    Requests with it are refused from now on, and so are those of pages that it has opened.
     """
     tenant_id = connection.execute(select(api_keys.c.tenant_id).where(api_keys.c.id == key_id)).scalar()
     if not revoke_row(connection, key_id, now):
@@ -177,12 +178,12 @@ def revoke_row(connection: Connection, row_id: str, now: int) -> bool:
 
 
 def key_holder(connection: Connection, presented: str, now: int) -> KeyHolder | None:
-    """Who holds a key, link or session that was presented; None if nobody does."""
+    """The holder of a key, link or session that was presented; None if it is not valid."""
     parts = PRESENTED.fullmatch(presented)
     row = None
     if parts:
         row = connection.execute(_KEY, {"key": parts[2]}).first()
-    expected = NOBODY if row is None else row.hash
+    expected = NO_HASH if row is None else row.hash
     # Compared in constant time, for a key that does not exist too.
     same = hmac.compare_digest(_hash(parts[3] if parts else presented), expected)
     if not parts or row is None or not same or KINDS[parts[1]] != row.kind:

@@ -9,14 +9,14 @@ from sqlalchemy import Connection
 from keydyn.service.accounts import SCOPES, KeyHolder, key_holder, new_row, revoke_row, tenant_named
 from keydyn.service.clock import HOUR, Clock
 from keydyn.service.problems import Problem
-from keydyn.service.settings import TenantSettings
 from keydyn.service.storage import audit
 from keydyn.service.storage.database import Database
 from keydyn.service.storage.sealing import MasterKeys
+from keydyn.service.wire.requests import TenantSettings
 
 # For how long a link can be opened, and how long the session lasts that a link or a key opens.
 LINK, BY_LINK, BY_KEY = HOUR, 12 * HOUR, HOUR
-# Whoever tries it on themselves types little: three texts make somebody known, and more make it better.
+# People who try it on themselves type little: three texts are enough for a template.
 PAGE, PAGE_SETTINGS = "page", TenantSettings(samples_needed=3)
 
 
@@ -65,7 +65,7 @@ def open_by_link(database: Database, clock: Clock, link: str) -> PageSession:
 
 
 def open_by_key(database: Database, clock: Clock, key: str) -> PageSession:
-    """A session for whoever has an API key with the scope admin; it ends when that key is revoked."""
+    """Open a session with an API key of the scope admin; it ends when that key is revoked."""
 
     def change(connection: Connection) -> PageSession:
         now = clock()

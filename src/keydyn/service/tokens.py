@@ -18,7 +18,7 @@ PRESENTED = re.compile(r"kdt_([A-Za-z0-9_-]{1,2000})\.([A-Za-z0-9_-]{43})")
 
 
 @dataclass(frozen=True)
-class Token:
+class TokenClaims:
     """What a token says.
 
     Attributes
@@ -42,8 +42,8 @@ class Token:
     @classmethod
     def new(
         cls, tenant: Tenant, key_id: str, user_id: str, purpose: str, expires_at: int, session_id: str = ""
-    ) -> Token:
-        """One that did not exist before."""
+    ) -> TokenClaims:
+        """The claims of a new token."""
         return cls(tenant.id, key_id, user_id, purpose, session_id, expires_at, secrets.token_hex(8))
 
     def signed(self, tenant: Tenant) -> str:
@@ -58,7 +58,7 @@ def claimed_tenant(presented: str) -> str | None:
     return None if token is None else token.tenant_id
 
 
-def checked(presented: str, tenant: Tenant, now: int) -> Token | None:
+def checked(presented: str, tenant: Tenant, now: int) -> TokenClaims | None:
     """What a token says, if this tenant signed it and it has not expired; otherwise None."""
     parts, token = PRESENTED.fullmatch(presented), _parsed(presented)
     if parts is None or token is None or token.tenant_id != tenant.id:
@@ -68,7 +68,7 @@ def checked(presented: str, tenant: Tenant, now: int) -> Token | None:
     return token if now < token.expires_at else None
 
 
-def _parsed(presented: str) -> Token | None:
+def _parsed(presented: str) -> TokenClaims | None:
     parts = PRESENTED.fullmatch(presented)
     if parts is None:
         return None
@@ -79,7 +79,7 @@ def _parsed(presented: str) -> Token | None:
     kinds = (str, str, str, str, str, int, str)
     if not isinstance(values, list) or [type(value) for value in values] != list(kinds):
         return None
-    return Token(*values)
+    return TokenClaims(*values)
 
 
 def _signature(tenant: Tenant, claims: str) -> bytes:

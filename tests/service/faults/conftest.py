@@ -14,6 +14,7 @@ from keydyn.service.settings import TenantSettings
 from keydyn.service.storage.database import Database
 from keydyn.service.storage.tables import tenants
 from keydyn.service.storage.upgrading import upgrade
+from keydyn.service.wire.encoding import encoded
 from tests.service.faults.lives import ENROLLED, Acknowledged, Life
 from tests.service.faults.served import Loaded, Served
 from tests.service.faults.whole import KEYS
@@ -30,11 +31,11 @@ def prepared(url):
 
     def change(connection):
         owner = accounts.tenant_named(connection, KEYS, "default", STARTED)
-        settings = TenantSettings(samples_needed=ENROLLED).model_dump_json()
+        settings = encoded(TenantSettings(samples_needed=ENROLLED)).decode()
         connection.execute(tenants.update().values(settings=settings))
         tenant = accounts.find_tenant(connection, KEYS, owner)
         events = ["enrolment.complete"]
-        webhooks.create(connection, owner, tenant.key, "https://127.0.0.1:9/", events, now=STARTED)
+        webhooks.create(connection, tenant, "https://127.0.0.1:9/", events, now=STARTED)
         return accounts.create_key(connection, owner, "test", accounts.SCOPES, STARTED)[1]
 
     try:

@@ -15,8 +15,10 @@ from keydyn.service.accounts import find_tenant
 from keydyn.service.jobs.expiry import expire
 from keydyn.service.people import populations
 from keydyn.service.people.backgrounds import find_background
-from keydyn.service.people.texts import Text
+from keydyn.service.people.context import Write
+from keydyn.service.people.populations import PopulationKind
 from keydyn.service.storage.tables import tenants
+from keydyn.service.wire.both_ways import Text
 from tests.service.running import KEYS
 
 N_PEOPLE, N_SAMPLES = 12, 6
@@ -129,7 +131,8 @@ def test_a_population_of_the_tenants_people_who_leave_it_when_they_are_erased(se
 def test_a_replaced_population_asks_for_enrolment_where_samples_have_expired(service, client, typed):
     enrol_everybody(client, typed[:2])
     context, tenant = of(service)
-    install = partial(populations.install, context, tenant, "keyboard", VOCABULARY, actor="operator")
+    write, kind = Write(tenant, "operator"), PopulationKind("keyboard", VOCABULARY)
+    install = partial(populations.install, context, write, kind)
     one, other = (learnt_elsewhere(typed, first) for first in (0, 2))
     install(background=one)
     assert verify(client, "user-0", typed[0][5]).status_code == 200
@@ -150,7 +153,7 @@ def test_a_replaced_population_asks_for_enrolment_where_samples_have_expired(ser
     assert (asked.status_code, asked.json()["samples"]) == (409, 0)
     assert "enrolment.needed" in str(client.get("/v1/users/user-0/export").json()["audit"])
     assert verify(client, "user-1", typed[1][5]).status_code == 200
-    populations.remove(context, tenant, "keyboard", VOCABULARY, "operator")
+    populations.remove(context, write, kind)
     assert verify(client, "user-1", typed[1][5]).json()["type"].endswith("no-population")
 
 

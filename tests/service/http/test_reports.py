@@ -14,8 +14,8 @@ from keydyn.decisions.calibration.error_rates import claims_among, counted_rates
 from keydyn.decisions.calibration.shipped import shipped_background
 from keydyn.service.people import error_rates
 from keydyn.service.people.keystroke_payload import Typed, samples_of
-from keydyn.service.people.texts import Text
 from keydyn.service.storage import audit
+from keydyn.service.wire.both_ways import Text
 from tests.service.running import STARTED
 from tests.service.typists import enrol, keystrokes_of
 
@@ -130,7 +130,7 @@ def test_the_audit_log_is_listed_newest_first_in_pages(client):
 
 
 def test_the_audit_log_is_checked_in_parts(service, client, monkeypatch):
-    monkeypatch.setattr("keydyn.service.http.report_routes.MOST_CHECKED", 4)
+    monkeypatch.setattr("keydyn.service.http.routes.reports.MOST_CHECKED", 4)
     enrol(client, "ada", 0)
     entries = client.get("/v1/audit", params={"limit": 200}).json()["entries"]
 
@@ -160,7 +160,7 @@ def test_the_audit_log_is_checked_in_parts(service, client, monkeypatch):
 
 def test_a_check_goes_on_from_what_it_saw(service, client, monkeypatch):
     """Hashes that were changed after a part was checked do not fit the hash that the cursor carries."""
-    monkeypatch.setattr("keydyn.service.http.report_routes.MOST_CHECKED", 2)
+    monkeypatch.setattr("keydyn.service.http.routes.reports.MOST_CHECKED", 2)
     enrol(client, "ada", 0)
     first = client.get("/v1/audit/check").json()
     with service.database.reading() as connection:

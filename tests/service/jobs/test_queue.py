@@ -21,9 +21,7 @@ def tenant(database: Database) -> Tenant:
 
 def add(database: Database, tenant: Tenant, number: int = 0, **how: object) -> None:
     how = {"now": START, **how}
-    database.write(
-        lambda connection: enqueue(connection, tenant.id, "fit", {"number": number}, tenant.key, **how)
-    )
+    database.write(lambda connection: enqueue(connection, tenant, "fit", {"number": number}, **how))
 
 
 def taken(database: Database, now: int, kind: str = "fit") -> Lease | None:
@@ -53,7 +51,7 @@ def test_a_job_is_taken_once_and_removed_when_it_is_finished(database: Database,
 
 def test_a_job_is_kept_only_if_the_change_that_causes_it_is(database: Database, tenant: Tenant) -> None:
     def change(connection: Connection) -> None:
-        enqueue(connection, tenant.id, "fit", {}, tenant.key, now=START)
+        enqueue(connection, tenant, "fit", {}, now=START)
         raise RuntimeError("no")
 
     with pytest.raises(RuntimeError, match="no"):
@@ -130,9 +128,7 @@ def test_erasing_a_person_takes_their_jobs_away(database: Database, tenant: Tena
 
 
 def test_payloads_are_sealed(database: Database, tenant: Tenant) -> None:
-    database.write(
-        lambda connection: enqueue(connection, tenant.id, "fit", {"user": "ada"}, tenant.key, now=START)
-    )
+    database.write(lambda connection: enqueue(connection, tenant, "fit", {"user": "ada"}, now=START))
     with database.reading() as connection:
         (stored,) = connection.execute(select(jobs.c.payload)).scalars()
     assert b"ada" not in stored

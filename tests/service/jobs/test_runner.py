@@ -63,9 +63,7 @@ def running(
 
 
 def add(database: Database, tenant: Tenant, clock: MovableClock, kind: str = "fit", number: int = 0) -> None:
-    database.write(
-        lambda connection: enqueue(connection, tenant.id, kind, {"number": number}, tenant.key, now=clock())
-    )
+    database.write(lambda connection: enqueue(connection, tenant, kind, {"number": number}, now=clock()))
 
 
 def stored(database: Database) -> list[tuple[int, int]]:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.hmac import HMAC
+from msgspec import structs
 from sqlalchemy import delete, select
 
 from keydyn.service.clock import SECOND
@@ -33,22 +34,14 @@ def tenant(sqlite_database: Database) -> Tenant:
 
 def create(
     database: Database, tenant: Tenant, url: str = "https://hooks.example.com/", events: Any = webhooks.EVENTS
-) -> tuple[webhooks.Webhook, str]:
-    return database.write(
-        lambda connection: webhooks.create(connection, tenant.id, tenant.key, url, events, now=START)
-    )
+) -> webhooks.NewWebhook:
+    return database.write(lambda connection: webhooks.create(connection, tenant, url, events, now=START))
 
 
 def announce(database: Database, tenant: Tenant, event: str = "session.locked", **data: Any) -> int:
     return database.write(
         lambda connection: webhooks.announce(
-            connection,
-            tenant.id,
-            event,
-            {"user": "ada", **data},
-            tenant.key,
-            now=START,
-            user_id=tenant.user_id,
+            connection, tenant, event, {"user": "ada", **data}, now=START, user_id=tenant.user_id
         )
     )
 
@@ -65,27 +58,29 @@ def listed(database: Database, tenant: Tenant) -> list[webhooks.Webhook]:
 
 
 def test_webhooks_are_created_listed_and_removed(sqlite_database: Database, tenant: Tenant) -> None:
-    webhook, secret = create(sqlite_database, tenant, events=["session.locked", "enrolment.complete"])
+    webhook = create(sqlite_database, tenant, events=["session.locked", "enrolment.complete"])
+    secret = webhook.secret
     assert webhook.events == ("enrolment.complete", "session.locked")
-    assert listed(sqlite_database, tenant) == [webhook]
+    (found,) = listed(sqlite_database, tenant)
+    assert structs.asdict(webhook) == {**structs.asdict(found), "secret": secret}
     with sqlite_database.reading() as connection:
         (stored,) = connection.execute(select(table.c.secret)).scalars()
         assert secret.encode() not in stored
-        found = webhooks.destination(connection, tenant.id, webhook.id, tenant.key)
-    assert found == ("https://hooks.example.com/", secret)
+        destination = webhooks.destination(connection, tenant.id, webhook.id, tenant.key)
+    assert destination == ("https://hooks.example.com/", secret)
     sqlite_database.write(lambda connection: webhooks.delete(connection, tenant.id, webhook.id))
     assert listed(sqlite_database, tenant) == []
 
 
 def test_no_tenant_sees_or_removes_the_webhooks_of_another(sqlite_database: Database, tenant: Tenant) -> None:
     other = new_tenant(sqlite_database, "b")
-    webhook, _ = create(sqlite_database, other)
+    webhook = create(sqlite_database, other)
     assert listed(sqlite_database, tenant) == []
     with pytest.raises(Problem) as caught:
         sqlite_database.write(lambda connection: webhooks.delete(connection, tenant.id, webhook.id))
     assert caught.value.status == 404
     assert announce(sqlite_database, tenant) == 0
-    assert listed(sqlite_database, other) == [webhook]
+    assert [one.id for one in listed(sqlite_database, other)] == [webhook.id]
 
 
 @pytest.mark.parametrize("events", [[], ["session.locked", "everything"]])
@@ -98,7 +93,7 @@ def test_events_that_do_not_exist_are_refused(
 
 
 def test_there_is_a_limit_for_each_tenant(sqlite_database: Database, tenant: Tenant) -> None:
-    for _ in range(webhooks.MOST):
+    for _ in range(webhooks.MOST_WEBHOOKS):
         create(sqlite_database, tenant)
     with pytest.raises(Problem) as caught:
         create(sqlite_database, tenant)
@@ -107,9 +102,9 @@ def test_there_is_a_limit_for_each_tenant(sqlite_database: Database, tenant: Ten
 
 
 def test_an_event_goes_to_every_webhook_that_wants_it(sqlite_database: Database, tenant: Tenant) -> None:
-    one, _ = create(sqlite_database, tenant, events=["session.locked"])
+    one = create(sqlite_database, tenant, events=["session.locked"])
     create(sqlite_database, tenant, events=["template.drifted"])
-    both, _ = create(sqlite_database, tenant)
+    both = create(sqlite_database, tenant)
     assert announce(sqlite_database, tenant) == 2
     found = [next_job(sqlite_database, tenant).payload for _ in range(2)]
     assert {payload["webhook"] for payload in found} == {one.id, both.id}
@@ -130,7 +125,7 @@ def test_a_report_is_signed_and_says_what_happened(
 ) -> None:
     with receiving() as server:
         url = f"http://127.0.0.1:{server.server_port}/hooks?from=keydyn"
-        _, secret = create(sqlite_database, tenant, url)
+        secret = create(sqlite_database, tenant, url).secret
         announce(sqlite_database, tenant, session="s1")
         clock.now = START + 90 * SECOND + 999
         WebhookDelivery(sqlite_database, clock, allow_private=True)(next_job(sqlite_database, tenant))
@@ -235,7 +230,7 @@ def test_nothing_is_sent_to_a_webhook_that_was_removed(
     sqlite_database: Database, tenant: Tenant, clock: MovableClock
 ) -> None:
     with receiving() as server:
-        webhook, _ = create(sqlite_database, tenant, f"http://127.0.0.1:{server.server_port}/")
+        webhook = create(sqlite_database, tenant, f"http://127.0.0.1:{server.server_port}/")
         announce(sqlite_database, tenant)
         sqlite_database.write(lambda connection: webhooks.delete(connection, tenant.id, webhook.id))
         WebhookDelivery(sqlite_database, clock, allow_private=True)(next_job(sqlite_database, tenant))
@@ -334,7 +329,7 @@ def test_logs_hold_neither_names_nor_addresses_nor_secrets(
     sqlite_database: Database, tenant: Tenant, clock: MovableClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     with receiving() as server, caplog.at_level(logging.DEBUG):
-        _, secret = create(sqlite_database, tenant, f"http://127.0.0.1:{server.server_port}/private-path")
+        secret = create(sqlite_database, tenant, f"http://127.0.0.1:{server.server_port}/private-path").secret
         announce(sqlite_database, tenant)
         WebhookDelivery(sqlite_database, clock, allow_private=True)(next_job(sqlite_database, tenant))
     for word in ("ada", "private-path", secret, "v1="):

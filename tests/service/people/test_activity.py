@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import random
 
-from keydyn.service.people.activity import COUNTED, Standing, over_time, standing
+from keydyn import __version__
+from keydyn.service.accounts import Tenant
+from keydyn.service.people.activity import COUNTED, over_time, standing
 from keydyn.service.storage import audit
+from keydyn.service.storage.sealing import DataKey
+from keydyn.service.wire.reports import StandingAnswer
+from keydyn.service.wire.requests import TenantSettings
 from tests.service.storage.rows import add_tenant
 
 SINCE, LENGTH, PERIODS = 1_000, 100, 7
@@ -48,7 +53,7 @@ def test_what_happened_is_counted_by_period(database):
         for level in ("low", "standard", "high"):
             for answer in ("accept", "reject", "unsure"):
                 expected = sum(details == {"answer": answer, "level": level} for _, _, details in inside)
-                assert period.verified.get(level, {}).get(answer, 0) == expected
+                assert getattr(getattr(period.verified, level), answer) == expected
     # One kind of entry, the newest first, and on from the fifth.
     assert [one["at"] for one in rare] == sorted(
         (e[0] for e in entries if e[1] == "identified"), reverse=True
@@ -59,5 +64,6 @@ def test_what_happened_is_counted_by_period(database):
 def test_nothing_has_happened_yet(database):
     database.write(lambda connection: add_tenant(connection, "a"))
     with database.reading() as connection:
-        assert standing(connection, "a", 0) == Standing(0, 0, 0, 0, 0, 0, 0, {})
+        found = standing(connection, Tenant("a", "shop", TenantSettings(), DataKey.new()), 7)
+        assert found == StandingAnswer("shop", 7, __version__, 0, 0, 0, 0, 0, 0, 0, {})
         assert audit.newest(connection, "a", 10) == []

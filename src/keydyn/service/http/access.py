@@ -1,4 +1,4 @@
-"""Who may do what: API keys by scope, tokens by person and purpose. Every route names its rule here."""
+"""Authentication: API keys with scopes, tokens for one person and purpose, and how often each may ask."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from keydyn.service.accounts import Tenant, find_tenant, key_holder, key_is_vali
 from keydyn.service.people.context import Context
 from keydyn.service.people.rows import find_person
 from keydyn.service.problems import Problem
-from keydyn.service.tokens import Token
+from keydyn.service.tokens import TokenClaims
 
-# Addresses and keys whose rate is remembered.
-REMEMBERED = 10_000
+# The number of addresses and keys whose rate is remembered.
+REMEMBERED_CALLERS = 10_000
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Caller:
     tenant: Tenant
     key_id: str
     scopes: frozenset[str] = frozenset()
-    token: Token | None = None
+    token: TokenClaims | None = None
     kind: str = "key"
 
     def need(self, scope: str) -> None:
@@ -38,7 +38,7 @@ class Caller:
 
     @property
     def actor(self) -> str:
-        """As the audit log has it."""
+        """The caller's name in the audit log."""
         return f"{self.kind if self.token is None else 'token'}:{self.key_id}"
 
 
@@ -138,23 +138,23 @@ def _is_own_page(headers: Mapping[str, str]) -> bool:
 
 
 def context_of(request: Request) -> Context:
-    """What everything needs."""
+    """The database, the keys and the time."""
     context: Context = request.app.state.context
     return context
 
 
 def peer_of(request: Request) -> str:
-    """Whose rate counts what comes from nobody who is known."""
+    """The caller whose rate counts requests without a valid key."""
     return f"peer {request.client.host if request.client else ''}"
 
 
 def forbidden(detail: str) -> Problem:
-    """Known, but not allowed."""
+    """The problem of a caller who is known but not allowed to do this."""
     return Problem(403, "forbidden", "This is not allowed", detail)
 
 
 class Rates:
-    """Requests per second of each caller, as a bucket of tokens that fills again."""
+    """Requests per second of each caller, limited by a token bucket."""
 
     def __init__(self, per_second: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._rate, self._most, self._clock = per_second, max(2 * per_second, 1.0), clock
@@ -168,7 +168,7 @@ class Rates:
             left, then = self._left.pop(caller, (self._most, now))
             left = min(self._most, left + (now - then) * self._rate)
             self._left[caller] = max(left - 1.0, 0.0), now
-            if len(self._left) > REMEMBERED:
+            if len(self._left) > REMEMBERED_CALLERS:
                 self._left.popitem(last=False)
         if left < 1.0:
             raise Problem(

@@ -12,21 +12,14 @@ from sqlalchemy import select
 
 from keydyn import __version__
 from keydyn.service.clock import Clock, wall_clock
-from keydyn.service.http import (
-    health_routes,
-    page_routes,
-    people_routes,
-    recognition_routes,
-    report_routes,
-    session_routes,
-    tenant_routes,
-)
+from keydyn.service.http import page_files
 from keydyn.service.http.access import Rates
 from keydyn.service.http.cors import Origins, TenantOrigins
 from keydyn.service.http.gate import Gate
 from keydyn.service.http.metrics import Metrics
+from keydyn.service.http.openapi import add_reference
 from keydyn.service.http.problem_answers import ANSWERS, add_handlers
-from keydyn.service.http.reference import add_reference
+from keydyn.service.http.routes import health, pages, people, recognition, reports, tenants
 from keydyn.service.http.watching import Admission
 from keydyn.service.jobs.delivery import WebhookDelivery
 from keydyn.service.jobs.expiry import Expiry
@@ -36,10 +29,12 @@ from keydyn.service.live.engine import Engine
 from keydyn.service.live.limits import Limits
 from keydyn.service.people.context import Context
 from keydyn.service.people.job_handlers import handlers
-from keydyn.service.settings import Deployment, TenantSettings
+from keydyn.service.settings import Deployment
 from keydyn.service.storage.database import Database
 from keydyn.service.storage.sealing import MasterKeys
-from keydyn.service.storage.tables import tenants
+from keydyn.service.storage.tables import tenants as tenant_rows
+from keydyn.service.wire.encoding import decoded
+from keydyn.service.wire.requests import TenantSettings
 
 log = logging.getLogger("keydyn.service")
 DESCRIPTION = """Recognise people by the rhythm of their typing.
@@ -120,23 +115,17 @@ def create_app(
     app.state.context, app.state.metrics = context, metrics
     app.state.rates, app.state.deployment, app.state.engine = rates, deployment, engine
     add_handlers(app)
-    for routes in (
-        people_routes,
-        recognition_routes,
-        tenant_routes,
-        report_routes,
-        session_routes,
-        health_routes,
-        page_routes,
-    ):
-        app.include_router(routes.router)
+    for part in (people, recognition, tenants, reports, pages, health):
+        app.include_router(part.routes.router)
+    app.include_router(health.metrics_router)
+    app.include_router(page_files.router)
     app.include_router(watch_router(engine, admission.admit, admission.may_unlock))
     add_reference(app)
 
     def origins() -> frozenset[str]:
         with database.reading() as connection:
-            found = connection.execute(select(tenants.c.settings)).scalars().all()
-        return frozenset(o for each in found for o in TenantSettings.model_validate_json(each).origins)
+            found = connection.execute(select(tenant_rows.c.settings)).scalars().all()
+        return frozenset(one for each in found for one in decoded(TenantSettings, each.encode()).origins)
 
     app.state.origins = Origins(origins)
     app.add_middleware(TenantOrigins, origins=app.state.origins)

@@ -1,4 +1,4 @@
-"""Cursors: where the next page of a list begins, as text that means nothing to whoever sends it back."""
+"""Cursors: where the next page of a list begins, as text that is opaque to the caller."""
 
 from __future__ import annotations
 

@@ -4,57 +4,46 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import json
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from fastapi import Request, Response
+from fastapi import Request
+from msgspec import Struct
 from sqlalchemy import Connection, insert, select
-from starlette.responses import JSONResponse
 
-from keydyn.service.http.access import Caller, context_of
+from keydyn.service.http.routing import Call, Replayed
+from keydyn.service.people.context import Write
 from keydyn.service.problems import Problem
 from keydyn.service.storage.tables import idempotency
+from keydyn.service.wire.encoding import encoded
 
-Done = TypeVar("Done")
-Finish = Callable[[Connection, Done], None]
+Answered = TypeVar("Answered")
 HEADER = "idempotency-key"
-LONGEST = 128
+LONGEST_KEY = 128
 
 
-class _AnsweredError(Exception):
-    """The same request was answered meanwhile."""
+def once(call: Call, run: Callable[[Write], Answered]) -> Answered:
+    """Run a write and return its answer; `Replayed`, with the same answer, if it was run before.
 
-
-def once(
-    request: Request,
-    caller: Caller,
-    status: int,
-    run: Callable[[Finish[Any]], Done],
-    body: Callable[[Done], dict[str, Any]],
-    user_of: Callable[[Done], str | None] = lambda _: None,
-) -> Response:
-    """Run a write and answer with what it made, or answer as before if it was run before.
-
-    `run` calls what it is given inside the change that it makes. A problem is not remembered: it has had no
-    effect, and the same request may succeed later.
+    `run` calls `finish` of what it is given inside the change that it makes. A problem is not remembered: it
+    has had no effect, and the same request may succeed later.
     """
-    context = context_of(request)
-    key = _key(request)
+    caller, context = call.caller, call.context
+    key = _key(call.request)
     if key is None:
-        return JSONResponse(body(run(lambda connection, done: None)), status)
-    asked = _digest(request)
+        return run(Write(caller.tenant, caller.actor))
+    asked = _digest(call.request)
     stored = f"{caller.key_id}/{key}"
     place = f"idempotency/{stored}/answer"
 
-    def earlier(connection: Connection) -> Response | None:
+    def earlier(connection: Connection) -> None:
         row = connection.execute(
             select(idempotency.c.request, idempotency.c.status, idempotency.c.answer).where(
                 idempotency.c.tenant_id == caller.tenant.id, idempotency.c.key == stored
             )
         ).first()
         if row is None:
-            return None
+            return
         if not hmac.compare_digest(row.request, asked):
             raise Problem(
                 422,
@@ -62,49 +51,44 @@ def once(
                 "This Idempotency-Key belongs to another request",
                 "Use a new key for each write.",
             )
-        answer = json.loads(caller.tenant.key.open(row.answer, place))
-        return JSONResponse(answer, row.status, {"idempotent-replayed": "true"})
+        raise Replayed(row.status, caller.tenant.key.open(row.answer, place))
 
-    def finish(connection: Connection, done: Done) -> None:
-        if earlier(connection) is not None:
-            raise _AnsweredError
-        answer = json.dumps(body(done), separators=(",", ":")).encode()
+    def finish(connection: Connection, answer: Struct, user_id: str | None) -> None:
+        earlier(connection)
         connection.execute(
             insert(idempotency).values(
                 tenant_id=caller.tenant.id,
                 key=stored,
-                user_id=user_of(done),
+                user_id=user_id,
                 request=asked,
-                status=status,
-                answer=caller.tenant.key.seal(answer, place),
+                status=call.status,
+                answer=caller.tenant.key.seal(encoded(answer), place),
                 created_at=context.clock(),
             )
         )
 
-    def looked_up() -> Response | None:
+    def look_up() -> None:
         with context.database.reading() as connection:
-            return earlier(connection)
+            earlier(connection)
 
-    before = looked_up()
-    if before is not None:
-        return before
+    look_up()
     try:
-        return JSONResponse(body(run(finish)), status)
-    except (_AnsweredError, Problem) as error:
+        return run(Write(caller.tenant, caller.actor, finish))
+    except Problem:
         # Answered meanwhile: what is a problem now, a sample that is known for instance, was none then.
-        replayed = looked_up()
-        if replayed is None:
-            raise error from None
-        return replayed
+        look_up()
+        raise
 
 
 def _key(request: Request) -> str | None:
     key = request.headers.get(HEADER)
-    if key is not None and not (0 < len(key) <= LONGEST and key.isascii() and key.isprintable()):
+    if key is not None and not (0 < len(key) <= LONGEST_KEY and key.isascii() and key.isprintable()):
         raise Problem(
-            400, "bad-idempotency-key", "This Idempotency-Key cannot be used",
-            f"A key has 1 to {LONGEST} printable ASCII characters.",
-        )  # fmt: skip
+            400,
+            "bad-idempotency-key",
+            "This Idempotency-Key cannot be used",
+            f"A key has 1 to {LONGEST_KEY} printable ASCII characters.",
+        )
     return key
 
 

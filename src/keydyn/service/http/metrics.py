@@ -15,7 +15,7 @@ SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.
 
 
 class Metrics:
-    """One per process."""
+    """The counters of one process."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -47,7 +47,7 @@ class Metrics:
         self._seconds.labels(route).observe(seconds)
 
     def live(self, sessions: int) -> None:
-        """So many sessions are connected now."""
+        """Note how many sessions are connected now."""
         self.live_sessions.set(sessions)
 
     def answered(self, keystrokes: int, seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""Everything that is no success is answered in one shape."""
+"""Problems as answers: everything other than success has one shape."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
-from keydyn.service.http.models import ProblemAnswer
 from keydyn.service.problems import Problem
 from keydyn.service.storage.database import DatabaseUnavailableError
 
@@ -34,7 +33,7 @@ WORDS = {
 }
 # What the framework itself answers, by status; and whatever else it may be.
 HTTP_KINDS, OTHER_KIND = {404: "no-such-route", 405: "no-such-method", 415: "not-json"}, "bad-request"
-# For the OpenAPI document: any route may answer so.
+# For the OpenAPI document: any route may answer like this.
 ANSWERS: dict[int | str, dict[str, Any]] = {
     status: {
         "description": words,
@@ -51,11 +50,6 @@ def add_handlers(app: FastAPI) -> None:
     app.exception_handler(HTTPException)(_http)
     app.exception_handler(DatabaseUnavailableError)(_unavailable)
     app.exception_handler(Exception)(_bug)
-
-
-def problem_schema() -> dict[str, Any]:
-    """Of the one shape."""
-    return ProblemAnswer.model_json_schema(ref_template="#/components/schemas/{model}")
 
 
 def answered(request: Request, problem: Problem, headers: dict[str, str] | None = None) -> JSONResponse:
@@ -76,7 +70,7 @@ def _problem(request: Request, problem: Exception) -> JSONResponse:
 
 
 def _invalid(request: Request, error: Exception) -> JSONResponse:
-    """Where the request does not fit, and why; what was sent there is not repeated."""
+    """Say where a parameter does not fit, and why; the value that was sent is not repeated."""
     assert isinstance(error, RequestValidationError)
     found = error.errors()
     if any(each["type"] == "json_invalid" for each in found):

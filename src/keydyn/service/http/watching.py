@@ -6,26 +6,24 @@ import hashlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+import msgspec
 from sqlalchemy import Connection, select
 
 from keydyn.decisions.calibration.background import Background
-from keydyn.service.accounts import Tenant, find_tenant
+from keydyn.service.accounts import find_tenant
 from keydyn.service.http.access import Caller, Rates, forbidden, identified, token_holder
-from keydyn.service.http.models import Device, TextKind
 from keydyn.service.jobs.webhooks import announce
 from keydyn.service.live.admission import Admitted, Arrival
 from keydyn.service.live.session_rows import SessionEvent, new_id, open_session
-from keydyn.service.people.context import Context
+from keydyn.service.people.context import Context, Write
 from keydyn.service.people.rows import Person, find_person, person_row
 from keydyn.service.people.templates import verifier_for
-from keydyn.service.people.texts import Text
 from keydyn.service.people.verification import Subject, subject_of
 from keydyn.service.problems import Problem
 from keydyn.service.storage import audit
 from keydyn.service.storage.tables import profiles, users, watch_sessions
-
-_DEVICE: TypeAdapter[Device] = TypeAdapter(Device)
+from keydyn.service.wire.both_ways import Device, Text
+from keydyn.service.wire.requests import TokenBody, TypedText
 
 
 class Admission:
@@ -71,9 +69,7 @@ class Admission:
         name = connection.execute(select(users.c.name).where(users.c.id == event.user_id)).scalar()
         if tenant is not None and name is not None:
             data = {"user": name, "session": event.session_id, "keystroke": event.keystroke}
-            announce(
-                connection, tenant.id, "session.locked", data, tenant.key, now=event.at, user_id=event.user_id
-            )
+            announce(connection, tenant, "session.locked", data, now=event.at, user_id=event.user_id)
 
     def unlocked(self, connection: Connection, event: SessionEvent) -> None:
         """Audit that a session was unlocked."""
@@ -81,17 +77,11 @@ class Admission:
 
 
 def session_for_token(
-    context: Context,
-    tenant: Tenant,
-    name: str,
-    purpose: str,
-    session: str | None,
-    text: Text,
-    device: str,
-    actor: str,
+    context: Context, write: Write, name: str, body: TokenBody
 ) -> Callable[[Connection], str | None]:
     """The session that a token is bound to, as a change: an existing one, or for watching a new one."""
-    if purpose in ("enrol", "verify"):
+    tenant, session = write.tenant, body.session
+    if body.purpose in ("enrol", "verify"):
         return lambda connection: None
     if session is not None:
 
@@ -102,13 +92,13 @@ def session_for_token(
             return session
 
         return existing
-    if purpose == "unlock":
+    if body.purpose == "unlock":
         raise Problem(422, "invalid-request", "A session is needed", "A token to unlock must name a session.")
-    subject = subject_of(context, tenant, name, text, device)
+    subject = subject_of(context, tenant, name, body.text.plain, body.device)
 
     def opened(connection: Connection) -> str:
         at, new, profile, person = context.clock(), new_id(), subject.profile.id, subject.person
-        event = SessionEvent(tenant.id, person.id, profile, new, at, 0, actor, person.key)
+        event = SessionEvent(tenant.id, person.id, profile, new, at, 0, write.actor, person.key)
         _audit(connection, event, "session.opened")
         return open_session(connection, new, profile, _identity(subject.background), at).id
 
@@ -134,7 +124,7 @@ def _check_user(context: Context, caller: Caller, name: str) -> None:
         raise forbidden("The token is for another user.")
 
 
-def _typed_in(context: Context, session: str) -> tuple[Text, str]:
+def _typed_in(context: Context, session: str) -> tuple[Text, Device]:
     """The kind of text and device of a session."""
     with context.database.reading() as connection:
         row = connection.execute(
@@ -144,13 +134,13 @@ def _typed_in(context: Context, session: str) -> tuple[Text, str]:
         ).first()
     if row is None:
         raise Problem(404, "no-such-session", "There is no such session", "It may have expired.")
-    return Text.stored(row.text), row.device
+    return Text.parse(row.text), row.device
 
 
-def _asked_for(text: dict[str, Any] | None, device: str | None) -> tuple[Text, str]:
+def _asked_for(text: dict[str, Any] | None, device: str | None) -> tuple[Text, Device]:
     try:
-        return TextKind.model_validate(text or {}).text, _DEVICE.validate_python(device or "keyboard")
-    except ValidationError:
+        return msgspec.convert(text or {}, TypedText).plain, msgspec.convert(device or "keyboard", Device)
+    except msgspec.ValidationError:
         raise Problem(
             422, "invalid-request", "The hello frame is not valid", "Check text and device."
         ) from None

@@ -1,4 +1,4 @@
-"""Jobs in the database: put there by the change that causes them, leased by whoever runs them.
+"""Jobs in the database: added by the change that causes them, leased by the process that runs them.
 
 A job is done at least once. Taking one counts an attempt, and the number of the attempt tells leases apart:
 a worker that has lost its lease can neither prolong it nor end the job.
@@ -13,6 +13,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, delete, exists, func, insert, or_, select, update
 
+from keydyn.service.accounts import Tenant
 from keydyn.service.clock import SECOND
 from keydyn.service.storage.sealing import DataKey, MasterKeys
 from keydyn.service.storage.tables import jobs, tenants
@@ -45,7 +46,7 @@ class Lease:
 
 @dataclass(frozen=True)
 class Job:
-    """What a handler is given.
+    """A job as its handler gets it.
 
     Attributes
     ----------
@@ -64,10 +65,9 @@ class Job:
 
 def enqueue(
     connection: Connection,
-    tenant_id: str,
+    tenant: Tenant,
     kind: str,
     payload: dict[str, Any],
-    data_key: DataKey,
     *,
     now: int,
     user_id: str | None = None,
@@ -80,9 +80,9 @@ def enqueue(
     due_at = now if due_at is None else due_at
     if due_at > now + FARTHEST:
         raise ValueError(f"a job must be due within {FARTHEST // SECOND} seconds")
-    sealed = data_key.seal(json.dumps(payload).encode(), _place(kind))
+    sealed = tenant.key.seal(json.dumps(payload).encode(), _place(kind))
     connection.execute(
-        insert(jobs).values(tenant_id=tenant_id, user_id=user_id, kind=kind, payload=sealed, due_at=due_at)
+        insert(jobs).values(tenant_id=tenant.id, user_id=user_id, kind=kind, payload=sealed, due_at=due_at)
     )
     connection.info.setdefault(ENQUEUED, set()).add(kind)
 
@@ -113,24 +113,24 @@ def take(connection: Connection, kind: str, now: int) -> Lease | None:
 
 
 def prolong(connection: Connection, leases: Collection[Lease], now: int) -> None:
-    """Hold leases for longer, unless they were lost."""
+    """Prolong leases that were not lost."""
     for lease in leases:
         connection.execute(update(jobs).where(*_held(lease)).values(leased_until=now + LEASE))
 
 
 def finish(connection: Connection, lease: Lease) -> bool:
-    """Remove a job that is done, or given up; whether the lease was still held."""
+    """Remove a job that is done or given up; True if the lease was still held."""
     return connection.execute(delete(jobs).where(*_held(lease))).rowcount == 1
 
 
 def postpone(connection: Connection, lease: Lease, due_at: int) -> bool:
-    """Let go of a job until later; whether the lease was still held."""
+    """Put a job off until later; True if the lease was still held."""
     values = {"due_at": due_at, "leased_until": 0}
     return connection.execute(update(jobs).where(*_held(lease)).values(values)).rowcount == 1
 
 
 def waiting(connection: Connection) -> dict[str, int]:
-    """How many jobs there are of each kind."""
+    """The number of jobs of each kind."""
     return {row.kind: row.number for row in connection.execute(_WAITING)}
 
 

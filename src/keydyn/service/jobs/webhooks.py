@@ -5,31 +5,25 @@ from __future__ import annotations
 import ipaddress
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 import httpx
 from sqlalchemy import Connection, func, insert, select
 from sqlalchemy import delete as sql_delete
 
+from keydyn.service.accounts import Tenant
 from keydyn.service.jobs.addresses import IPAddress, is_public
 from keydyn.service.jobs.queue import enqueue
 from keydyn.service.problems import Problem
 from keydyn.service.storage.sealing import DataKey
 from keydyn.service.storage.tables import webhooks
+from keydyn.service.wire.answers import NewWebhook, Webhook
+from keydyn.service.wire.both_ways import Event
+from keydyn.service.wire.encoding import Moment
 
-EVENTS = ("enrolment.complete", "session.locked", "template.drifted")
-MOST, LONGEST_URL = 20, 2000
-
-
-@dataclass(frozen=True)
-class Webhook:
-    """An address, and which events are reported to it."""
-
-    id: str
-    url: str
-    events: tuple[str, ...]
-    created_at: int
+EVENTS: tuple[Event, ...] = get_args(Event)
+# Webhooks of one tenant, and characters of an address.
+MOST_WEBHOOKS, LONGEST_URL = 20, 2000
 
 
 def check_address(url: str, allow_private: bool) -> str:
@@ -54,31 +48,28 @@ def check_address(url: str, allow_private: bool) -> str:
 
 
 def create(
-    connection: Connection, tenant_id: str, data_key: DataKey, url: str, events: Sequence[str], *, now: int
-) -> tuple[Webhook, str]:
-    """A new webhook, and the secret that signs what is sent to it, which is shown once.
-
-    The address has been checked (`check_address`).
-    """
+    connection: Connection, tenant: Tenant, url: str, events: Sequence[str], *, now: int
+) -> NewWebhook:
+    """Store a webhook at an address that `check_address` has checked; its secret is shown this once."""
     wanted = tuple(event for event in EVENTS if event in events)
     if not wanted or set(events) - set(wanted):
         raise Problem(422, "webhook-events", "There is no such event", f"The events are {', '.join(EVENTS)}.")
-    number = connection.execute(_NUMBER.where(webhooks.c.tenant_id == tenant_id)).scalar_one()
-    if number >= MOST:
-        detail = f"At most {MOST} are allowed; delete one first."
+    number = connection.execute(_NUMBER.where(webhooks.c.tenant_id == tenant.id)).scalar_one()
+    if number >= MOST_WEBHOOKS:
+        detail = f"At most {MOST_WEBHOOKS} are allowed; delete one first."
         raise Problem(409, "too-many-webhooks", "Too many webhooks", detail)
     new, secret = secrets.token_hex(16), f"whsec_{secrets.token_urlsafe(32)}"
     connection.execute(
         insert(webhooks).values(
             id=new,
-            tenant_id=tenant_id,
+            tenant_id=tenant.id,
             url=url,
             events=" ".join(wanted),
-            secret=data_key.seal(secret.encode(), _place(new)),
+            secret=tenant.key.seal(secret.encode(), _place(new)),
             created_at=now,
         )
     )
-    return Webhook(new, url, wanted, now), secret
+    return NewWebhook(new, url, wanted, Moment.at(now), secret)
 
 
 def of_tenant(connection: Connection, tenant_id: str) -> list[Webhook]:
@@ -88,11 +79,11 @@ def of_tenant(connection: Connection, tenant_id: str) -> list[Webhook]:
         .where(webhooks.c.tenant_id == tenant_id)
         .order_by(webhooks.c.created_at, webhooks.c.id)
     )
-    return [Webhook(row.id, row.url, tuple(row.events.split()), row.created_at) for row in rows]
+    return [Webhook(row.id, row.url, tuple(row.events.split()), Moment.at(row.created_at)) for row in rows]
 
 
 def delete(connection: Connection, tenant_id: str, webhook_id: str) -> None:
-    """Send nothing to it from now on."""
+    """Delete a webhook: nothing more is sent to it."""
     found = connection.execute(
         sql_delete(webhooks).where(webhooks.c.id == webhook_id, webhooks.c.tenant_id == tenant_id)
     )
@@ -102,24 +93,23 @@ def delete(connection: Connection, tenant_id: str, webhook_id: str) -> None:
 
 def announce(
     connection: Connection,
-    tenant_id: str,
-    event: str,
+    tenant: Tenant,
+    event: Event,
     data: dict[str, Any],
-    data_key: DataKey,
     *,
     now: int,
     user_id: str | None = None,
 ) -> int:
-    """Report an event to all webhooks that want it, within the change that is the event; how many do.
+    """Report an event to all webhooks that want it, within the change that is the event; their number.
 
-    `data` names the person as the tenant does; `user_id` is the row of the person, whose erasure takes
-    reports that have not been delivered away too.
+    `data` names the person as the tenant does. `user_id` is the person's row: when it is erased, so are
+    reports that have not been delivered.
     """
     report = {"id": secrets.token_hex(16), "type": event, "created_at": now, "data": data}
-    wanting = [webhook for webhook in of_tenant(connection, tenant_id) if event in webhook.events]
+    wanting = [webhook for webhook in of_tenant(connection, tenant.id) if event in webhook.events]
     for webhook in wanting:
         payload = {"webhook": webhook.id, "report": report}
-        enqueue(connection, tenant_id, "webhook", payload, data_key, now=now, user_id=user_id)
+        enqueue(connection, tenant, "webhook", payload, now=now, user_id=user_id)
     return len(wanting)
 
 

@@ -1,18 +1,20 @@
-"""What happened at a tenant, counted from the audit log, and how things stand now."""
+"""A tenant's activity, counted from the audit log, and how things stand now."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections import defaultdict
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Integer, Select, case, cast, distinct, func, select
 
+from keydyn import __version__
 from keydyn.decisions.enrolled import DRIFTED
+from keydyn.service.accounts import Tenant
 from keydyn.service.clock import SECOND
-from keydyn.service.people.attempts import FREE, MOST
+from keydyn.service.people.attempts import FREE_FAILURES, MOST_FAILURES
 from keydyn.service.storage.tables import audit, jobs, profiles, users, watch_sessions
+from keydyn.service.wire.reports import AnswersCount, LevelsCount, PeriodAnswer, StandingAnswer
 
 # Actions of the audit log that are counted by themselves, and the name of each number.
 COUNTED = {
@@ -21,59 +23,16 @@ COUNTED = {
     "sample.stored": "samples",
     "enrolment.complete": "enrolled",
 }
-# Those whose details say what the answer was; there are only so many different ones.
+# Those whose details say what the answer was; their details take few different values.
 ANSWERED = ("verified", "identified")
-# A session that was heard of since is going on.
+# A session that was heard of in this time is going on.
 LATELY = 300 * SECOND
 
 
-@dataclass
-class Period:
-    """An hour or a day: when it began, and how often each thing happened in it.
-
-    Attributes
-    ----------
-    verified : by level, and by answer
-    identified, nobody : samples that were identified, and how many of them as nobody's
-    sessions, locked : watched sessions that were opened, and locked
-    samples, enrolled : samples that were enrolled, and enrolments that they completed
-    """
-
-    at: int
-    verified: dict[str, dict[str, int]] = field(default_factory=dict)
-    identified: int = 0
-    nobody: int = 0
-    sessions: int = 0
-    locked: int = 0
-    samples: int = 0
-    enrolled: int = 0
-
-
-@dataclass(frozen=True)
-class Standing:
-    """How things stand now, in numbers of people, sessions and jobs.
-
-    Attributes
-    ----------
-    people, enrolled : who there is, and whose enrolment in some text is complete
-    delayed, blocked : who has failed so often in a row that the next attempt waits, or is refused
-    drifted : whose template has gone so far that they should enrol again
-    watched, locked : sessions that are going on, and sessions that are locked
-    jobs : what waits to be done, by kind
-    """
-
-    people: int
-    enrolled: int
-    delayed: int
-    blocked: int
-    drifted: int
-    watched: int
-    locked: int
-    jobs: Mapping[str, int]
-
-
-def over_time(connection: Connection, tenant_id: str, since: int, count: int, length: int) -> list[Period]:
-    """What happened in each of so many periods of this length, milliseconds, from `since` on."""
+def over_time(
+    connection: Connection, tenant_id: str, since: int, count: int, length: int
+) -> list[PeriodAnswer]:
+    """What happened in each of `count` periods of this length, in milliseconds, from `since` on."""
     details = case((audit.c.action.in_(ANSWERED), audit.c.details), else_="").label("details")
     rows = (
         select(cast((audit.c.at - since) // length, Integer).label("period"), audit.c.action, details)
@@ -86,25 +45,34 @@ def over_time(connection: Connection, tenant_id: str, since: int, count: int, le
         .subquery()
     )
     columns = rows.c.period, rows.c.action, rows.c.details
-    found = [Period(since + n * length) for n in range(count)]
+    names = ("identified", "nobody", *COUNTED.values())
+    found = [dict.fromkeys(names, 0) for _ in range(count)]
+    verified: list[dict[str, dict[str, int]]] = [defaultdict(dict) for _ in range(count)]
     for row in connection.execute(select(*columns, func.count().label("number")).group_by(*columns)):
-        period = found[row.period]
+        numbers = found[row.period]
         if row.action in COUNTED:
-            setattr(period, COUNTED[row.action], row.number)
+            numbers[COUNTED[row.action]] += row.number
             continue
         about = json.loads(row.details)
         if row.action == "identified":
-            period.identified += row.number
-            period.nobody += row.number if about["nobody"] else 0
+            numbers["identified"] += row.number
+            numbers["nobody"] += row.number if about["nobody"] else 0
         else:
-            answers = period.verified.setdefault(about["level"], {})
+            answers = verified[row.period][about["level"]]
             answers[about["answer"]] = answers.get(about["answer"], 0) + row.number
-    return found
+    return [
+        PeriodAnswer(
+            since + n * length,
+            LevelsCount(**{level: AnswersCount(**each) for level, each in verified[n].items()}),
+            **found[n],
+        )
+        for n in range(count)
+    ]
 
 
-def standing(connection: Connection, tenant_id: str, now: int) -> Standing:
-    """How things stand at a tenant."""
-    own = users.c.tenant_id == tenant_id
+def standing(connection: Connection, tenant: Tenant, now: int) -> StandingAnswer:
+    """How things stand at a tenant, in numbers of people, sessions and jobs."""
+    own = users.c.tenant_id == tenant.id
     of_people = select(func.count()).select_from(users).where(own)
     of_profiles = (
         select(func.count(distinct(users.c.id)))
@@ -124,14 +92,17 @@ def standing(connection: Connection, tenant_id: str, now: int) -> Standing:
 
     waiting = connection.execute(
         select(jobs.c.kind, func.count().label("number"))
-        .where(jobs.c.tenant_id == tenant_id)
+        .where(jobs.c.tenant_id == tenant.id)
         .group_by(jobs.c.kind)
     )
-    return Standing(
+    return StandingAnswer(
+        tenant=tenant.name,
+        now=now,
+        version=__version__,
         people=number(of_people),
         enrolled=number(of_profiles, profiles.c.complete_at.is_not(None)),
-        delayed=number(of_people, users.c.failures >= FREE, users.c.failures < MOST),
-        blocked=number(of_people, users.c.failures >= MOST),
+        delayed=number(of_people, users.c.failures >= FREE_FAILURES, users.c.failures < MOST_FAILURES),
+        blocked=number(of_people, users.c.failures >= MOST_FAILURES),
         drifted=number(of_profiles, profiles.c.drift >= DRIFTED),
         watched=number(of_sessions, watch_sessions.c.seen_at >= now - LATELY),
         locked=number(of_sessions, watch_sessions.c.locked_at.is_not(None)),

@@ -1,4 +1,4 @@
-"""How often somebody may be claimed in vain: a growing delay, after NIST SP 800-63B."""
+"""Failed attempts to be a person: a growing delay, after NIST SP 800-63B."""
 
 from __future__ import annotations
 
@@ -9,19 +9,23 @@ from keydyn.service.people.rows import Person
 from keydyn.service.problems import Problem
 from keydyn.service.storage.tables import users
 
-# Failures in a row that cost nothing; the delay after the next, its growth, its limit, milliseconds; and the
-# number after which an administrator has to step in.
-FREE, FIRST, LONGEST, MOST = 5, 30 * SECOND, 3600 * SECOND, 100
+# Failures in a row that cost nothing; the delay after the next, which doubles each time, and its limit, in
+# milliseconds; and the number after which an administrator has to step in.
+FREE_FAILURES, FIRST_DELAY, LONGEST_DELAY, MOST_FAILURES = 5, 30 * SECOND, 3600 * SECOND, 100
 
 
 def delay_after(failures: int) -> int:
-    """Milliseconds to wait after so many failures in a row."""
-    return 0 if failures < FREE else min(FIRST << min(failures - FREE, 20), LONGEST)
+    """Milliseconds to wait after a number of failures in a row."""
+    return (
+        0
+        if failures < FREE_FAILURES
+        else min(FIRST_DELAY << min(failures - FREE_FAILURES, 20), LONGEST_DELAY)
+    )
 
 
 def waiting(failures: int, failed_at: int, now: int) -> int:
     """Milliseconds still to wait, at most the delay (see `clock_set_back`)."""
-    return min(max(0, delay_after(failures) - max(0, now - failed_at)), LONGEST)
+    return min(max(0, delay_after(failures) - max(0, now - failed_at)), LONGEST_DELAY)
 
 
 def check_allowed(person: Person, now: int) -> None:
@@ -54,7 +58,7 @@ _COUNT = update(users).where(_ONE)
 
 
 def _refuse(failures: int, failed_at: int, now: int) -> None:
-    if failures >= MOST:
+    if failures >= MOST_FAILURES:
         raise Problem(
             403,
             "blocked",

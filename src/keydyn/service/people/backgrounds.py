@@ -11,9 +11,9 @@ from keydyn.decisions.liveness.copies import Fingerprints
 from keydyn.detectors import Detector
 from keydyn.service.accounts import Tenant
 from keydyn.service.people.context import Context
-from keydyn.service.people.texts import KEYBOARD, KEYS, PHONE, Text
 from keydyn.service.problems import Problem
 from keydyn.service.storage.tables import members, populations, users
+from keydyn.service.wire.both_ways import KEYBOARD, KEYS, PHONE, Text
 
 _POPULATION = select(populations.c.id, populations.c.background).where(
     populations.c.tenant_id == bindparam("tenant"),
@@ -26,7 +26,7 @@ _MEMBERS = select(func.count()).select_from(members).where(members.c.population_
 def find_background(
     connection: Connection, context: Context, tenant: Tenant, text: Text, device: str
 ) -> Background | None:
-    """The tenant's own, the shipped one where it serves, or None."""
+    """The tenant's own background, the shipped one where it serves, or None."""
     own = {"tenant": tenant.id, "on": device, "keys": text.vocabulary}
     row = connection.execute(_POPULATION, own).first()
     if row is None:
@@ -43,7 +43,7 @@ def find_background(
 def background_for(
     connection: Connection, context: Context, tenant: Tenant, text: Text, device: str
 ) -> Background:
-    """The same; a `Problem` says why there is none."""
+    """The background for this text and device; a `Problem` says why there is none."""
     found = find_background(connection, context, tenant, text, device)
     if found is not None:
         return found

@@ -1,24 +1,29 @@
-"""What everything that the service does needs: the database, the keys, the time and what it caches."""
+"""What the service's work needs: the database, the keys, the time, caches, and on whose behalf it is done."""
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from msgspec import Struct
+from sqlalchemy import Connection
+
+from keydyn.service.accounts import Tenant
 from keydyn.service.clock import Clock
 from keydyn.service.storage.database import Database
 from keydyn.service.storage.sealing import MasterKeys
 
-# Loading them takes seconds, which commands about keys and databases do without.
+# Importing these takes seconds, which commands about keys and databases save.
 if TYPE_CHECKING:
     from keydyn.decisions.calibration.background import Background
     from keydyn.decisions.enrolled import Enrolled
 
 Held = TypeVar("Held")
-# People whose templates a process keeps in memory, about 40 kB each and half a kB for each fingerprint, and
-# populations.
+# The number of templates that a process keeps in memory, about 40 kB each and half a kB per fingerprint, and
+# of populations.
 PEOPLE, BACKGROUNDS = 20_000, 64
 
 
@@ -39,7 +44,7 @@ class Newest(Generic[Held]):
             return found[1]
 
     def latest(self, name: str) -> Held | None:
-        """The thing of this name, of whatever version."""
+        """The thing of this name, in any version."""
         with self._lock:
             found = self._held.get(name)
             return None if found is None else found[1]
@@ -62,7 +67,7 @@ class Newest(Generic[Held]):
 
 @dataclass(frozen=True)
 class Known:
-    """Somebody's template, and how much of their fingerprints was read: so many rows, up to this number."""
+    """A person's template, and how many rows of fingerprints it knows, up to which number."""
 
     enrolled: Enrolled
     rows: int
@@ -71,10 +76,30 @@ class Known:
 
 @dataclass(frozen=True)
 class Context:
-    """One per process."""
+    """The database, the keys and the clock, with caches; one per process."""
 
     database: Database
     keys: MasterKeys
     clock: Clock
     people: Newest[Known] = field(default_factory=lambda: Newest(PEOPLE))
     backgrounds: Newest[Background] = field(default_factory=lambda: Newest(BACKGROUNDS))
+
+
+def _nothing(connection: Connection, answer: Struct, user_id: str | None) -> None:
+    """Record nothing."""
+
+
+@dataclass(frozen=True)
+class Write:
+    """Work on behalf of a tenant.
+
+    Attributes
+    ----------
+    actor : who asked for it, as the audit log names them
+    finish : called in the change that stores the outcome, with the answer and the id of the person it is
+        about, if it is about one
+    """
+
+    tenant: Tenant
+    actor: str
+    finish: Callable[[Connection, Struct, str | None], None] = _nothing

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sqlalchemy import Connection, Integer, bindparam, delete, insert, select, update
 
@@ -18,58 +17,35 @@ from keydyn.service.clock import DAY
 from keydyn.service.jobs.queue import enqueue
 from keydyn.service.jobs.webhooks import announce
 from keydyn.service.people.backgrounds import background_for, find_background
-from keydyn.service.people.context import Context
-from keydyn.service.people.keystroke_payload import Typed, samples_of
-from keydyn.service.people.rows import Person, Profile, new_profile, person_named, profile_of, unchanged
+from keydyn.service.people.context import Context, Write
+from keydyn.service.people.keystroke_payload import TypedSample, samples_of
+from keydyn.service.people.rows import (
+    Person,
+    Profile,
+    new_profile,
+    person_named,
+    profile_answer,
+    profile_of,
+    unchanged,
+)
 from keydyn.service.people.templates import kept_samples, known_fingerprints, secret_of, settled
-from keydyn.service.people.texts import POSITIONS, Text
 from keydyn.service.problems import Problem
 from keydyn.service.storage import audit
 from keydyn.service.storage.tables import fingerprints, profiles, samples
+from keydyn.service.wire.answers import Quality, Sample
+from keydyn.service.wire.both_ways import POSITIONS
 
+# Samples of one profile.
 MOST_SAMPLES = 200
 
 
-@dataclass(frozen=True)
-class Enrolment:
-    """A sample that was stored, and what it made of the profile."""
-
-    person: Person
-    sample_id: str
-    profile: Profile
-    quality: EnrolmentQuality
+def add_sample(context: Context, write: Write, name: str, sample: TypedSample) -> Sample:
+    """Store one sample of a person; a `Problem` says why it is refused."""
+    return settled(lambda: _attempt(context, write, name, sample))
 
 
-Finish = Callable[[Connection, Enrolment], None]
-
-
-def add_sample(
-    context: Context,
-    tenant: Tenant,
-    name: str,
-    typed: Typed,
-    text: Text,
-    device: str,
-    actor: str,
-    finish: Finish,
-) -> Enrolment:
-    """Store one sample of somebody; a `Problem` says why it is refused.
-
-    `finish` is called in the change that stores it.
-    """
-    return settled(lambda: _attempt(context, tenant, name, typed, text, device, actor, finish))
-
-
-def _attempt(
-    context: Context,
-    tenant: Tenant,
-    name: str,
-    typed: Typed,
-    text: Text,
-    device: str,
-    actor: str,
-    finish: Finish,
-) -> Enrolment:
+def _attempt(context: Context, write: Write, name: str, sample: TypedSample) -> Sample:
+    tenant, typed, text, device = write.tenant, sample.typed, sample.text, sample.device
     with context.database.reading() as connection:
         person = person_named(connection, context, tenant, name)
         # A population of positions is learnt from samples that were collected before there was one.
@@ -80,13 +56,13 @@ def _attempt(
         if before is not None:
             known, rows, _ = known_fingerprints(connection, person, before)
             _check_room(before, kept_samples(connection, before))
-    quality, seen = _checked(tenant, typed, text, background, known)
+    quality, seen = _checked(tenant, sample, background, known)
     now, sample_id = context.clock(), secrets.token_hex(16)
     sealed = person.key.seal(typed.to_bytes(), f"samples/{sample_id}/contents")
 
-    def change(connection: Connection) -> Enrolment:
+    def change(connection: Connection) -> Sample:
         if before is None:
-            # Whoever creates it first wins: the other's row breaks a rule, and is tried again.
+            # If two create it at the same time, one row breaks a rule, and that attempt is made again.
             profile = new_profile(connection, person, text, device, now)
         else:
             unchanged(connection, before)
@@ -127,16 +103,15 @@ def _attempt(
             )
         )
         subject = audit.pseudonym(person.key)
-        audit.append(connection, tenant.id, now, actor, "sample.stored", subject, {"number": number})
-        enqueue(connection, tenant.id, "fit", {"profile": profile.id}, tenant.key, user_id=person.id, now=now)
+        audit.append(connection, tenant.id, now, write.actor, "sample.stored", subject, {"number": number})
+        enqueue(connection, tenant, "fit", {"profile": profile.id}, user_id=person.id, now=now)
         if complete:
-            audit.append(connection, tenant.id, now, actor, "enrolment.complete", subject, {})
+            audit.append(connection, tenant.id, now, write.actor, "enrolment.complete", subject, {})
             body = {"user": person.name, "text": str(text), "device": device, "samples": number}
-            announce(
-                connection, tenant.id, "enrolment.complete", body, tenant.key, now=now, user_id=person.id
-            )
-        done = Enrolment(person, sample_id, after, quality)
-        finish(connection, done)
+            announce(connection, tenant, "enrolment.complete", body, now=now, user_id=person.id)
+        told = Quality(quality.keystrokes, quality.known, quality.tick, tuple(quality.remarks))
+        done = Sample(sample_id, profile_answer(after, tenant, now), told)
+        write.finish(connection, done, person.id)
         return done
 
     return context.database.write(change)
@@ -185,10 +160,10 @@ def _check_room(profile: Profile, kept: int) -> None:
 
 
 def _checked(
-    tenant: Tenant, typed: Typed, text: Text, background: Background | None, known: Fingerprints
+    tenant: Tenant, typed: TypedSample, background: Background | None, known: Fingerprints
 ) -> tuple[EnrolmentQuality, Fingerprints]:
-    """The sample's quality and fingerprints; a `Problem` if nobody typed it."""
-    sample, secret = samples_of([typed], text), secret_of(tenant)
+    """The sample's quality and fingerprints; a `Problem` if it was not typed by a person."""
+    sample, secret = samples_of([typed.typed], typed.text), secret_of(tenant)
     quality = enrolment_quality(sample, background, known, secret)
     reasons = list(quality.reasons)
     if reasons:

@@ -1,4 +1,4 @@
-"""How often a tenant's decisions go wrong: as the calibration in use states it, and as samples here show.
+"""A tenant's error rates: as the calibration in use states them, and as counted among its samples.
 
 Every number is computed by `keydyn.decisions.calibration.error_rates`.
 """
@@ -6,7 +6,6 @@ Every number is computed by `keydyn.decisions.calibration.error_rates`.
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
 from typing import get_args
 
 import numpy as np
@@ -22,70 +21,64 @@ from keydyn.decisions.calibration.error_rates import (
     stated_rates,
 )
 from keydyn.decisions.calibration.trials import spread
+from keydyn.evaluation.rates.confidence import Rate
 from keydyn.service.accounts import Tenant
 from keydyn.service.people.backgrounds import background_for
-from keydyn.service.people.context import Context
+from keydyn.service.people.context import Context, Write
 from keydyn.service.people.keystroke_payload import Typed, samples_of
-from keydyn.service.people.populations import Population, list_populations
+from keydyn.service.people.populations import list_populations
 from keydyn.service.people.rows import person_row, profile_row, with_users
 from keydyn.service.people.templates import stored_samples
-from keydyn.service.people.texts import Text
 from keydyn.service.problems import Problem
-from keydyn.service.settings import Level
 from keydyn.service.storage import audit
 from keydyn.service.storage.tables import profiles, samples, users
+from keydyn.service.wire.answers import PopulationAnswer
+from keydyn.service.wire.both_ways import Device, Level, Text
+from keydyn.service.wire.reports import (
+    CountedAnswer,
+    CountedRateAnswer,
+    CountedRatesAnswer,
+    RateAnswer,
+    StatedAnswer,
+    StatedLevelAnswer,
+    StatedRatesAnswer,
+)
 
 LEVELS: tuple[Level, ...] = get_args(Level)
-# So much is measured at most: people, samples of each, and keystrokes of all of them.
+# What is measured at most: people, samples of each, and keystrokes of all of them.
 MOST_PEOPLE, MOST_SAMPLES, MOST_KEYSTROKES = 30, 10, 200_000
 # One measurement at a time in each process.
 _MEASURING = threading.Lock()
 
 
-@dataclass(frozen=True)
-class Stated:
-    """What the calibration in use says.
-
-    Attributes
-    ----------
-    population : the tenant's own; None for the one that comes with keydyn
-    people : how many the calibration was learnt from
-    rates : by level
-    lockouts_supported : the lowest rate of lock-outs per hour that its hours of typing support
-    """
-
-    population: Population | None
-    people: int
-    rates: dict[Level, list[StatedRates]]
-    hours: float
-    lockouts_supported: float
-
-
-@dataclass(frozen=True)
-class Counted:
-    """What became of claims among the tenant's own people; rates by level."""
-
-    people: int
-    samples: int
-    rates: dict[Level, list[CountedRates]]
-
-
-def stated(context: Context, tenant: Tenant, text: Text, device: str) -> Stated:
-    """Of decisions about this kind of text and device, at the levels of the settings."""
+def stated(context: Context, tenant: Tenant, text: Text, device: Device) -> StatedAnswer:
+    """What the calibration in use states about decisions, at the levels of the settings."""
     with context.database.reading() as connection:
         background = background_for(connection, context, tenant, text, device)
         own = _population(connection, tenant, text, device)
     calibration = background.calibration
-    rates = {level: stated_rates(calibration, _targets(tenant, level)) for level in LEVELS}
-    supported = calibration.supported_lockouts
-    return Stated(own, calibration.n_people, rates, calibration.hours, supported)
+
+    def at(level: Level) -> StatedLevelAnswer:
+        rates = stated_rates(calibration, _targets(tenant, level))
+        return StatedLevelAnswer(getattr(tenant.settings.levels, level), tuple(map(_stated, rates)))
+
+    return StatedAnswer(
+        population=own,
+        people=calibration.n_people,
+        **{level: at(level) for level in LEVELS},
+        hours=calibration.hours,
+        lockouts_per_hour=tenant.settings.lockouts_per_hour,
+        lockouts_supported=calibration.supported_lockouts,
+    )
 
 
-def counted(context: Context, tenant: Tenant, text: Text, device: str, actor: str) -> Counted:
-    """Let people whose samples are kept claim to be each other; a `Problem` if that is not wanted, or vain.
+def counted(context: Context, write: Write, text: Text, device: Device) -> CountedAnswer:
+    """Let people whose samples are kept claim to be each other.
 
-    Each is enrolled without the sample that asks. Nothing of it is kept but an entry in the audit log.
+    Each is enrolled without the sample that asks. Nothing is kept but an entry in the audit log. A `Problem`
+    says why it cannot be done.
     """
+    tenant = write.tenant
     if not tenant.settings.learn_from_people:
         raise Problem(
             409,
@@ -102,12 +95,13 @@ def counted(context: Context, tenant: Tenant, text: Text, device: str, actor: st
             retry_after=5,
         )
     try:
-        return _counted(context, tenant, text, device, actor)
+        return _counted(context, write, text, device)
     finally:
         _MEASURING.release()
 
 
-def _counted(context: Context, tenant: Tenant, text: Text, device: str, actor: str) -> Counted:
+def _counted(context: Context, write: Write, text: Text, device: Device) -> CountedAnswer:
+    tenant = write.tenant
     with context.database.reading() as connection:
         background = background_for(connection, context, tenant, text, device)
         own = _population(connection, tenant, text, device)
@@ -133,7 +127,7 @@ def _counted(context: Context, tenant: Tenant, text: Text, device: str, actor: s
     details = {"people": found.people, "samples": found.samples}
     context.database.write(
         lambda connection: audit.append(
-            connection, tenant.id, context.clock(), actor, "errors.measured", "", details
+            connection, tenant.id, context.clock(), write.actor, "errors.measured", "", details
         )
     )
     return found
@@ -141,29 +135,48 @@ def _counted(context: Context, tenant: Tenant, text: Text, device: str, actor: s
 
 def _judged(
     tenant: Tenant, background: Background, kept: dict[str, list[Typed]], owners: list[str], text: Text
-) -> Counted:
+) -> CountedAnswer:
     typed = samples_of([one for each in kept.values() for one in each], text, owners)
     trials = claims_among(background, typed)
     rates = {
-        level: counted_rates(trials, background.calibration, _targets(tenant, level)) for level in LEVELS
+        level: tuple(map(_shares, counted_rates(trials, background.calibration, _targets(tenant, level))))
+        for level in LEVELS
     }
-    return Counted(len(kept), len(owners), rates)
+    return CountedAnswer(people=len(kept), samples=len(owners), **rates)
+
+
+def _stated(rates: StatedRates) -> StatedRatesAnswer:
+    strangers = rates.accepted_strangers
+    shown = None if strangers is None else RateAnswer(strangers.value, strangers.low, strangers.high)
+    return StatedRatesAnswer(rates.keys, shown, rates.refused_genuine)
+
+
+def _shares(rates: CountedRates) -> CountedRatesAnswer:
+    return CountedRatesAnswer(rates.keys, _share(rates.accepted_strangers), _share(rates.refused_genuine))
+
+
+def _share(rate: Rate | None) -> CountedRateAnswer | None:
+    if rate is None or rate.value is None:
+        return None
+    return CountedRateAnswer(rate.value, rate.low, rate.high, rate.trials, rate.below)
 
 
 def _targets(tenant: Tenant, level: Level) -> Targets:
     return Targets(getattr(tenant.settings.levels, level))
 
 
-def _population(connection: Connection, tenant: Tenant, text: Text, device: str) -> Population | None:
+def _population(
+    connection: Connection, tenant: Tenant, text: Text, device: Device
+) -> PopulationAnswer | None:
     place = device, text.vocabulary
     own = list_populations(connection, tenant)
     return next((one for one in own if (one.device, one.vocabulary) == place), None)
 
 
 def _kept_samples(
-    connection: Connection, context: Context, tenant: Tenant, text: Text, device: str
+    connection: Connection, context: Context, tenant: Tenant, text: Text, device: Device
 ) -> dict[str, list[Typed]]:
-    """The newest samples of people with two or more, of some of very many, evenly spread."""
+    """The newest samples of people who have two or more; of many people, a part that is evenly spread."""
     number = select(func.count()).select_from(samples).where(samples.c.profile_id == profiles.c.id)
     rows = connection.execute(
         with_users()

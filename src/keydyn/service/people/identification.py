@@ -2,47 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from keydyn.decisions import Identification
 from keydyn.decisions.calibration.background import Background
 from keydyn.decisions.enrolled import Enrolled
 from keydyn.service.accounts import Tenant
 from keydyn.service.people.backgrounds import background_for
-from keydyn.service.people.context import Context
-from keydyn.service.people.keystroke_payload import Typed, samples_of
+from keydyn.service.people.context import Context, Write
+from keydyn.service.people.keystroke_payload import TypedSample, samples_of
 from keydyn.service.people.rows import Person, Profile, Stale, person_row, profile_row, with_users
 from keydyn.service.people.templates import enrolled_from, fit, settled, verifier_for
-from keydyn.service.people.texts import Text
+from keydyn.service.people.verification import evidence_answer, finite
 from keydyn.service.problems import Problem
-from keydyn.service.settings import Level
 from keydyn.service.storage import audit
 from keydyn.service.storage.tables import profiles, users
+from keydyn.service.wire.answers import Candidate, Identification
+from keydyn.service.wire.both_ways import Device, Level, Text
 
-# People who are compared with one sample at most; beyond, ask whether it is somebody in particular.
+# People who are compared with one sample at most; with more, a claim can still be verified.
 MOST_PEOPLE = 20_000
 
 
-@dataclass(frozen=True)
-class Identified:
-    """The answer, and what the tenant calls the people in it."""
-
-    found: Identification
-    names: dict[str, str]
-
-
-def identify(
-    context: Context,
-    tenant: Tenant,
-    typed: Typed,
-    text: Text,
-    device: str,
-    level: Level,
-    actor: str,
-) -> Identified:
+def identify(context: Context, write: Write, typed: TypedSample, level: Level, most: int) -> Identification:
     """Rank everybody whose enrolment in this kind of text is complete."""
-    sample = samples_of([typed], text)
-    background, people, names = settled(lambda: _everybody(context, tenant, text, device))
+    tenant = write.tenant
+    sample = samples_of([typed.typed], typed.text)
+    background, people, names = settled(lambda: _everybody(context, tenant, typed.text, typed.device))
     if not people:
         raise Problem(
             409,
@@ -50,18 +33,27 @@ def identify(
             "Nobody is enrolled",
             "Nobody's enrolment in this kind of text is complete.",
         )
-    done = Identified(verifier_for(tenant, background, people, level).identify(sample), names)
-    now, details = context.clock(), {"nobody": done.found.nobody}
+    found = verifier_for(tenant, background, people, level).identify(sample)
+    now, details = context.clock(), {"nobody": found.nobody}
     context.database.write(
-        lambda connection: audit.append(connection, tenant.id, now, actor, "identified", "", details)
+        lambda connection: audit.append(connection, tenant.id, now, write.actor, "identified", "", details)
     )
-    return done
+    return Identification(
+        candidates=tuple(
+            Candidate(names[one.user], one.probability, finite(one.llr), one.false_match_rate)
+            for one in found.candidates[:most]
+        ),
+        nobody=found.nobody,
+        nobody_probability=found.nobody_probability,
+        evidence=evidence_answer(found.evidence),
+        reasons=tuple(found.reasons),
+    )
 
 
 def _everybody(
-    context: Context, tenant: Tenant, text: Text, device: str
+    context: Context, tenant: Tenant, text: Text, device: Device
 ) -> tuple[Background, dict[str, Enrolled], dict[str, str]]:
-    """All of one moment; whoever's template has to be learnt first is, and everybody is read again."""
+    """Everybody at one moment. If templates have to be learnt first, they are, and `Stale` is raised."""
     people: dict[str, Enrolled] = {}
     names: dict[str, str] = {}
     behind: list[tuple[Person, Profile]] = []

@@ -1,4 +1,4 @@
-"""What is done off the request path: templates are learnt, populations are learnt and replaced."""
+"""Handlers of jobs: templates and populations are learnt off the request path."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from keydyn.service.accounts import Tenant, find_tenant
 from keydyn.service.jobs.queue import Job
 from keydyn.service.jobs.runner import Handler
 from keydyn.service.people.backgrounds import find_background
-from keydyn.service.people.context import Context
-from keydyn.service.people.populations import learn, learn_again
+from keydyn.service.people.context import Context, Write
+from keydyn.service.people.populations import PopulationKind, learn, learn_again
 from keydyn.service.people.rows import Person, Profile, person_row, profile_row, with_users
 from keydyn.service.people.templates import fit, settled
 from keydyn.service.problems import Problem
@@ -17,7 +17,7 @@ from keydyn.service.storage.tables import profiles, users
 
 
 def handlers(context: Context) -> dict[str, Handler]:
-    """What to do, by kind of job; doing it twice does no harm."""
+    """The handler of each kind of job; doing a job twice does no harm."""
     return {
         "fit": lambda job: _fit(context, job),
         "migrate": lambda job: _migrate(context, job),
@@ -45,12 +45,13 @@ def _learn(context: Context, job: Job) -> None:
     tenant = _tenant(context, job.tenant_id)
     if tenant is None:
         return
-    device, vocabulary = job.payload["device"], job.payload["vocabulary"]
+    write = Write(tenant, "service")
+    kind = PopulationKind(job.payload["device"], job.payload["vocabulary"])
     if job.payload.get("without"):
-        learn_again(context, tenant, device, vocabulary)
+        learn_again(context, write, kind)
         return
     try:
-        learn(context, tenant, device, vocabulary, "service")
+        learn(context, write, kind)
     except Problem as problem:
         # Too few people, or no longer wanted: trying again would not help.
         if problem.kind == "busy":

@@ -1,4 +1,4 @@
-"""One sample as a client sends it, as it is stored, and as decisions take it."""
+"""The keystrokes of a sample: as a client sends them, as they are stored, and as decisions take them."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
+from msgspec import structs
 
 from keydyn.decisions.recorded import recorded_samples
 from keydyn.keystrokes import Samples, one_sample, pair_events
-from keydyn.service.people.texts import POSITIONS, Text
 from keydyn.service.problems import Problem
+from keydyn.service.wire.both_ways import POSITIONS, Device, Text
+from keydyn.service.wire.requests import SampleBody
 
-# What one sample decompresses to at most.
-LARGEST = 1 << 24
+# Bytes that a stored sample decompresses to at most.
+LARGEST_SAMPLE = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class Typed:
         return len(self.keys)
 
     def resolved(self) -> Typed:
-        """Without times of 0, which are shorter than the clock can tell.
+        """The keystrokes without times of 0, which are shorter than the clock can tell.
 
         As the cleaning rules `equal_presses` and `zero_durations`: of keys pressed at the same time the first
         is kept, and the release of a key that was held for no time counts as not seen.
@@ -46,7 +48,7 @@ class Typed:
         return Typed(keys, presses, releases)
 
     def to_bytes(self) -> bytes:
-        """As it is sealed. Times count from the first press: when somebody typed is not kept."""
+        """The form that is sealed. Times count from the first press: when it was typed is not kept."""
         first = self.press[0]
         held = [None if r is None else r - first for r in self.release]
         parts = [list(self.keys), [p - first for p in self.press], held]
@@ -54,16 +56,39 @@ class Typed:
 
     @classmethod
     def from_bytes(cls, contents: bytes) -> Typed:
-        """What `to_bytes` made."""
-        keys, press, release = json.loads(zlib.decompressobj().decompress(contents, LARGEST))
+        """From what `to_bytes` made."""
+        keys, press, release = json.loads(zlib.decompressobj().decompress(contents, LARGEST_SAMPLE))
         return cls(tuple(keys), tuple(press), tuple(release))
 
     def rows(self) -> list[dict[str, Any]]:
-        """In the schema, for export."""
+        """One row per keystroke, in the schema, for export."""
         return [
             {"keyname": key, "timepress": press, "timerelease": release}
             for key, press, release in zip(self.keys, self.press, self.release, strict=True)
         ]
+
+
+@dataclass(frozen=True)
+class TypedSample:
+    """A sample that a client sent: its keystrokes, and what they were typed for and on."""
+
+    typed: Typed
+    text: Text
+    device: Device
+
+    @classmethod
+    def received(cls, body: SampleBody) -> TypedSample:
+        """From the body of a request; a `Problem` says what is wrong with it."""
+        rows = body.keystrokes
+        if rows is None:
+            typed = paired([structs.asdict(event) for event in body.events or []])
+        else:
+            typed = Typed(
+                tuple([row.keyname for row in rows]),
+                tuple([row.timepress for row in rows]),
+                tuple([row.timerelease for row in rows]),
+            )
+        return cls(typed.resolved(), body.text.plain, body.device)
 
 
 def paired(events: Sequence[dict[str, Any]]) -> Typed:
@@ -79,7 +104,7 @@ def paired(events: Sequence[dict[str, Any]]) -> Typed:
 
 
 def samples_of(typed: Sequence[Typed], text: Text, users: Sequence[str] | None = None) -> Samples:
-    """As decisions take it, of one person or of these `users`; a `Problem` says what is wrong with it."""
+    """Samples as decisions take them, of one person or of these `users`; a `Problem` says what is wrong."""
     for one in typed:
         if text.kind == POSITIONS and not all(key.isdecimal() and len(key) < 6 for key in one.keys):
             raise unusable("only positions are sent for this text: each keyname must be a whole number")
@@ -94,5 +119,5 @@ def samples_of(typed: Sequence[Typed], text: Text, users: Sequence[str] | None =
 
 
 def unusable(detail: str) -> Problem:
-    """Keystrokes that make no sample."""
+    """The problem of keystrokes that make no sample."""
     return Problem(422, "unusable-keystrokes", "These keystrokes cannot be used", detail)

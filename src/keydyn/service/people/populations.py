@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, delete, insert, select
 
@@ -15,30 +15,27 @@ from keydyn.decisions.folder.enrolled_bytes import background_bytes, template_by
 from keydyn.decisions.liveness.copies import Fingerprints
 from keydyn.service.accounts import Tenant
 from keydyn.service.jobs.queue import enqueue
-from keydyn.service.people.context import Context
+from keydyn.service.people.context import Context, Write
 from keydyn.service.people.keystroke_payload import Typed, samples_of
 from keydyn.service.people.rows import Person, Profile, person_row, profile_row, with_users
 from keydyn.service.people.templates import stored_samples
-from keydyn.service.people.texts import Text
 from keydyn.service.problems import Problem
 from keydyn.service.storage import audit
 from keydyn.service.storage.tables import members, populations, profiles, users
+from keydyn.service.wire.answers import PopulationAnswer
+from keydyn.service.wire.both_ways import Device, Text
+from keydyn.service.wire.encoding import Moment
 
 
-@dataclass(frozen=True)
-class Population:
-    """What is known of one of a tenant's populations."""
+class PopulationKind(NamedTuple):
+    """What a population is for: a kind of device, and a vocabulary of keys."""
 
-    device: str
+    device: Device
     vocabulary: str
-    background: str
-    created_at: int
-    learnt_here: bool
-    people: int
 
 
-def list_populations(connection: Connection, tenant: Tenant) -> list[Population]:
-    """The tenant's own, the oldest first."""
+def list_populations(connection: Connection, tenant: Tenant) -> list[PopulationAnswer]:
+    """The tenant's own populations, the oldest first."""
     rows = connection.execute(
         select(populations).where(populations.c.tenant_id == tenant.id).order_by(populations.c.created_at)
     ).all()
@@ -46,16 +43,19 @@ def list_populations(connection: Connection, tenant: Tenant) -> list[Population]
     for row in rows:
         own = select(members.c.user_id).where(members.c.population_id == row.id)
         people = len(connection.execute(own).all())
-        about = row.device, row.vocabulary, row.background, row.created_at, row.learnt_here
-        found.append(Population(*about, people))
+        made = Moment.at(row.created_at)
+        found.append(
+            PopulationAnswer(row.device, row.vocabulary, row.background, made, row.learnt_here, people)
+        )
     return found
 
 
-def learn(context: Context, tenant: Tenant, device: str, vocabulary: str, actor: str) -> Population:
+def learn(context: Context, write: Write, kind: PopulationKind) -> PopulationAnswer:
     """Learn a population from the samples that are kept of everybody whose enrolment is complete.
 
     They become its cohort. A `Problem` if the tenant does not want that, or if they are too few.
     """
+    tenant = write.tenant
     if not tenant.settings.learn_from_people:
         raise Problem(
             409,
@@ -63,7 +63,7 @@ def learn(context: Context, tenant: Tenant, device: str, vocabulary: str, actor:
             "The settings do not allow it",
             "Set learn_from_people to let people who are enrolled enter the tenant's own population.",
         )
-    people, typed, text = _everybody(context, tenant, device, vocabulary)
+    people, typed, text = _everybody(context, tenant, kind)
     several = sum(len(each) >= 2 for each in typed)
     if several < LEAST_PEOPLE:
         raise Problem(
@@ -76,37 +76,35 @@ def learn(context: Context, tenant: Tenant, device: str, vocabulary: str, actor:
     users_of = [person.id for person, each in zip(people, typed, strict=True) for _ in each]
     samples = samples_of([one for each in typed for one in each], text, users_of)
     background = Verifier.learn(samples).background
-    return _replace(context, tenant, device, vocabulary, background, people, actor)
+    return _replace(context, write, kind, background, people)
 
 
-def install(
-    context: Context, tenant: Tenant, device: str, vocabulary: str, background: Background, actor: str
-) -> Population:
-    """A population that was learnt elsewhere, from people who are not the tenant's."""
-    return _replace(context, tenant, device, vocabulary, background, [], actor)
+def install(context: Context, write: Write, kind: PopulationKind, background: Background) -> PopulationAnswer:
+    """Use a population that was learnt elsewhere, from people who are not the tenant's."""
+    return _replace(context, write, kind, background, [])
 
 
-def remove(context: Context, tenant: Tenant, device: str, vocabulary: str, actor: str) -> None:
+def remove(context: Context, write: Write, kind: PopulationKind) -> None:
     """Go back to the population that comes with keydyn, or to none where that does not serve."""
     now = context.clock()
 
     def change(connection: Connection) -> None:
-        connection.execute(delete(populations).where(*_own(tenant, device, vocabulary)))
-        _after_replacing(connection, tenant, device, vocabulary, actor, "population.removed", now)
+        connection.execute(delete(populations).where(*_own(write.tenant, kind)))
+        _after_replacing(connection, write, kind, "population.removed", now)
 
     context.database.write(change)
 
 
-def learn_again(context: Context, tenant: Tenant, device: str, vocabulary: str) -> None:
-    """After somebody was erased: without them, or not at all if too few are left or it is not wanted."""
+def learn_again(context: Context, write: Write, kind: PopulationKind) -> None:
+    """Learn a population again after a person was erased; remove it if that is impossible or not wanted."""
     try:
-        learn(context, tenant, device, vocabulary, "service")
+        learn(context, write, kind)
     except Problem:
-        remove(context, tenant, device, vocabulary, "service")
+        remove(context, write, kind)
 
 
 def _everybody(
-    context: Context, tenant: Tenant, device: str, vocabulary: str
+    context: Context, tenant: Tenant, kind: PopulationKind
 ) -> tuple[list[Person], list[list[Typed]], Text]:
     """Everybody with samples in this vocabulary, their samples, and one of the texts."""
     people: dict[str, Person] = {}
@@ -117,14 +115,14 @@ def _everybody(
             with_users()
             .where(
                 users.c.tenant_id == tenant.id,
-                profiles.c.device == device,
+                profiles.c.device == kind.device,
                 profiles.c.complete_at.is_not(None),
             )
             .order_by(users.c.created_at, users.c.id)
         ).all()
         for row in rows:
             profile: Profile = profile_row(row)
-            if profile.text.vocabulary != vocabulary:
+            if profile.text.vocabulary != kind.vocabulary:
                 continue
             person = people.setdefault(row.user_id, person_row(context, row, "user_"))
             typed.setdefault(person.id, []).extend(stored_samples(connection, person, profile))
@@ -134,14 +132,9 @@ def _everybody(
 
 
 def _replace(
-    context: Context,
-    tenant: Tenant,
-    device: str,
-    vocabulary: str,
-    background: Background,
-    people: list[Person],
-    actor: str,
-) -> Population:
+    context: Context, write: Write, kind: PopulationKind, background: Background, people: list[Person]
+) -> PopulationAnswer:
+    tenant = write.tenant
     new, now = secrets.token_hex(16), context.clock()
     contents = tenant.key.seal(background_bytes(background), f"populations/{new}/contents")
     cohort = dict(zip(background.members, background.cohort, strict=True))
@@ -153,18 +146,18 @@ def _replace(
             sealed = person.key.seal(template, f"members/{new}/{person.id}/template")
         rows.append({"population_id": new, "user_id": person.id, "template": sealed})
 
-    def change(connection: Connection) -> Population:
+    def change(connection: Connection) -> PopulationAnswer:
         there = set(connection.execute(select(users.c.id).where(users.c.tenant_id == tenant.id)).scalars())
         if not all(person.id in there for person in people):
-            # Somebody was erased while it was learnt: it must not be used.
-            raise Problem(409, "busy", "Somebody was erased in the meantime", "Learn the population again.")
-        connection.execute(delete(populations).where(*_own(tenant, device, vocabulary)))
+            # A person was erased while it was learnt: it must not be used.
+            raise Problem(409, "busy", "A user was erased in the meantime", "Learn the population again.")
+        connection.execute(delete(populations).where(*_own(tenant, kind)))
         connection.execute(
             insert(populations).values(
                 id=new,
                 tenant_id=tenant.id,
-                device=device,
-                vocabulary=vocabulary,
+                device=kind.device,
+                vocabulary=kind.vocabulary,
                 background=background.sha256,
                 created_at=now,
                 learnt_here=bool(people),
@@ -173,30 +166,24 @@ def _replace(
         )
         if rows:
             connection.execute(insert(members), rows)
-        _after_replacing(connection, tenant, device, vocabulary, actor, "population.replaced", now)
-        return Population(device, vocabulary, background.sha256, now, bool(people), len(people))
+        _after_replacing(connection, write, kind, "population.replaced", now)
+        return PopulationAnswer(*kind, background.sha256, Moment.at(now), bool(people), len(people))
 
     return context.database.write(change)
 
 
 def _after_replacing(
-    connection: Connection,
-    tenant: Tenant,
-    device: str,
-    vocabulary: str,
-    actor: str,
-    action: str,
-    now: int,
+    connection: Connection, write: Write, kind: PopulationKind, action: str, now: int
 ) -> None:
-    """Say so in the audit log, and have everybody's template learnt again."""
-    details = {"device": device, "vocabulary": vocabulary}
-    audit.append(connection, tenant.id, now, actor, action, "", details)
-    enqueue(connection, tenant.id, "migrate", details, tenant.key, now=now)
+    """Note it in the audit log, and have everybody's template learnt again."""
+    details = kind._asdict()
+    audit.append(connection, write.tenant.id, now, write.actor, action, "", details)
+    enqueue(connection, write.tenant, "migrate", details, now=now)
 
 
-def _own(tenant: Tenant, device: str, vocabulary: str) -> tuple[ColumnElement[bool], ...]:
+def _own(tenant: Tenant, kind: PopulationKind) -> tuple[ColumnElement[bool], ...]:
     return (
         populations.c.tenant_id == tenant.id,
-        populations.c.device == device,
-        populations.c.vocabulary == vocabulary,
+        populations.c.device == kind.device,
+        populations.c.vocabulary == kind.vocabulary,
     )

@@ -1,20 +1,27 @@
-"""Who there is: people are created, listed, reset, unblocked, exported and erased."""
+"""The people of a tenant: created, listed, reset, unblocked, exported and erased."""
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, delete, func, insert, select, text, update
 from sqlalchemy.exc import IntegrityError
 
 from keydyn.service.accounts import Tenant
+from keydyn.service.clock import SECOND
 from keydyn.service.jobs.queue import enqueue
-from keydyn.service.people.context import Context
-from keydyn.service.people.rows import Person, Profile, person_named, person_row, profiles_of
-from keydyn.service.people.templates import start_anew, stored_samples
+from keydyn.service.people.attempts import waiting
+from keydyn.service.people.context import Context, Write
+from keydyn.service.people.rows import (
+    Person,
+    Profile,
+    person_named,
+    person_row,
+    profile_answer,
+    profiles_of,
+)
+from keydyn.service.people.templates import start_again, stored_samples
 from keydyn.service.problems import Problem
 from keydyn.service.storage import audit
 from keydyn.service.storage.sealing import DataKey
@@ -26,32 +33,17 @@ from keydyn.service.storage.tables import (
     users,
     watch_sessions,
 )
+from keydyn.service.wire.answers import Erased, User
+from keydyn.service.wire.encoding import Moment
 
 
-@dataclass(frozen=True)
-class Overview:
-    """Somebody, and what they type."""
-
-    person: Person
-    profiles: tuple[Profile, ...]
-
-
-@dataclass(frozen=True)
-class Erased:
-    """Somebody who is gone; whether the tenant's population is learnt again without them."""
-
-    learnt_again: bool
-
-
-Finish = Callable[[Connection, Overview], None]
-
-
-def create(context: Context, tenant: Tenant, name: str | None, actor: str, finish: Finish) -> Overview:
-    """A new person, under a name of the tenant's or a random one; a `Problem` if the name is taken."""
+def create(context: Context, write: Write, name: str | None) -> User:
+    """Create a person under the tenant's id for them, or a random one; a `Problem` if the id is taken."""
+    tenant = write.tenant
     now, new, key = context.clock(), secrets.token_hex(16), DataKey.new()
     person = Person(new, tenant.id, name or secrets.token_hex(12), now, 0, 0, key)
 
-    def change(connection: Connection) -> Overview:
+    def change(connection: Connection) -> User:
         taken = connection.execute(
             select(users.c.id).where(users.c.tenant_id == tenant.id, users.c.name == person.name)
         ).first()
@@ -68,9 +60,9 @@ def create(context: Context, tenant: Tenant, name: str | None, actor: str, finis
                 failed_at=0,
             )
         )
-        audit.append(connection, tenant.id, now, actor, "user.created", audit.pseudonym(key), {})
-        done = Overview(person, ())
-        finish(connection, done)
+        audit.append(connection, tenant.id, now, write.actor, "user.created", audit.pseudonym(key), {})
+        done = _user(connection, context, tenant, person)
+        write.finish(connection, done, new)
         return done
 
     try:
@@ -80,19 +72,18 @@ def create(context: Context, tenant: Tenant, name: str | None, actor: str, finis
         raise _taken() from None
 
 
-def overview(context: Context, tenant: Tenant, name: str) -> Overview:
-    """Somebody as they are now."""
+def find_user(context: Context, tenant: Tenant, name: str) -> User:
+    """A person as they are now; a `Problem` if there is none with this id."""
     with context.database.reading() as connection:
-        person = person_named(connection, context, tenant, name)
-        return Overview(person, tuple(profiles_of(connection, person)))
+        return _user(connection, context, tenant, person_named(connection, context, tenant, name))
 
 
 def listed(
     context: Context, tenant: Tenant, limit: int, after: tuple[int, str] | None, search: str | None = None
-) -> tuple[list[Overview], tuple[int, str] | None]:
-    """So many people, the oldest first, and where the next page begins; None if there is none.
+) -> tuple[list[User], tuple[int, str] | None]:
+    """Up to `limit` people, the oldest first, and where the next page begins; None after the last page.
 
-    Of those with this text in their names, in upper or lower case, if one is given.
+    With `search`, only people whose ids contain that text, in upper or lower case.
     """
     query = select(users).where(users.c.tenant_id == tenant.id).order_by(users.c.created_at, users.c.id)
     if after is not None:
@@ -103,57 +94,57 @@ def listed(
     with context.database.reading() as connection:
         rows = connection.execute(query.limit(limit + 1)).all()
         people = [person_row(context, row) for row in rows[:limit]]
-        found = [Overview(person, tuple(profiles_of(connection, person))) for person in people]
+        found = [_user(connection, context, tenant, person) for person in people]
     more = len(rows) > limit
     return found, (people[-1].created_at, people[-1].id) if more else None
 
 
-def reset(context: Context, tenant: Tenant, name: str, actor: str, finish: Finish) -> Overview:
-    """Begin enrolment anew; failed attempts are forgiven. Copies of earlier samples are still recognised."""
+def reset(context: Context, write: Write, name: str) -> User:
+    """Start a person's enrolment again and clear failed attempts; copies of earlier samples stay known."""
+    return _forgiven(context, write, name, "user.reset")
 
-    def change(connection: Connection) -> Overview:
+
+def unblock(context: Context, write: Write, name: str) -> User:
+    """Clear a person's failed attempts."""
+    return _forgiven(context, write, name, "user.unblocked")
+
+
+def _forgiven(context: Context, write: Write, name: str, action: str) -> User:
+    tenant = write.tenant
+
+    def change(connection: Connection) -> User:
         person = person_named(connection, context, tenant, name)
-        for profile in profiles_of(connection, person):
-            start_anew(connection, profile)
-        return _forgiven(connection, context, tenant, person, actor, "user.reset", finish)
+        if action == "user.reset":
+            for profile in profiles_of(connection, person):
+                start_again(connection, profile)
+        connection.execute(update(users).where(users.c.id == person.id).values(failures=0, failed_at=0))
+        subject = audit.pseudonym(person.key)
+        audit.append(connection, tenant.id, context.clock(), write.actor, action, subject, {})
+        again = person_named(connection, context, tenant, name)
+        done = _user(connection, context, tenant, again)
+        write.finish(connection, done, person.id)
+        return done
 
     return context.database.write(change)
 
 
-def unblock(context: Context, tenant: Tenant, name: str, actor: str, finish: Finish) -> Overview:
-    """Forgive failed attempts."""
-
-    def change(connection: Connection) -> Overview:
-        person = person_named(connection, context, tenant, name)
-        return _forgiven(connection, context, tenant, person, actor, "user.unblocked", finish)
-
-    return context.database.write(change)
-
-
-def _forgiven(
-    connection: Connection,
-    context: Context,
-    tenant: Tenant,
-    person: Person,
-    actor: str,
-    action: str,
-    finish: Finish,
-) -> Overview:
-    connection.execute(update(users).where(users.c.id == person.id).values(failures=0, failed_at=0))
-    audit.append(connection, tenant.id, context.clock(), actor, action, audit.pseudonym(person.key), {})
-    again = person_named(connection, context, tenant, person.name)
-    done = Overview(again, tuple(profiles_of(connection, again)))
-    finish(connection, done)
-    return done
+def _user(connection: Connection, context: Context, tenant: Tenant, person: Person) -> User:
+    now = context.clock()
+    return User(
+        id=person.name,
+        created_at=Moment.at(person.created_at),
+        profiles=tuple(profile_answer(one, tenant, now) for one in profiles_of(connection, person)),
+        failed_attempts=person.failures,
+        wait_s=-(-waiting(person.failures, person.failed_at, now) // SECOND),
+    )
 
 
-def erase(
-    context: Context, tenant: Tenant, name: str, actor: str, finish: Callable[[Connection, Erased], None]
-) -> Erased:
-    """Destroy somebody's key and everything that is stored about them.
+def erase(context: Context, write: Write, name: str) -> Erased:
+    """Destroy a person's key and everything that is stored about them.
 
     They leave the cohort at once. A population that was learnt from them too is learnt again without them.
     """
+    tenant = write.tenant
 
     def change(connection: Connection) -> tuple[Erased, list[str]]:
         person = person_named(connection, context, tenant, name)
@@ -163,15 +154,15 @@ def erase(
             .join(members, members.c.population_id == populations.c.id)
             .where(members.c.user_id == person.id)
         ).all()
-        audit.append(
-            connection, tenant.id, context.clock(), actor, "user.erased", audit.pseudonym(person.key), {}
-        )
+        subject = audit.pseudonym(person.key)
+        audit.append(connection, tenant.id, context.clock(), write.actor, "user.erased", subject, {})
         connection.execute(delete(users).where(users.c.id == person.id))
         for row in learnt:
             payload = {"device": row.device, "vocabulary": row.vocabulary, "without": True}
-            enqueue(connection, tenant.id, "learn-population", payload, tenant.key, now=context.clock())
-        done = Erased(bool(learnt))
-        finish(connection, done)
+            enqueue(connection, tenant, "learn-population", payload, now=context.clock())
+        done = Erased(population="being learnt again without them" if learnt else "unchanged")
+        # The answer is kept with no person: this one is gone.
+        write.finish(connection, done, None)
         return done, held
 
     done, held = context.database.write(change)
@@ -183,7 +174,7 @@ def erase(
 
 
 def export(context: Context, tenant: Tenant, name: str) -> dict[str, Any]:
-    """Everything that is stored about somebody."""
+    """Everything that is stored about a person."""
     with context.database.reading() as connection:
         person = person_named(connection, context, tenant, name)
         held = [_exported(connection, person, profile) for profile in profiles_of(connection, person)]

@@ -9,16 +9,19 @@ from typing import Any
 from sqlalchemy import Connection, Select, bindparam, insert, select
 
 from keydyn.service.accounts import Tenant
+from keydyn.service.clock import SECOND
 from keydyn.service.people.context import Context
-from keydyn.service.people.texts import Text
 from keydyn.service.problems import Problem
 from keydyn.service.storage.sealing import DataKey
 from keydyn.service.storage.tables import profiles, users
+from keydyn.service.wire import answers
+from keydyn.service.wire.both_ways import Device, Text
+from keydyn.service.wire.encoding import Moment
 
 
 @dataclass(frozen=True)
 class Person:
-    """Somebody, with the key that seals what is stored about them."""
+    """A person, with the key that seals what is stored about them."""
 
     id: str
     tenant_id: str
@@ -31,11 +34,11 @@ class Person:
 
 @dataclass(frozen=True)
 class Profile:
-    """What somebody types on one kind of device, one kind of text; `version` rises with every change."""
+    """What a person types: one kind of text on one kind of device; `version` rises with every change."""
 
     id: str
     text: Text
-    device: str
+    device: Device
     version: int
     samples: int
     keystrokes: int
@@ -82,21 +85,21 @@ def person_row(context: Context, row: Any, prefix: str = "") -> Person:
 
 
 def person_named(connection: Connection, context: Context, tenant: Tenant, name: str) -> Person:
-    """The same; a `Problem` if there is none."""
+    """The tenant's person of this name; a `Problem` if there is none."""
     found = find_person(connection, context, tenant, name)
     if found is None:
         raise Problem(404, "no-such-user", "There is no such user", "No user with this id has been created.")
     return found
 
 
-def profile_of(connection: Connection, person: Person, text: Text, device: str) -> Profile | None:
-    """What the person types; None if there is no sample yet."""
+def profile_of(connection: Connection, person: Person, text: Text, device: Device) -> Profile | None:
+    """The person's profile for this text and device; None if there is no sample yet."""
     row = connection.execute(_ONE_PROFILE, {"user": person.id, "typed": str(text), "on": device}).first()
     return None if row is None else profile_row(row)
 
 
 def profiles_of(connection: Connection, person: Person) -> list[Profile]:
-    """All that the person types, in the order in which it was first typed."""
+    """All profiles of a person, in the order in which they were created."""
     rows = connection.execute(
         _PROFILE.where(profiles.c.user_id == person.id).order_by(profiles.c.created_at, profiles.c.id)
     )
@@ -109,8 +112,8 @@ def with_users() -> Select[Any]:
     return select(*profile_columns, *of_user).join(users, users.c.id == profiles.c.user_id)
 
 
-def new_profile(connection: Connection, person: Person, text: Text, device: str, now: int) -> Profile:
-    """An empty one."""
+def new_profile(connection: Connection, person: Person, text: Text, device: Device, now: int) -> Profile:
+    """Store an empty profile."""
     new = Profile(secrets.token_hex(16), text, device, 0, 0, 0, 0, 0.0, 0, None, None, 0.0, None, None)
     connection.execute(
         insert(profiles).values(
@@ -132,7 +135,7 @@ def new_profile(connection: Connection, person: Person, text: Text, device: str,
 
 
 def unchanged(connection: Connection, profile: Profile) -> None:
-    """`Stale` if the profile has changed since it was read; until the change is committed it cannot."""
+    """Lock the profile until the change is committed; `Stale` if it has changed since it was read."""
     found = connection.execute(_VERSION, {"profile": profile.id}).scalar()
     if found != profile.version:
         raise Stale
@@ -144,4 +147,22 @@ _VERSION = select(profiles.c.version).where(profiles.c.id == bindparam("profile"
 def profile_row(row: Any) -> Profile:
     """From a row with `profile_columns`."""
     values = {name: getattr(row, name) for name in Profile.__dataclass_fields__ if name != "text"}
-    return Profile(text=Text.stored(row.text), **values)
+    return Profile(text=Text.parse(row.text), **values)
+
+
+def profile_answer(profile: Profile, tenant: Tenant, now: int) -> answers.Profile:
+    """The progress of an enrolment, as it is answered."""
+    fitted = profile.fitted_at
+    return answers.Profile(
+        text=profile.text,
+        device=profile.device,
+        samples=profile.samples,
+        samples_needed=tenant.settings.samples_needed,
+        keystrokes=profile.keystrokes,
+        known_keystrokes=profile.known_keystrokes,
+        clock_tick_ms=profile.clock_tick,
+        complete=profile.complete_at is not None,
+        template_at=None if fitted is None else Moment.at(fitted),
+        template_age_s=None if fitted is None else max(0, now - fitted) / SECOND,
+        drift=profile.drift,
+    )

@@ -21,11 +21,11 @@ from keydyn.service.people.context import Context, Known
 from keydyn.service.people.keystroke_payload import Typed, samples_of
 from keydyn.service.people.rows import Person, Profile, Stale, unchanged
 from keydyn.service.problems import Problem
-from keydyn.service.settings import Level
 from keydyn.service.storage import audit
 from keydyn.service.storage.tables import fingerprints, profiles, samples
+from keydyn.service.wire.both_ways import Level
 
-# How often a request is computed again because somebody else changed the same profile meanwhile.
+# How often a request is computed again because another one changed the same profile meanwhile.
 TRIES = 20
 Result = TypeVar("Result")
 
@@ -47,21 +47,21 @@ def settled(attempt: Callable[[], Result]) -> Result:
 def verifier_for(
     tenant: Tenant, background: Background, people: dict[str, Enrolled], level: Level = "standard"
 ) -> Verifier:
-    """Decides about these people as the tenant's settings say."""
+    """A verifier of these people, with the tenant's settings."""
     settings = tenant.settings
     at = Targets(getattr(settings.levels, level), lockouts_per_hour=settings.lockouts_per_hour)
     return Verifier.of(background, at, secret=secret_of(tenant), people=people)
 
 
 def secret_of(tenant: Tenant) -> bytes:
-    """What fingerprints are keyed with."""
+    """The secret that keys the tenant's fingerprints."""
     return tenant.key.derived("fingerprints")
 
 
 def enrolled_from(
     connection: Connection, context: Context, person: Person, profile: Profile, background: Background
 ) -> Known | None:
-    """The person as of this version; None if it has to be learnt first."""
+    """A person's template in this version; None if it has to be learnt first."""
     if profile.fitted_samples < profile.samples or profile.background != background.sha256:
         return None
     cached = context.people.get(profile.id, profile.version)
@@ -80,7 +80,7 @@ def enrolled_from(
 def known_fingerprints(
     connection: Connection, person: Person, profile: Profile, before: Known | None = None
 ) -> tuple[Fingerprints, int, int]:
-    """Those of the latest samples, the oldest first; how many rows they are, and the number of the last.
+    """Fingerprints of the latest samples, the oldest first, with their number and that of the last row.
 
     Only rows after `before` are opened, or all if some have gone meanwhile, with a reset for instance.
     """
@@ -109,7 +109,7 @@ _LATEST = (
 def stored_samples(
     connection: Connection, person: Person, profile: Profile, newest: int | None = None
 ) -> list[Typed]:
-    """The samples that have not expired, in order, or so many of the newest."""
+    """The samples that have not expired, in order, or only the `newest`."""
     rows = connection.execute(
         select(samples.c.id, samples.c.contents)
         .where(samples.c.profile_id == profile.id)
@@ -123,7 +123,7 @@ def stored_samples(
 def fit(context: Context, tenant: Tenant, person: Person, profile: Profile, background: Background) -> None:
     """Learn a profile's template from its samples; `Stale` if it changes meanwhile.
 
-    If the population was replaced and too few samples are kept, enrolment begins anew, and the audit log
+    If the population was replaced and too few samples are kept, enrolment starts again, and the audit log
     says so.
     """
     with context.database.reading() as connection:
@@ -160,11 +160,11 @@ def fit(context: Context, tenant: Tenant, person: Person, profile: Profile, back
 
 def _ask_again(connection: Connection, tenant: Tenant, person: Person, profile: Profile, now: int) -> None:
     unchanged(connection, profile)
-    start_anew(connection, profile)
+    start_again(connection, profile)
     _audit(connection, tenant, person, now, "enrolment.needed")
 
 
-def start_anew(connection: Connection, profile: Profile) -> None:
+def start_again(connection: Connection, profile: Profile) -> None:
     """Forget the samples and the template of a profile; copies of its samples are still recognised."""
     connection.execute(delete(samples).where(samples.c.profile_id == profile.id))
     connection.execute(
@@ -188,7 +188,7 @@ def start_anew(connection: Connection, profile: Profile) -> None:
 
 
 def kept_samples(connection: Connection, profile: Profile) -> int:
-    """How many of its samples have not expired."""
+    """The number of samples that have not expired."""
     return connection.execute(
         select(func.count()).select_from(samples).where(samples.c.profile_id == profile.id)
     ).scalar_one()

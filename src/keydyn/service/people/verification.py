@@ -1,16 +1,17 @@
-"""Verification: the decision of `keydyn.decisions`, whole, and what it changes."""
+"""Verification: the decision of `keydyn.decisions`, and what it changes."""
 
 from __future__ import annotations
 
+import math
 import secrets
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection, bindparam, update
 
-from keydyn.decisions import Decision
 from keydyn.decisions.calibration.background import Background
+from keydyn.decisions.decision import Decision as Decided
 from keydyn.decisions.enrolled import DRIFTED, Enrolled
+from keydyn.decisions.evidence import Evidence as Counts
 from keydyn.decisions.folder.enrolled_bytes import template_bytes
 from keydyn.decisions.liveness.copies import MOST_SAMPLES, Fingerprints
 from keydyn.keystrokes.samples import Samples
@@ -18,21 +19,24 @@ from keydyn.service.accounts import Tenant
 from keydyn.service.jobs.webhooks import announce
 from keydyn.service.people import attempts
 from keydyn.service.people.backgrounds import background_for
-from keydyn.service.people.context import Context, Known
+from keydyn.service.people.context import Context, Known, Write
 from keydyn.service.people.enrolment import remember
-from keydyn.service.people.keystroke_payload import Typed, samples_of
+from keydyn.service.people.keystroke_payload import TypedSample, samples_of
 from keydyn.service.people.rows import Person, Profile, person_named, profile_of, unchanged
 from keydyn.service.people.templates import enrolled_from, fit, secret_of, settled, verifier_for
-from keydyn.service.people.texts import Text
 from keydyn.service.problems import Problem
-from keydyn.service.settings import Level
 from keydyn.service.storage import audit
 from keydyn.service.storage.tables import profiles
+from keydyn.service.wire.answers import Decision, Evidence, Spoke
+from keydyn.service.wire.both_ways import Device, Level, Text
+
+# JSON has no infinity: a certain answer has an llr of this size.
+LARGEST_LLR = 1e300
 
 
 @dataclass(frozen=True)
 class Subject:
-    """Somebody who is enrolled, and what claims to be them are judged by."""
+    """A person who is enrolled, and what claims to be them are judged by."""
 
     person: Person
     profile: Profile
@@ -45,24 +49,11 @@ class Subject:
         return self.known.enrolled
 
 
-@dataclass(frozen=True)
-class Verified:
-    """A decision, by its own id, and whether the template followed the sample."""
-
-    id: str
-    person: Person
-    decision: Decision
-    level: Level
-    target: float
-    updated: bool
-
-
-Finish = Callable[[Connection, Verified], None]
 _PROFILE = update(profiles).where(profiles.c.id == bindparam("profile"))
 
 
-def subject_of(context: Context, tenant: Tenant, name: str, text: Text, device: str) -> Subject:
-    """Somebody as enrolled now: samples that were acknowledged are learnt from first."""
+def subject_of(context: Context, tenant: Tenant, name: str, text: Text, device: Device) -> Subject:
+    """A person as enrolled now; samples that were acknowledged are learnt from first."""
 
     def attempt() -> Subject:
         with context.database.reading() as connection:
@@ -81,7 +72,7 @@ def subject_of(context: Context, tenant: Tenant, name: str, text: Text, device: 
 
 
 def not_enrolled(samples: int, tenant: Tenant) -> Problem:
-    """Somebody from whom more samples are needed."""
+    """The problem of a person from whom more samples are needed."""
     needed = tenant.settings.samples_needed
     return Problem(
         409,
@@ -93,47 +84,26 @@ def not_enrolled(samples: int, tenant: Tenant) -> Problem:
     )
 
 
-def verify(
-    context: Context,
-    tenant: Tenant,
-    name: str,
-    typed: Typed,
-    text: Text,
-    device: str,
-    level: Level,
-    actor: str,
-    finish: Finish,
-) -> Verified:
-    """Decide whether a sample is somebody's; `finish` is called in the change that stores the outcome."""
-    sample = samples_of([typed], text)
+def verify(context: Context, write: Write, name: str, typed: TypedSample, level: Level) -> Decision:
+    """Decide whether a sample was typed by a person, and store what follows from it."""
+    sample = samples_of([typed.typed], typed.text)
 
-    def attempt() -> Verified:
-        subject = subject_of(context, tenant, name, text, device)
+    def attempt() -> Decision:
+        subject = subject_of(context, write.tenant, name, typed.text, typed.device)
         now = context.clock()
         if now < subject.person.failed_at:
             context.database.write(lambda c: attempts.clock_set_back(c, subject.person, now))
         attempts.check_allowed(subject.person, now)
-        return _decided(context, tenant, subject, sample, level, actor, finish)
+        return _decided(context, write, subject, sample, level)
 
     return settled(attempt)
 
 
-def _decided(
-    context: Context,
-    tenant: Tenant,
-    subject: Subject,
-    sample: Samples,
-    level: Level,
-    actor: str,
-    finish: Finish,
-) -> Verified:
-    person, profile = subject.person, subject.profile
+def _decided(context: Context, write: Write, subject: Subject, sample: Samples, level: Level) -> Decision:
+    tenant, person, profile = write.tenant, subject.person, subject.profile
     verifier = verifier_for(tenant, subject.background, {person.id: subject.enrolled}, level)
     decision = verifier.verify(person.id, sample)
     follows = verifier.updated(person.id, sample, decision) if tenant.settings.updating else None
-    done = Verified(
-        secrets.token_hex(16), person, decision, level, verifier.at.false_match, follows is not None
-    )
     now, after = context.clock(), subject.enrolled
     seen = sealed = None
     if follows is not None:
@@ -146,12 +116,13 @@ def _decided(
         after = after.remembering(seen)
     drift = after.drift if sealed is not None else profile.drift
     drifted = drift >= DRIFTED and profile.drift_reported_at is None
+    done = _answer(decision, person.name, level, verifier.at.false_match, sealed is not None)
 
     def change(connection: Connection) -> Known | None:
         attempts.count(connection, person, decision.accepted, now)
         known = None
         if seen is not None:
-            # Copies sent at the same time: the second is decided anew, and finds the first.
+            # Of two copies sent at the same time, the second is decided again and finds the first.
             unchanged(connection, profile)
             number = remember(connection, person, profile, seen, subject.known.rows, now)
             known = Known(after, min(subject.known.rows + 1, MOST_SAMPLES), number)
@@ -161,23 +132,47 @@ def _decided(
             if drifted:
                 values |= {"drift_reported_at": now}
                 body = {"user": person.name, "text": str(profile.text), "device": profile.device}
-                announce(
-                    connection, tenant.id, "template.drifted", body, tenant.key, now=now, user_id=person.id
-                )
+                announce(connection, tenant, "template.drifted", body, now=now, user_id=person.id)
             connection.execute(_PROFILE, {"profile": profile.id, **values})
-        audit.append(
-            connection,
-            tenant.id,
-            now,
-            actor,
-            "verified",
-            audit.pseudonym(person.key),
-            {"answer": decision.answer, "level": level},
-        )
-        finish(connection, done)
+        details = {"answer": decision.answer, "level": level}
+        subject_name = audit.pseudonym(person.key)
+        audit.append(connection, tenant.id, now, write.actor, "verified", subject_name, details)
+        write.finish(connection, done, person.id)
         return known
 
     known = context.database.write(change)
     if known is not None:
         context.people.put(profile.id, profile.version + 1, known)
     return done
+
+
+def _answer(decision: Decided, name: str, level: Level, target: float, updated: bool) -> Decision:
+    spoke = (
+        tuple(Spoke(one.key, one.feature, one.nats) for one in those)
+        for those in (decision.spoke_for, decision.spoke_against)
+    )
+    return Decision(
+        id=secrets.token_hex(16),
+        claimed=name,
+        answer=decision.answer,  # type: ignore[arg-type]
+        llr=finite(decision.llr),
+        false_match_rate=decision.false_match_rate,
+        false_match_rate_interval=decision.interval,
+        evidence=evidence_answer(decision.evidence, *spoke),
+        reasons=decision.reasons,
+        level=level,
+        target_false_match_rate=target,
+        updated=updated,
+    )
+
+
+def evidence_answer(
+    counts: Counts, spoke_for: tuple[Spoke, ...] = (), spoke_against: tuple[Spoke, ...] = ()
+) -> Evidence:
+    """What a decision rests on, as it is answered."""
+    return Evidence(counts.keystrokes, counts.known, counts.pairs, counts.familiar, spoke_for, spoke_against)
+
+
+def finite(llr: float) -> float:
+    """An llr as JSON can have it."""
+    return llr if math.isfinite(llr) else math.copysign(LARGEST_LLR, llr)

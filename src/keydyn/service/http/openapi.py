@@ -1,4 +1,4 @@
-"""The reference at /docs: Swagger UI from a package, so that it works without the Internet."""
+"""The OpenAPI document, and the reference at /docs: Swagger UI from a package, so that it works offline."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from fastapi import APIRouter, FastAPI
 from starlette.responses import HTMLResponse, Response
 from starlette.staticfiles import StaticFiles
 
-from keydyn.service.http.idempotency import LONGEST
-from keydyn.service.http.problem_answers import problem_schema
+from keydyn.service.http.idempotency import LONGEST_KEY
+from keydyn.service.http.schemas import components
 
 router = APIRouter(include_in_schema=False)
 POLICY = {
@@ -47,13 +47,13 @@ KEY_PARAMETER = {
     "name": "Idempotency-Key",
     "in": "header",
     "required": False,
-    "schema": {"type": "string", "minLength": 1, "maxLength": LONGEST, "pattern": "^[ -~]+$"},
+    "schema": {"type": "string", "minLength": 1, "maxLength": LONGEST_KEY, "pattern": "^[ -~]+$"},
     "description": "A new one for each write: a write sent twice has the same answer and one effect.",
 }
 
 
 def add_reference(app: FastAPI) -> None:
-    """Serve the page, and say in the OpenAPI document what holds for all routes."""
+    """Serve the reference, and complete the OpenAPI document: types, and what holds for all routes."""
     app.include_router(router)
     app.mount("/docs/assets", StaticFiles(packages=[("fastapi_offline", "static")]), name="reference")
     made = app.openapi
@@ -61,8 +61,8 @@ def add_reference(app: FastAPI) -> None:
     @cache
     def openapi() -> dict[str, Any]:
         document = made()
-        parts = document["components"]
-        parts["schemas"].setdefault("ProblemAnswer", problem_schema())
+        parts = document.setdefault("components", {})
+        parts["schemas"] = components()
         parts["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer", "bearerFormat": "API key"}}
         for path, operations in document["paths"].items():
             for method, operation in operations.items():
@@ -79,11 +79,11 @@ def add_reference(app: FastAPI) -> None:
 
 @router.get("/docs")
 def reference() -> HTMLResponse:
-    """The page."""
+    """The page of the reference."""
     return HTMLResponse(PAGE, headers=POLICY)
 
 
 @router.get("/docs/start.js")
 def start() -> Response:
-    """What starts it."""
+    """The script that starts it."""
     return Response(START, media_type="text/javascript")

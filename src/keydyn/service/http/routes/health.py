@@ -1,4 +1,4 @@
-"""Whether the service works, for those who run it."""
+"""Whether the service works, for its operator."""
 
 from __future__ import annotations
 
@@ -10,33 +10,35 @@ from sqlalchemy import text
 
 from keydyn.service.http.access import context_of, forbidden
 from keydyn.service.http.gate import is_loopback
-from keydyn.service.http.models import HealthAnswer
+from keydyn.service.http.routing import Call, Routes
 from keydyn.service.jobs.queue import waiting
+from keydyn.service.wire.answers import HealthAnswer
 
-router = APIRouter(tags=["health"])
+routes = Routes("", "health")
+metrics_router = APIRouter(tags=["health"])
 
 
-@router.get("/healthz")
-def health() -> HealthAnswer:
+@routes.route("GET", "/healthz")
+def health(call: Call) -> HealthAnswer:
     """Say that the process runs."""
-    return HealthAnswer(status="ok")
+    return HealthAnswer("ok")
 
 
-@router.get("/readyz")
-def ready(request: Request) -> HealthAnswer:
+@routes.route("GET", "/readyz")
+def ready(call: Call) -> HealthAnswer:
     """Say that the database answers too."""
-    with context_of(request).database.reading() as connection:
+    with call.context.database.reading() as connection:
         connection.execute(text("SELECT 1"))
-    return HealthAnswer(status="ok")
+    return HealthAnswer("ok")
 
 
-@router.get(
+@metrics_router.get(
     "/metrics",
     response_class=Response,
     responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
 )
 def metrics(request: Request) -> Response:
-    """Count everything, for Prometheus: with the operator's token, or from this machine if there is none."""
+    """Show metrics for Prometheus: with the operator's token, or from this machine if there is none."""
     deployment = request.app.state.deployment
     token, given = deployment.metrics_token, request.headers.get("authorization", "")
     if token is not None:
@@ -45,7 +47,7 @@ def metrics(request: Request) -> Response:
         peer = request.client.host if request.client else ""
         allowed = is_loopback(peer) and not deployment.behind_proxy and "origin" not in request.headers
     if not allowed:
-        raise forbidden("The metrics are for whoever runs the service.")
+        raise forbidden("The metrics are for the operator of the service.")
     context = context_of(request)
     with context.database.reading() as connection:
         jobs = waiting(connection)

@@ -13,10 +13,10 @@ from typing import Any, Self, TypeVar
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, WebSocketException
 from websockets.sync.client import ClientConnection, connect
 
-from keydyn.client.calling import LATER, Patience, refusal
+from keydyn.client.answers import Trust, UnexpectedAnswerError
+from keydyn.client.calls import LATER, Patience, refusal
 from keydyn.client.keystrokes import Keystroke, Keystrokes, keystrokes
 from keydyn.client.problems import ServiceProblem, ServiceUnreachable, problem
-from keydyn.client.results import Trust, UnexpectedAnswerError
 
 Result = TypeVar("Result")
 # How long a connection may take to end, seconds.
@@ -43,7 +43,7 @@ class Watch:
     Attributes
     ----------
     session : its id, to go on with it later or to make tokens for it
-    locked : whether somebody else seems to be typing; nothing is judged until `unlock`
+    locked : whether another person seems to be typing; nothing is judged until `unlock`
     restarted : whether the service had to begin again, because what it compares with was replaced
     durable : the number of the last keystroke that the service has stored
 

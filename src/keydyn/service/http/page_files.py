@@ -1,4 +1,4 @@
-"""Files of the package for browsers: the pages, what they load, and the recorder, which any page may load."""
+"""Files for browsers: the pages, what they load, and the recorder, which any page may load."""
 
 from __future__ import annotations
 

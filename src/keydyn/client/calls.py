@@ -1,4 +1,4 @@
-"""Requests that are sent again when that can help, and have one effect however often they are sent."""
+"""HTTP requests that are sent again when that can help, and have one effect however often they are sent."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ import secrets
 import time
 from collections.abc import Mapping
 from random import SystemRandom
-from typing import Any
+from typing import TypeVar
 
 import httpx
 
+from keydyn.client.answers import read
 from keydyn.client.problems import ServiceProblem, ServiceUnreachable, TooManyAttempts, problem
-from keydyn.client.results import UnexpectedAnswerError
+from keydyn.service.wire.encoding import encoded
+
+Result = TypeVar("Result")
 
 # Answers of a service that is busy, or of a proxy before one that is not there.
 LATER = {429, 502, 503, 504}
@@ -28,7 +31,7 @@ class Patience:
 
     @property
     def left_s(self) -> float:
-        """Seconds, at least 0."""
+        """Seconds that are left, at least 0."""
         return max(0.0, self._until - time.monotonic())
 
     def wait(self, at_least: float | None = None) -> bool:
@@ -62,19 +65,20 @@ class Calls:
 
     def call(
         self,
+        kind: type[Result],
         method: str,
         path: str,
-        body: Mapping[str, Any] | None = None,
-        query: Mapping[str, Any] | None = None,
-    ) -> Any:
-        """The answer; a `ServiceProblem` if it is none, `ServiceUnreachable` if there is none."""
+        body: object | None = None,
+        query: Mapping[str, str | int] | None = None,
+    ) -> Result:
+        """The answer; a `ServiceProblem` if it is not a success, `ServiceUnreachable` if there is none."""
         headers = {}
         if method != "GET":
             # The same each time that this call is sent.
             headers["Idempotency-Key"] = secrets.token_hex(16)
         content = None
         if body is not None:
-            content = json.dumps(body, allow_nan=False).encode()
+            content = encoded(body)
             headers["Content-Type"] = "application/json"
         patience = Patience(self._patience_s)
         while True:
@@ -88,7 +92,7 @@ class Calls:
                     raise ServiceUnreachable(f"the service cannot be reached: {error}") from error
                 continue
             if answer.is_success:
-                return _parsed(answer)
+                return read(kind, answer.content)
             found = refusal(answer.status_code, answer.reason_phrase, answer.headers, answer.content)
             again = answer.status_code in LATER and not isinstance(found, TooManyAttempts)
             if not again or not patience.wait(found.retry_after):
@@ -96,7 +100,7 @@ class Calls:
 
 
 def refusal(status: int, title: str, headers: Mapping[str, str], body: bytes) -> ServiceProblem:
-    """The exception for an answer other than success, whoever sent it."""
+    """The exception for an answer other than success, from the service or a proxy before it."""
     try:
         fields = json.loads(body)
     except ValueError:
@@ -111,12 +115,3 @@ def refusal(status: int, title: str, headers: Mapping[str, str], body: bytes) ->
     )
     found.request_id = found.request_id or headers.get("X-Request-Id")
     return found
-
-
-def _parsed(answer: httpx.Response) -> Any:
-    if not answer.content:
-        return None
-    try:
-        return answer.json()
-    except ValueError as error:
-        raise UnexpectedAnswerError("the service's answer is no JSON: is this its address?") from error

@@ -1,0 +1,78 @@
+"""The people of a tenant: create, list, read, reset, unblock, export and erase."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import Query
+
+from keydyn.service.http.access import Rule
+from keydyn.service.http.cursors import ID, decoded, encoded
+from keydyn.service.http.idempotency import once
+from keydyn.service.http.routing import Call, Id, Routes
+from keydyn.service.people import registry
+from keydyn.service.people.densities import densities_of
+from keydyn.service.wire.answers import DensitiesAnswer, Erased, User, UsersAnswer
+from keydyn.service.wire.both_ways import Device
+from keydyn.service.wire.requests import NewUser
+
+routes = Routes("/v1/users", "people")
+ENROL, ADMIN = Rule("enrol"), Rule("admin")
+
+
+@routes.route("POST", "", ENROL, status=201)
+def create_user(call: Call, body: NewUser) -> User:
+    """Create a user."""
+    return once(call, lambda write: registry.create(call.context, write, body.id))
+
+
+@routes.route("GET", "", ENROL)
+def list_users(
+    call: Call,
+    limit: Annotated[int, Query(ge=1, le=200, description="Users per page.")] = 50,
+    cursor: Annotated[str | None, Query(max_length=200, description="`next` of the page before.")] = None,
+    search: Annotated[str | None, Query(max_length=128, description="Part of their ids.")] = None,
+) -> UsersAnswer:
+    """List users, the oldest first."""
+    found, after = registry.listed(call.context, call.caller.tenant, limit, decoded(cursor, int, ID), search)
+    return UsersAnswer(tuple(found), None if after is None else encoded(*after))
+
+
+@routes.route("GET", "/{id}", ENROL)
+def read_user(call: Call, id: Id) -> User:
+    """Show a user and the progress of their enrolment."""
+    return registry.find_user(call.context, call.caller.tenant, id)
+
+
+@routes.route("DELETE", "/{id}", ADMIN)
+def erase_user(call: Call, id: Id) -> Erased:
+    """Erase a user: everything that is stored about them, and the key it is encrypted with."""
+    return once(call, lambda write: registry.erase(call.context, write, id))
+
+
+@routes.route("GET", "/{id}/export", ADMIN)
+def export_user(call: Call, id: Id) -> dict[str, Any]:
+    """Export everything that is stored about a user."""
+    return registry.export(call.context, call.caller.tenant, id)
+
+
+@routes.route("GET", "/{id}/densities", ADMIN)
+def read_densities(
+    call: Call,
+    id: Id,
+    device: Annotated[Device, Query(description="What they typed on.")] = "keyboard",
+) -> DensitiesAnswer:
+    """Show how long a user's most typed keys take in free text, beside everybody's."""
+    return densities_of(call.context, call.caller.tenant, id, device)
+
+
+@routes.route("POST", "/{id}/reset", ADMIN)
+def reset_user(call: Call, id: Id) -> User:
+    """Start a user's enrolment again."""
+    return once(call, lambda write: registry.reset(call.context, write, id))
+
+
+@routes.route("POST", "/{id}/unblock", ADMIN)
+def unblock_user(call: Call, id: Id) -> User:
+    """Clear a user's failed attempts, so that the next need not wait."""
+    return once(call, lambda write: registry.unblock(call.context, write, id))

@@ -1,0 +1,131 @@
+"""Reports about a tenant: how things stand, decisions over time, error rates, the audit log."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Query
+
+from keydyn.service.clock import DAY, HOUR
+from keydyn.service.http.access import Rule
+from keydyn.service.http.cursors import HASH, decoded, encoded
+from keydyn.service.http.routing import Call, Routes
+from keydyn.service.people import activity, error_rates
+from keydyn.service.people.context import Write
+from keydyn.service.problems import Problem
+from keydyn.service.storage import audit
+from keydyn.service.wire.both_ways import TEXT_NAME, Device, Text
+from keydyn.service.wire.reports import (
+    AuditAnswer,
+    AuditCheckAnswer,
+    AuditEntry,
+    By,
+    CountedAnswer,
+    DecisionsAnswer,
+    StandingAnswer,
+    StatedAnswer,
+)
+from keydyn.service.wire.requests import ErrorRatesBody
+
+routes = Routes("/v1", "administration")
+ADMIN = Rule("admin")
+Cursor = Annotated[str | None, Query(max_length=200, description="`next` of the answer before.")]
+Moment = Annotated[int | None, Query(ge=0, le=10**15, description="Milliseconds since 1970.")]
+LENGTHS: dict[By, int] = {"hour": HOUR, "day": DAY}
+# Periods that one answer has at most, and entries that one request checks.
+MOST_PERIODS, MOST_CHECKED = 400, 20_000
+
+
+@routes.route("GET", "/standing", ADMIN)
+def read_standing(call: Call) -> StandingAnswer:
+    """Show how things stand: people, sessions, and what waits to be done."""
+    with call.context.database.reading() as connection:
+        return activity.standing(connection, call.caller.tenant, call.context.clock())
+
+
+@routes.route("GET", "/decisions", ADMIN)
+def read_decisions(
+    call: Call,
+    since: Moment = None,
+    until: Moment = None,
+    by: Annotated[By, Query(description="The length of a period.")] = "day",
+) -> DecisionsAnswer:
+    """Count decisions, enrolments and sessions by hour or day, 14 of them unless told otherwise.
+
+    Periods begin at `since`: send midnight where you are to count your days.
+    """
+    length = LENGTHS[by]
+    until = call.context.clock() + 1 if until is None else until
+    since = max(until - 14 * length, 0) if since is None else since
+    count = -(-(until - since) // length)
+    if not 1 <= count <= MOST_PERIODS:
+        detail = f"There must be 1 to {MOST_PERIODS} periods between since and until, not {count}."
+        raise Problem(422, "invalid-request", "These periods cannot be counted", detail)
+    with call.context.database.reading() as connection:
+        found = activity.over_time(connection, call.caller.tenant.id, since, count, length)
+    return DecisionsAnswer(since, since + count * length, by, tuple(found))
+
+
+@routes.route("GET", "/error-rates", ADMIN)
+def read_error_rates(
+    call: Call,
+    positions: Annotated[
+        str | None, Query(pattern=TEXT_NAME, description="The text, if only positions are sent for it.")
+    ] = None,
+    device: Annotated[Device, Query(description="The kind of device.")] = "keyboard",
+) -> StatedAnswer:
+    """Say how often decisions go wrong, by the calibration in use and the levels of the settings."""
+    text = Text() if positions is None else Text("positions", positions)
+    return error_rates.stated(call.context, call.caller.tenant, text, device)
+
+
+@routes.route("POST", "/error-rates/measure", ADMIN)
+def measure_error_rates(call: Call, body: ErrorRatesBody) -> CountedAnswer:
+    """Measure how often decisions go wrong among the people enrolled, if the settings allow it.
+
+    The samples that are kept of at most 30 people claim to be each of them. This takes a few seconds, and
+    nothing of it is stored but an entry in the audit log.
+    """
+    write = Write(call.caller.tenant, call.caller.actor)
+    return error_rates.counted(call.context, write, body.text.plain, body.device)
+
+
+@routes.route("GET", "/audit", ADMIN)
+def read_audit(
+    call: Call,
+    limit: Annotated[int, Query(ge=1, le=200, description="Entries per page.")] = 50,
+    cursor: Cursor = None,
+    action: Annotated[
+        str | None,
+        Query(pattern="^[a-z.-]{1,64}$", max_length=64, description="Only entries of this action."),
+    ] = None,
+) -> AuditAnswer:
+    """List the entries of the audit log, or those of one action, the newest first."""
+    before = decoded(cursor, int, int)
+    with call.context.database.reading() as connection:
+        found = audit.newest(connection, call.caller.tenant.id, limit + 1, action, before)
+    shown = tuple(AuditEntry(**one) for one in found[:limit])
+    return AuditAnswer(shown, encoded(shown[-1].at, shown[-1].number) if len(found) > limit else None)
+
+
+@routes.route("GET", "/audit/check", ADMIN)
+def check_audit(call: Call, cursor: Cursor = None) -> AuditCheckAnswer:
+    """Check that no entry of the audit log was changed or is missing: 20,000, from where the cursor says.
+
+    A cursor carries the hash of the last entry that was checked, so that nothing can change in between.
+    """
+    number, hashed = decoded(cursor, int, HASH) or (0, "")
+    if number < 0:
+        raise Problem(
+            400, "bad-cursor", "This cursor cannot be used", "Use the cursor from the previous answer."
+        )
+    start = bytes.fromhex(hashed)
+    with call.context.database.reading() as connection:
+        report = audit.verify_part(connection, call.caller.tenant.id, number, start, MOST_CHECKED)
+    return AuditCheckAnswer(
+        whole=not report.problem,
+        checked=report.entries,
+        end=report.end,
+        problem=report.problem,
+        next=encoded(report.entries, report.end) if report.partial else None,
+    )

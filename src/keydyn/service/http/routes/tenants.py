@@ -1,0 +1,135 @@
+"""What a tenant chooses: settings, webhooks, populations."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Path
+from msgspec import structs
+from sqlalchemy import Connection, select, update
+
+from keydyn.service.http.access import Rule
+from keydyn.service.http.idempotency import once
+from keydyn.service.http.routing import Call, Routes
+from keydyn.service.jobs import webhooks
+from keydyn.service.jobs.queue import enqueue
+from keydyn.service.people.context import Write
+from keydyn.service.people.populations import list_populations
+from keydyn.service.problems import Problem
+from keydyn.service.storage import audit
+from keydyn.service.storage.tables import tenants
+from keydyn.service.wire.answers import NewWebhook, PopulationsAnswer, Webhook, WebhooksAnswer
+from keydyn.service.wire.encoding import decoded, encoded
+from keydyn.service.wire.requests import PopulationBody, TenantSettings, WebhookBody
+
+routes = Routes("/v1", "administration")
+ADMIN = Rule("admin")
+WebhookId = Annotated[
+    str, Path(pattern="^[0-9a-f]{32}$", max_length=32, description="The id of the webhook.")
+]
+
+
+@routes.route("GET", "/settings", ADMIN)
+def read_settings(call: Call) -> TenantSettings:
+    """Show the settings."""
+    return call.caller.tenant.settings
+
+
+@routes.route("PUT", "/settings", ADMIN)
+def change_settings(call: Call, body: TenantSettings) -> TenantSettings:
+    """Replace the settings; whatever is not sent goes back to its default."""
+    context = call.context
+
+    def run(write: Write) -> TenantSettings:
+        def change(connection: Connection) -> TenantSettings:
+            one = tenants.c.id == write.tenant.id
+            stored = connection.execute(select(tenants.c.settings).where(one)).scalar_one()
+            connection.execute(update(tenants).where(one).values(settings=encoded(body).decode()))
+            before = structs.asdict(decoded(TenantSettings, stored.encode()))
+            changed = [name for name, value in structs.asdict(body).items() if value != before[name]]
+            _audit(connection, write, context.clock(), "settings.changed", changed=changed)
+            write.finish(connection, body, None)
+            return body
+
+        return context.database.write(change)
+
+    found = once(call, run)
+    call.request.app.state.origins.forget()
+    return found
+
+
+@routes.route("POST", "/webhooks", ADMIN, status=201)
+def create_webhook(call: Call, body: WebhookBody) -> NewWebhook:
+    """Send events to an address; the secret that signs them is shown only in this answer."""
+    context = call.context
+    url = webhooks.check_address(body.url, call.request.app.state.deployment.private_webhooks)
+
+    def run(write: Write) -> NewWebhook:
+        def change(connection: Connection) -> NewWebhook:
+            now = context.clock()
+            made = webhooks.create(connection, write.tenant, url, body.events, now=now)
+            _audit(connection, write, now, "webhook.created")
+            write.finish(connection, made, None)
+            return made
+
+        return context.database.write(change)
+
+    return once(call, run)
+
+
+@routes.route("GET", "/webhooks", ADMIN)
+def list_webhooks(call: Call) -> WebhooksAnswer:
+    """List the webhooks."""
+    with call.context.database.reading() as connection:
+        return WebhooksAnswer(tuple(webhooks.of_tenant(connection, call.caller.tenant.id)))
+
+
+@routes.route("DELETE", "/webhooks/{webhook}", ADMIN)
+def delete_webhook(call: Call, webhook: WebhookId) -> Webhook:
+    """Delete a webhook."""
+    context = call.context
+
+    def run(write: Write) -> Webhook:
+        def change(connection: Connection) -> Webhook:
+            there = {one.id: one for one in webhooks.of_tenant(connection, write.tenant.id)}
+            webhooks.delete(connection, write.tenant.id, webhook)
+            _audit(connection, write, context.clock(), "webhook.deleted")
+            write.finish(connection, there[webhook], None)
+            return there[webhook]
+
+        return context.database.write(change)
+
+    return once(call, run)
+
+
+@routes.route("GET", "/populations", ADMIN)
+def read_populations(call: Call) -> PopulationsAnswer:
+    """List the tenant's own populations; without any, the one that comes with keydyn is used."""
+    with call.context.database.reading() as connection:
+        return PopulationsAnswer(tuple(list_populations(connection, call.caller.tenant)))
+
+
+@routes.route("POST", "/populations", ADMIN, status=202)
+def learn_population(call: Call, body: PopulationBody) -> PopulationBody:
+    """Learn a population from the people enrolled, if the settings allow it; this takes a while.
+
+    Templates are then learnt again from stored samples; people whose samples have expired must enrol again.
+    """
+    context = call.context
+    if not call.caller.tenant.settings.learn_from_people:
+        raise Problem(409, "not-allowed", "The settings do not allow it", "Set learn_from_people first.")
+    payload = {"device": body.device, "vocabulary": body.text.vocabulary}
+
+    def run(write: Write) -> PopulationBody:
+        def change(connection: Connection) -> PopulationBody:
+            enqueue(connection, write.tenant, "learn-population", payload, now=context.clock())
+            write.finish(connection, body, None)
+            return body
+
+        return context.database.write(change)
+
+    return once(call, run)
+
+
+def _audit(connection: Connection, write: Write, now: int, action: str, **details: object) -> None:
+    audit.append(connection, write.tenant.id, now, write.actor, action, "", details)

@@ -1,0 +1,195 @@
+"""How a route is declared: a function of a call, path and query parameters and a body, and its answer.
+
+The types of `body` and of the answer are those of `keydyn.service.wire`. A request is admitted (its key and
+its rate) before anything of it is parsed; its body is decoded, the route run and the answer encoded in one
+worker thread, off the event loop.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeVar, get_type_hints
+
+import msgspec
+from fastapi import APIRouter, Path, Request, Response
+from fastapi.routing import APIRoute
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import JSONResponse
+
+from keydyn.service.http.access import Caller, Rule, context_of
+from keydyn.service.http.problem_answers import WORDS
+from keydyn.service.http.schemas import reference
+from keydyn.service.people.context import Context
+from keydyn.service.problems import Problem
+from keydyn.service.wire.both_ways import ABOUT_USER_ID, USER_ID
+from keydyn.service.wire.encoding import decoded, encoded
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+# The id of a person in a path.
+Id = Annotated[str, Path(pattern=USER_ID, max_length=128, description=ABOUT_USER_ID)]
+JSON = "application/json"
+# What an error is about is not repeated at greater length than this.
+LONGEST_DETAIL = 200
+
+
+@dataclass
+class Call:
+    """One request to a route: what it needs to answer it."""
+
+    request: Request
+    status: int
+
+    @property
+    def context(self) -> Context:
+        """The database, the keys, the time."""
+        return context_of(self.request)
+
+    @property
+    def caller(self) -> Caller:
+        """Who sends the request; routes without a rule have none."""
+        found: Caller = self.request.state.caller
+        return found
+
+
+class Replayed(Exception):  # noqa: N818  (it is no error)
+    """The same request was answered before, with this."""
+
+    def __init__(self, status: int, body: bytes) -> None:
+        super().__init__()
+        self.status, self.body = status, body
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What a route demands, takes and answers."""
+
+    rule: Rule | None
+    body: Any
+    answer: Any
+    status: int
+
+
+class AdmittedRoute(APIRoute):
+    """A route that looks at the key and the rate before anything else."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """The route's own handler, behind its rule."""
+        handler = super().get_route_handler()
+        declared: Declared | None = getattr(self.endpoint, "declared", None)
+        if declared is None or declared.rule is None:
+            return handler
+        rule = declared.rule
+
+        async def admitted(request: Request) -> Response:
+            request.state.caller = await run_in_threadpool(rule, request)
+            return await handler(request)
+
+        return admitted
+
+
+class Routes:
+    """The routes of one tag of the OpenAPI document."""
+
+    def __init__(self, prefix: str, tag: str) -> None:
+        self.router = APIRouter(prefix=prefix, tags=[tag], route_class=AdmittedRoute)
+
+    def route(
+        self, method: str, path: str, rule: Rule | None = None, *, status: int = 200
+    ) -> Callable[[Function], Function]:
+        """Declare a route by decorating a function of a `Call`."""
+
+        def declare(function: Function) -> Function:
+            hints = get_type_hints(function, include_extras=True)
+            declared = Declared(rule, hints.get("body"), _answered(hints["return"]), status)
+            self.router.add_api_route(
+                path,
+                _endpoint(function, hints, declared),
+                methods=[method],
+                status_code=status,
+                response_class=Response if declared.answer is None else _Json,
+                responses={status: {} if declared.answer is None else _content(declared.answer)},
+                openapi_extra=_taken(declared.body),
+                response_model=None,
+            )
+            return function
+
+        return declare
+
+
+class _Json(JSONResponse):
+    def render(self, content: bytes) -> bytes:
+        return content
+
+
+def _endpoint(
+    function: Callable[..., Any], hints: dict[str, Any], declared: Declared
+) -> Callable[..., Response]:
+    """The function as FastAPI calls it: with the request and the parameters in the path and the query."""
+
+    def endpoint(request: Request, **parameters: Any) -> Response:
+        call = Call(request, declared.status)
+        if declared.body is not None:
+            parameters["body"] = _decoded(declared.body, request)
+        try:
+            answer = function(call, **parameters)
+        except Replayed as before:
+            return _Json(before.body, before.status, {"idempotent-replayed": "true"})
+        if declared.answer is None or isinstance(answer, Response):
+            return answer or Response(status_code=declared.status)
+        body = encoded(answer)
+        # What goes out is checked as strictly as what comes in.
+        decoded(declared.answer, body)
+        return _Json(body, declared.status)
+
+    own = [
+        parameter.replace(annotation=hints[name])
+        for name, parameter in inspect.signature(function).parameters.items()
+        if name not in ("call", "body")
+    ]
+    first = inspect.Parameter("request", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=Request)
+    endpoint.__name__, endpoint.__doc__ = function.__name__, function.__doc__
+    endpoint.__signature__ = inspect.Signature([first, *own])  # type: ignore[attr-defined]
+    endpoint.declared = declared  # type: ignore[attr-defined]
+    return endpoint
+
+
+def _answered(kind: Any) -> Any:
+    return None if kind is type(None) else kind
+
+
+def _content(kind: Any) -> dict[str, Any]:
+    return {"content": {JSON: {"schema": reference(kind)}}}
+
+
+def _taken(kind: Any) -> dict[str, Any]:
+    return {} if kind is None else {"requestBody": {**_content(kind), "required": True}}
+
+
+def _decoded(kind: Any, request: Request) -> Any:
+    """The body; a `Problem` names the first thing that is wrong with it."""
+    media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if not (media == JSON or (media.startswith("application/") and media.endswith("+json"))):
+        raise _invalid("/body", f"The body must be {JSON}.")
+    try:
+        return decoded(kind, request.state.body)
+    except msgspec.ValidationError as error:
+        raise _invalid(*located(str(error))) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise Problem(400, "not-json", WORDS[400], "The body is not JSON.") from None
+
+
+def located(message: str) -> tuple[str, str]:
+    """A pointer to the place of an error in the body, and what is wrong there."""
+    what, _, where = message.partition(" - at `$")
+    parts = re.findall(r"\.(\w+)|\[(\d+)\]", where)
+    named = re.search(r"field `(\w{1,64})`$", what)
+    pointer = ["", "body", *(name or number for name, number in parts), *(named.groups() if named else ())]
+    return "/".join(pointer), what[:LONGEST_DETAIL]
+
+
+def _invalid(pointer: str, detail: str) -> Problem:
+    errors = [{"pointer": pointer, "detail": detail}]
+    return Problem(422, "invalid-request", WORDS[422], f"{pointer}: {detail}", errors=errors)

@@ -1,0 +1,120 @@
+"""Types that are part of requests and of answers: texts, and a tenant's settings.
+
+A client takes fields that it does not know from a newer service, and the service refuses them in a request:
+`requests` has the strict forms of these.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
+
+from msgspec import Meta, Struct
+
+Level = Literal["low", "standard", "high"]
+Device = Literal["keyboard", "phone"]
+Purpose = Literal["enrol", "verify", "watch", "unlock"]
+Event = Literal["enrolment.complete", "session.locked", "template.drifted"]
+FREE, POSITIONS, KEYS, KEYBOARD, PHONE = "free", "positions", "keys", "keyboard", "phone"
+USER_ID = r"^[A-Za-z0-9][A-Za-z0-9._~@+-]{0,127}$"
+TEXT_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
+ABOUT_USER_ID = "Your id for the person: preferably an opaque one, not a name or an address."
+# At its end, a pattern of Python matches before a line break too.
+ENDS_THERE = r"(?!\n)"
+
+
+def about(description: str = "", *, pattern: str | None = None, **limits: Any) -> Meta:
+    """What a field means, and its limits."""
+    return Meta(
+        description=description or None,
+        pattern=None if pattern is None else pattern + ENDS_THERE,
+        **limits,
+    )
+
+
+class Text(Struct, frozen=True):
+    """What was typed. Texts of different kinds, or of different names, are never compared."""
+
+    kind: Annotated[
+        Literal["free", "fixed", "positions"],
+        about(
+            '"free" for any text; "fixed" for a text that is the same each time; "positions" for such a text '
+            'if only positions are sent, whose key names are then "1", "2" and so on.'
+        ),
+    ] = "free"
+    name: Annotated[
+        Annotated[str, about(pattern=TEXT_NAME)] | None, about("Which fixed text; null for free text.")
+    ] = None
+
+    def __post_init__(self) -> None:
+        if (self.kind == FREE) != (self.name is None):
+            raise ValueError("a fixed text needs a name, and a free text must not have one")
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """From the form "free", "fixed:NAME" or "positions:NAME"."""
+        kind, _, name = text.partition(":")
+        if kind not in ("free", "fixed", "positions") or (kind == FREE) == bool(name):
+            raise ValueError(f'a text is "free", "fixed:NAME" or "positions:NAME", not {text!r}')
+        return cls(kind, name or None)  # type: ignore[arg-type]
+
+    def __str__(self) -> str:
+        return self.kind if self.name is None else f"{self.kind}:{self.name}"
+
+    @property
+    def vocabulary(self) -> str:
+        """Which keys there are: positions in one text mean nothing in another."""
+        return str(self) if self.kind == POSITIONS else KEYS
+
+
+# One stranger in ten thousand is the smallest rate that the calibration's tables can state.
+FalseMatchRate = Annotated[float, about(ge=0.0001, le=0.5)]
+
+
+class Levels(Struct, frozen=True):
+    """The largest share of strangers to accept, by security level.
+
+    Examples
+    --------
+    >>> from keydyn.service.settings import Levels
+    >>> Levels(standard=0.005)
+    Levels(low=0.05, standard=0.005, high=0.001)
+    """
+
+    low: Annotated[FalseMatchRate, about("At the level `low`.")] = 0.05
+    standard: Annotated[FalseMatchRate, about("At the level `standard`.")] = 0.01
+    high: Annotated[FalseMatchRate, about("At the level `high`.")] = 0.001
+
+    def __post_init__(self) -> None:
+        if not self.low >= self.standard >= self.high:
+            raise ValueError("a higher level must not accept more strangers than a lower one")
+
+
+Origin = Annotated[str, about(pattern=r"^https?://[A-Za-z0-9.\-\[\]:]{1,253}$", max_length=300)]
+
+
+class Settings(Struct, frozen=True):
+    """What a tenant may choose."""
+
+    levels: Annotated[Levels, about("The largest share of strangers to accept, by security level.")] = (
+        Levels()
+    )
+    samples_needed: Annotated[int, about("Samples after which enrolment is complete.", ge=1, le=50)] = 5
+    updating: Annotated[
+        bool, about("Whether templates follow samples that were accepted with confidence.")
+    ] = True
+    retention_days: Annotated[int, about("Days for which raw samples are kept.", ge=0, le=3650)] = 30
+    lockouts_per_hour: Annotated[
+        float,
+        about(
+            "How often per hour a watched session may be locked although the right person types.",
+            ge=0.001,
+            le=60,
+        ),
+    ] = 1.0
+    learn_from_people: Annotated[
+        bool, about("Whether people who are enrolled may enter the tenant's own population and cohort.")
+    ] = False
+    origins: Annotated[
+        tuple[Origin, ...],
+        about("Origins of the tenant's own pages, as browsers name them.", max_length=20),
+    ] = ()

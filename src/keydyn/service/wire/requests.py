@@ -1,0 +1,180 @@
+"""What the service takes, and how large it may be. Unknown fields are an error."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Struct, structs
+
+from keydyn.service.wire.both_ways import (
+    ABOUT_USER_ID,
+    USER_ID,
+    Device,
+    Event,
+    Level,
+    Levels,
+    Origin,
+    Purpose,
+    Settings,
+    Text,
+    about,
+)
+
+MOST_KEYSTROKES = 5000
+LATEST = 1e15
+PRINTABLE = r"^[^\x00-\x1f\x7f]"
+Time = Annotated[float, about(ge=-LATEST, le=LATEST)]
+KeyName = Annotated[str, about(pattern=f"{PRINTABLE}+$", min_length=1, max_length=64)]
+UserId = Annotated[str, about(pattern=USER_ID, max_length=128)]
+Secret = Annotated[str, about(max_length=200)]
+
+
+class Request(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A body of a request, or a part of one."""
+
+
+class TypedText(Text, frozen=True, forbid_unknown_fields=True):
+    """What was typed. Texts of different kinds, or of different names, are never compared."""
+
+    @property
+    def plain(self) -> Text:
+        """As the rest of the service has it."""
+        return Text(self.kind, self.name)
+
+
+class Keystroke(Request, frozen=True):
+    """A key that was pressed. Times are milliseconds, counted from any moment you like."""
+
+    keyname: Annotated[KeyName, about("The key's name, such as `a` or `space`.")]
+    timepress: Annotated[Time, about("When the key was pressed.")]
+    timerelease: Annotated[
+        Time | None, about("When it was released; missing if the release was not seen.")
+    ] = None
+
+
+class KeyEvent(Request, frozen=True, kw_only=True):
+    """A raw event, as a browser or an operating system reports it."""
+
+    type: Annotated[
+        Literal["press", "release", "keydown", "keyup", "blur", "focus", "paste"], about("What happened.")
+    ]
+    key: Annotated[
+        str,
+        about("The key's name; empty for events without one.", pattern=f"{PRINTABLE}*$", max_length=64),
+    ] = ""
+    time: Annotated[Time, about("When it happened, in milliseconds.")]
+    repeat: Annotated[bool, about("Whether the event repeats a key that is held.")] = False
+
+
+class SampleBody(Request, frozen=True):
+    """One sample: keystrokes, or raw events from which they are made."""
+
+    keystrokes: Annotated[
+        Annotated[list[Keystroke], about(min_length=1, max_length=MOST_KEYSTROKES)] | None,
+        about("Keystrokes, in the order in which they were pressed."),
+    ] = None
+    events: Annotated[
+        Annotated[list[KeyEvent], about(min_length=1, max_length=2 * MOST_KEYSTROKES)] | None,
+        about("Raw events instead of keystrokes."),
+    ] = None
+    text: Annotated[TypedText, about("What was typed.")] = TypedText()
+    device: Annotated[Device, about("What it was typed on.")] = "keyboard"
+
+    def __post_init__(self) -> None:
+        if (self.keystrokes is None) == (self.events is None):
+            raise ValueError("send either keystrokes or events")
+
+
+class ClaimBody(SampleBody, frozen=True):
+    """A sample to be judged."""
+
+    level: Annotated[Level, about("The security level, whose false-match rate is in the settings.")] = (
+        "standard"
+    )
+
+
+class IdentifyBody(ClaimBody, frozen=True):
+    """A sample whose typist is to be identified."""
+
+    most: Annotated[int, about("The largest number of candidates to return.", ge=1, le=1000)] = 10
+
+
+class NewUser(Request, frozen=True):
+    """A user to create."""
+
+    id: Annotated[UserId | None, about(f"{ABOUT_USER_ID} Random if not given.")] = None
+
+
+class TokenBody(Request, frozen=True):
+    """A token to make."""
+
+    purpose: Annotated[Purpose, about("What the browser may do.")]
+    seconds: Annotated[int, about("How long the token is valid.", ge=10, le=3600)] = 600
+    session: Annotated[
+        Annotated[str, about(pattern=r"^[0-9a-f]{32}$")] | None,
+        about("The session to resume, or to unlock; by default a new one."),
+    ] = None
+    text: Annotated[TypedText, about("What is typed in a watched session.")] = TypedText()
+    device: Annotated[Device, about("What it is typed on.")] = "keyboard"
+
+
+class WebhookBody(Request, frozen=True):
+    """An address to which events are sent."""
+
+    url: Annotated[str, about("The address, which begins with https://.", min_length=8, max_length=2000)]
+    events: Annotated[list[Event], about("The events to send.", min_length=1, max_length=3)]
+
+
+class SessionBody(Request, frozen=True):
+    """What opens a session of a page: one of the two."""
+
+    link: Annotated[
+        Secret | None,
+        about("What follows `#link=` in a link of `keydyn serve` or `keydyn service link`."),
+    ] = None
+    key: Annotated[Secret | None, about("An API key with the scope admin.")] = None
+
+    def __post_init__(self) -> None:
+        if (self.link is None) == (self.key is None):
+            raise ValueError("send either a link or a key")
+
+
+class PopulationBody(Request, frozen=True, omit_defaults=False):
+    """Which population to learn."""
+
+    text: Annotated[TypedText, about("The kind of text.")] = TypedText()
+    device: Annotated[Device, about("The kind of device.")] = "keyboard"
+
+
+class ErrorRatesBody(Request, frozen=True):
+    """Which samples to measure with."""
+
+    text: Annotated[TypedText, about("The kind of text.")] = TypedText()
+    device: Annotated[Device, about("The kind of device.")] = "keyboard"
+
+
+class TenantLevels(Levels, frozen=True, forbid_unknown_fields=True):
+    """The largest share of strangers to accept, by security level."""
+
+
+class TenantSettings(Settings, frozen=True, forbid_unknown_fields=True):
+    """What a tenant may choose.
+
+    Examples
+    --------
+    >>> from keydyn.service.settings import TenantSettings
+    >>> settings = TenantSettings(samples_needed=3, origins=("https://Shop.example.com",))
+    >>> settings.origins, settings.retention_days
+    (('https://shop.example.com',), 30)
+    """
+
+    levels: Annotated[TenantLevels, about("The largest share of strangers to accept, by security level.")] = (
+        TenantLevels()
+    )
+    origins: Annotated[
+        tuple[Origin, ...],
+        about("Origins of the tenant's own pages, as browsers name them.", max_length=20),
+    ] = ()
+
+    def __post_init__(self) -> None:
+        structs.force_setattr(self, "origins", tuple(origin.rstrip("/").lower() for origin in self.origins))
