@@ -22,6 +22,7 @@ help:
 	@echo "make bench-million  a million users through fit and scoring; results in out/bench-million/"
 	@echo "make bench-page     the results of make bench into the documentation"
 	@echo "make bench-service  the service under load: live sessions, verifications, 10,000 people; results in out/bench-service/"
+	@echo "make house     files, lines, names and parameters of the source; HOUSE_OPTIONS='--against REVISION' beside another's"
 	@echo "make lint      ruff, mypy and import-linter only"
 	@echo "make results   all studies, more than two hours; writes docs/results.md and docs/results/"
 	@echo "make population     learn the population that comes with the package again, from fable and essay"
@@ -132,6 +133,10 @@ bench-choices: $(BENCH)/.peers
 bench-service: $(VENV)/.service
 	$(BIN)/python benchmarks/service_live.py
 	$(BIN)/python benchmarks/service.py
+
+.PHONY: house
+house: $(VENV)/.service
+	$(BIN)/python benchmarks/house.py $(HOUSE_OPTIONS)
 
 .PHONY: bench-page
 bench-page:

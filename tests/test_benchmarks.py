@@ -318,3 +318,38 @@ def test_a_coarse_clock_moves_every_time_to_the_tick_before_it():
     assert not (found["timerelease"] == found["timepress"]).any()
     assert len(found) < len(typed)
     assert found["timerelease"].isna().any()
+
+
+def test_the_house_is_counted(tmp_path):
+    """A package of two modules, counted by hand."""
+    import house
+
+    package = tmp_path / "src" / "keydyn"
+    (package / "room").mkdir(parents=True)
+    (package / "__init__.py").write_text('"""A package."""\n')
+    (package / "one.py").write_text(
+        '"""The same thing,\n\nin three lines."""\n\nimport os\n\n\ndef f(a, b, c, d, e, f, g):\n    return os\n'
+    )
+    (package / "room" / "one.py").write_text(
+        "from keydyn.one import f\n\n\nclass Thing:\n    # so many, whoever counts\n    call = f\n"
+    )
+    found = house.counts(tmp_path)
+    assert (found["files"], found["lines"]) == (3, 16)
+    kinds = ("code", "imports", "docstrings", "comments", "blank")
+    assert [found[f"lines: {kind}"] for kind in kinds] == [4, 2, 4, 1, 5]
+    assert found["modules with exactly one importer"] == 1
+    assert found["file names that occur twice"] == 1
+    assert found["functions with more than 6 parameters"] == 1
+    assert found["functions with more than 12 parameters"] == 0
+    assert found['docstrings that begin with "The same"'] == 1
+    assert found['lines with "so many"'] == 1
+    assert found["lines with a whoever, somebody or nobody"] == 1
+
+
+def test_the_files_that_a_fit_passes():
+    import house
+
+    found = house.passed(BENCHMARKS.parent, "fit")
+    assert "model/pohmm.py" in found
+    assert "model/engine/recursions.py" in found
+    assert not any(path.startswith(("keystrokes", "service")) for path in found)

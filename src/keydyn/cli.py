@@ -10,15 +10,14 @@ import typer
 from keydyn.commands import (
     data,
     demonstration,
-    enrol_people,
     pair_events,
     population,
-    recognise,
     record,
     serve,
     service,
     watch_session,
 )
+from keydyn.commands.people import enrol, recognise
 from keydyn.exit_codes import EXIT_CODES
 from keydyn.lab import rebuild_report, run_study
 
@@ -50,8 +49,8 @@ def root(
 COMMANDS: tuple[Callable[..., None], ...] = (
     record.record,
     pair_events.pair,
-    enrol_people.fit,
-    enrol_people.users,
+    enrol.fit,
+    enrol.users,
     recognise.score,
     recognise.identify,
     recognise.verify,

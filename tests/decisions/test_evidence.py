@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from keydyn.commands import answering
+from keydyn.commands.people import answers
 from keydyn.decisions.evidence import LEAST_KEYSTROKES, LEAST_KNOWN, Evidence, evidence
 from keydyn.decisions.recorded import recorded_samples
 from keydyn.detectors import make_detector
@@ -53,4 +53,4 @@ def test_shortages_are_told(found, reasons):
 
 
 def test_the_commands_have_the_same_defaults():
-    assert (answering.LEAST_KEYSTROKES, answering.LEAST_KNOWN) == (LEAST_KEYSTROKES, LEAST_KNOWN)
+    assert (answers.LEAST_KEYSTROKES, answers.LEAST_KNOWN) == (LEAST_KEYSTROKES, LEAST_KNOWN)

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from keydyn.cli import app
-from keydyn.commands.work_options import JobsOption
+from keydyn.commands.shared_options import JobsOption
 from keydyn.lab import run_study
 from keydyn.lab.frame.options import SeedOption
 from keydyn.lab.frame.page import ResultsPage, Run

@@ -15,7 +15,7 @@ from pathlib import Path
 from keydyn.recording.participants import COUNTS, Participants
 from keydyn.recording.prompts import read_study
 from keydyn.recording.recorded import opened
-from keydyn.recording.serving import serve
+from keydyn.recording.server import serve
 
 
 class Recordings:

@@ -13,10 +13,10 @@ import httpx
 import numpy as np
 import uvicorn
 
-from keydyn.recording.app import create_app
 from keydyn.recording.participants import COUNTS, Participants, Quality
 from keydyn.recording.prompts import Study, read_study
 from keydyn.recording.recorded import opened
+from keydyn.recording.server import create_app
 from keydyn.service.clock import wall_clock
 from keydyn.service.http.connections import HttpProtocol
 

@@ -19,7 +19,7 @@ from keydyn.cli import app
 from keydyn.recording.participants import COUNTS, Participants
 from keydyn.recording.prompts import read_study
 from keydyn.recording.recorded import opened
-from keydyn.recording.serving import opening, serve
+from keydyn.recording.server import opening, serve
 from tests.recording.studies import Page, typed
 
 runner = CliRunner()
@@ -135,7 +135,7 @@ def test_without_the_packages_of_the_service_it_says_so(prompts, monkeypatch):
     real = builtins.__import__
 
     def refusing(name, *arguments):
-        if name == "keydyn.recording.serving":
+        if name == "keydyn.recording.server":
             raise ModuleNotFoundError("No module named 'uvicorn'", name="uvicorn")
         return real(name, *arguments)
 

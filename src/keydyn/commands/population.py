@@ -11,7 +11,7 @@ import typer
 
 from keydyn.commands.every_command import every_command
 from keydyn.commands.recording_options import Reading, listed, reads_recording
-from keydyn.commands.work_options import EngineOption, JobsOption
+from keydyn.commands.shared_options import EngineOption, JobsOption
 from keydyn.progress import progress_bar, share_bar
 from keydyn.terminal import JsonOption, heading, print_json, show_table, warn
 

@@ -55,7 +55,7 @@ def record(
         from keydyn.recording.participants import COUNTS, Participants, check_user
         from keydyn.recording.prompts import read_study
         from keydyn.recording.recorded import opened
-        from keydyn.recording.serving import opening, serve
+        from keydyn.recording.server import opening, serve
     users = list(dict.fromkeys(user or ()))
     if bool(users) == ask_user:
         raise UsageError("give --user, once for every participant, or --ask-user")

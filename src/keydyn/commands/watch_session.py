@@ -6,7 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from keydyn.commands.answering import (
+from keydyn.commands.every_command import every_command
+from keydyn.commands.people.answers import (
     LEAST_KEYSTROKES,
     LEAST_KNOWN,
     WORDS,
@@ -18,9 +19,8 @@ from keydyn.commands.answering import (
     opened,
     typist,
 )
-from keydyn.commands.every_command import every_command
-from keydyn.commands.models_options import KeyFileOption, ModelsOption
 from keydyn.commands.recording_options import STANDARD_INPUT, Reading, reads_recording
+from keydyn.commands.shared_options import KeyFileOption, ModelsOption
 from keydyn.exit_codes import UsageError
 from keydyn.terminal import JsonOption, warn
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from keydyn.commands.work_options import JobsOption
+from keydyn.commands.shared_options import JobsOption
 from keydyn.lab.frame.chosen_recordings import chosen_rows
 from keydyn.lab.frame.options import DataOption, DatasetOption, SeedOption
 from keydyn.lab.frame.study import Facts, Plan, study

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from keydyn.commands.work_options import JobsOption
+from keydyn.commands.shared_options import JobsOption
 from keydyn.exit_codes import UsageError, checking_options
 from keydyn.lab.calibration import page as calibration_page
 from keydyn.lab.frame.chosen_recordings import chosen_texts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from keydyn.commands.work_options import JobsOption
+from keydyn.commands.shared_options import JobsOption
 from keydyn.exit_codes import checking_options
 from keydyn.lab.continuous import page as continuous_page
 from keydyn.lab.frame.chosen_recordings import chosen_rows

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from keydyn.commands.every_command import every_command, parameters_of, with_parameters
-from keydyn.commands.work_options import EngineOption, JobsOption
+from keydyn.commands.shared_options import EngineOption, JobsOption
 from keydyn.lab import decision_studies, fit_studies, recognition_studies
 from keydyn.lab.frame.options import DataOption, FreshOption, OutOption, SeedOption
 from keydyn.lab.frame.study import Facts, Study

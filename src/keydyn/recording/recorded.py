@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
@@ -21,12 +22,11 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from keydyn import __version__
-from keydyn.atomic import write_bytes, write_text
+from keydyn.atomic import sync_folder, write_bytes, write_text
 from keydyn.datasets import load_recordings, save_recordings
 from keydyn.decisions.folder.lock import locked
 from keydyn.exit_codes import UsageError
 from keydyn.keystrokes.schema import COLUMNS, SAMPLE, sample_lengths, sample_starts
-from keydyn.recording.appending import AppendedFile
 from keydyn.recording.prompts import Task
 from keydyn.regular_files import read_regular
 
@@ -64,6 +64,58 @@ class About(_Kept):
     prompts_sha256: str
     runs: list[Run] = []
     participants: dict[str, Consent] = {}
+
+
+class AppendedFile:
+    """A file of whole lines, the first of which names the columns.
+
+    A line that was only partly written, when the process or the machine died, is cut off when the file is
+    opened; so are zeros, which some file systems leave where nothing was written.
+    """
+
+    def __init__(self, path: Path, header: bytes) -> None:
+        self.path, self._header = path, header
+        new = not path.exists()
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
+        if new:
+            sync_folder(path.parent)
+        contents = path.read_bytes()
+        whole = contents.partition(b"\0")[0]
+        self.size = whole.rfind(b"\n") + 1
+        if not header.startswith(whole[: len(header)]):
+            os.close(self._file)
+            raise ValueError(f"{path}: its columns are not those that keydyn record writes")
+        if self.size != len(contents):
+            self.cut(self.size)
+
+    def append(self, lines: bytes) -> None:
+        """Add lines; after an `OSError` the file is as it was before."""
+        before = self.size
+        try:
+            os.lseek(self._file, before, os.SEEK_SET)
+            left = memoryview(lines if before else self._header + lines)
+            while left:
+                left = left[os.write(self._file, left) :]
+            os.fsync(self._file)
+        except OSError:
+            self.cut(before)
+            raise
+        self.size = os.lseek(self._file, 0, os.SEEK_CUR)
+
+    def cut(self, size: int) -> None:
+        """Keep the first bytes only."""
+        os.ftruncate(self._file, size)
+        os.fsync(self._file)
+        self.size = size
+
+    def cut_lines(self, count: int) -> None:
+        """Take back the last lines."""
+        if count:
+            self.cut(len(self.path.read_bytes().rsplit(b"\n", count + 1)[0]) + 1)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        os.close(self._file)
 
 
 class SampleFile(Protocol):

@@ -13,7 +13,7 @@ from keydyn.decisions import Verifier
 from keydyn.decisions.calibration.calibration import Calibration
 from keydyn.decisions.watching.sessions import LOCKED, TRUSTED, Watch, WatchedSessions, Watching
 from keydyn.keystrokes.samples import Samples
-from keydyn.keystrokes.swapping import swapped
+from keydyn.lab.verification.swapping import swapped
 from keydyn.population import PopulationModel
 from tests.population.simulated import people
 from tests.population.test_model import of

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -42,21 +42,13 @@ def free_keys(streams: Streams, users: Integers, n_samples: int, n_keys: int) ->
     # A word has at least one key, so there are never more words than keys.
     uniforms = streams.uniforms(users, WORDS, (n_samples, n_keys, 2))
     keys = np.empty((len(users) * n_samples, n_keys), dtype=np.int64)
-    _write(
-        np.repeat(np.arange(len(users)), n_samples),
-        uniforms.reshape(len(keys), n_keys, 2),
-        lexicon.chain,
-        lexicon.first_word,
-        np.cumsum(weights, axis=1),
-        lexicon.first_key,
-        lexicon.keys,
-        keys,
-    )
+    person = np.repeat(np.arange(len(users)), n_samples)
+    _write(lexicon, np.cumsum(weights, axis=1), person, uniforms.reshape(len(keys), n_keys, 2), keys)
     return keys
 
 
 def with_mistakes(clean: Integers, rates: Floats, streams: Streams, users: Integers) -> Integers:
-    """The same texts with wrong letters, noticed at once or a little later, taken back and typed again.
+    """Texts in which wrong letters are noticed at once or a little later, deleted and typed again.
 
     `clean` has the samples of each user together, `rates` one rate per user.
     """
@@ -67,8 +59,7 @@ def with_mistakes(clean: Integers, rates: Floats, streams: Streams, users: Integ
     return keys
 
 
-@dataclass(frozen=True)
-class Lexicon:
+class Lexicon(NamedTuple):
     """The words as arrays, class by class.
 
     Attributes
@@ -88,6 +79,7 @@ class Lexicon:
 
 @cache
 def the_lexicon() -> Lexicon:
+    """The words of `texts`."""
     classes = list(texts.WORDS)
     chain = np.array([[texts.FOLLOWING[row].get(column, 0.0) for column in classes] for row in classes])
     sizes = [len(texts.WORDS[name].split()) for name in classes]
@@ -115,17 +107,14 @@ def _find(bounds: Floats, low: int, high: int, value: float) -> int:
 
 
 @compiled
-def _write(
-    person: Integers,
-    uniforms: Floats,
-    chain: Floats,
-    first_word: Integers,
-    weights: Floats,
-    first_key: Integers,
-    word_keys: Integers,
-    keys: Integers,
-) -> None:
+def _write(lexicon: Lexicon, weights: Floats, person: Integers, uniforms: Floats, keys: Integers) -> None:
     """Fill `keys` with sentences; `weights` (U, W) are cumulative over all words of a person."""
+    chain, first_word, first_key, word_keys = (
+        lexicon.chain,
+        lexicon.first_word,
+        lexicon.first_key,
+        lexicon.keys,
+    )
     n_classes, n_keys = len(chain), keys.shape[1]
     for s in range(len(keys)):
         # Every text begins as if a sentence had just ended.
@@ -153,6 +142,7 @@ def _write(
 
 @compiled
 def _stumble(clean: Integers, rates: Floats, uniforms: Floats, neighbours: Integers, keys: Integers) -> None:
+    """Fill `keys` with the clean texts and mistakes in them."""
     n_keys = keys.shape[1]
     for s in range(len(keys)):
         right, n = 0, 0

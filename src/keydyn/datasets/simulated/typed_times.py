@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from keydyn.arrays import Floats, Integers, compiled
 from keydyn.datasets.simulated.keyboard import KEYS
 from keydyn.datasets.simulated.random_streams import TIMES, Streams
+from keydyn.datasets.simulated.typing_task import Task
 from keydyn.datasets.simulated.typist_population import DIGRAPHS, People
 
 # A finger must come up before it can press its key again: the largest share of the interval it stays down.
@@ -17,71 +19,54 @@ LONGEST_HOLD = 0.8
 OF_SAMPLE, OF_KEYSTROKE = 2, 3
 
 
-def perform(
-    keys: Integers,
-    people: People,
-    streams: Streams,
-    users: Integers,
-    *,
-    mood: float,
-    practice: Floats,
-    digraphs: float,
-    tick: float | None,
-) -> tuple[Floats, Floats, Integers]:
-    """Press and release times (ms from the first press) and hidden states, each like `keys`.
+class Conditions(NamedTuple):
+    """Under which U people type n samples.
 
-    `keys` is (U · n_samples, n_keys) with the samples of each user together. `mood` is the standard deviation
-    over samples of ln time, `practice` (n_samples,) is what practice adds to the average person's ln τ.
+    Attributes
+    ----------
+    mood : standard deviation over samples of ln time
+    practice : (U, n) what practice adds to ln τ
+    strength : (U,) how strongly the previous key matters; digraphs : (V, V) its effect on ln τ
     """
-    n_samples, n_keys = len(practice), keys.shape[1]
-    normals = streams.normals(users, TIMES, (n_samples, OF_SAMPLE + OF_KEYSTROKE * n_keys))
-    press, release = np.empty(keys.shape), np.empty(keys.shape)
-    states = np.empty(keys.shape, dtype=np.int64)
-    _press_and_release(
-        keys,
-        normals,
-        mood,
-        people.practice[:, None] * practice,
-        people.tau,
-        people.tau_spread,
-        people.touch,
-        people.touch_spread,
-        people.pause_start,
-        people.pause_at,
-        people.pause_after,
-        people.persistence,
-        digraphs * people.digraphs,
-        DIGRAPHS,
-        press,
-        release,
-        states,
-    )
-    _lift(keys, press, release, len(KEYS))
-    if tick is not None:
-        _round_to_clock(press, release, tick)
-    return press, release, states
+
+    mood: float
+    practice: Floats
+    strength: Floats
+    digraphs: Floats
+
+
+class Performance(NamedTuple):
+    """Press and release times, milliseconds from the first press, and hidden states; one row per sample."""
+
+    press: Floats
+    release: Floats
+    states: Integers
+
+
+def perform(keys: Integers, people: People, task: Task, streams: Streams, users: Integers) -> Performance:
+    """Times and states for `keys`, (U · n_samples, n_keys), with the samples of each user together."""
+    n_keys = keys.shape[1]
+    normals = streams.normals(users, TIMES, (task.n_samples, OF_SAMPLE + OF_KEYSTROKE * n_keys))
+    practice = people.practice[:, None] * task.practised()
+    conditions = Conditions(task.mood, practice, task.digraphs * people.digraphs, DIGRAPHS)
+    typed = Performance(np.empty(keys.shape), np.empty(keys.shape), np.empty(keys.shape, dtype=np.int64))
+    _press_and_release(keys, normals, people, conditions, typed)
+    _lift(keys, typed.press, typed.release, len(KEYS))
+    if task.tick is not None:
+        _round_to_clock(typed.press, typed.release, task.tick)
+    return typed
 
 
 @compiled
 def _press_and_release(
-    keys: Integers,
-    normals: Floats,
-    mood: float,
-    practice: Floats,
-    tau: Floats,
-    tau_spread: Floats,
-    touch: Floats,
-    touch_spread: Floats,
-    pause_start: Floats,
-    pause_at: Floats,
-    pause_after: Floats,
-    persistence: Floats,
-    strength: Floats,
-    digraphs: Floats,
-    press: Floats,
-    release: Floats,
-    states: Integers,
+    keys: Integers, normals: Floats, people: People, conditions: Conditions, typed: Performance
 ) -> None:
+    """Fill `typed`."""
+    mood, practice, strength, digraphs = conditions
+    press, release, states = typed
+    tau, tau_spread, touch, touch_spread = people.tau, people.tau_spread, people.touch, people.touch_spread
+    pause_start, pause_at, pause_after = people.pause_start, people.pause_at, people.pause_after
+    persistence = people.persistence
     n_users, n_samples = practice.shape
     n_keys = keys.shape[1]
     for u in range(n_users):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from keydyn.arrays import Integers
+from keydyn.arrays import Floats, Integers
 from keydyn.datasets.simulated import texts, typed_keys
 
 # By kind of text: keys per sample, exponent of practice, mistakes per letter.
@@ -17,7 +17,9 @@ DEFAULTS: dict[str, tuple[int, float, float]] = {
     "copied": (100, 0.0, 0.02),
     "free": (500, 0.0, 0.025),
 }
-# The range of each number: well beyond what is realistic, and well within what can be computed.
+# The least value of each whole number, and the range of every other number: well beyond what is realistic,
+# and well within what can be computed.
+LEAST = {"n_users": 1, "n_samples": 1, "sitting": 1, "first_user": 0, "n_keys": 1}
 LIMITS: dict[str, tuple[float, float]] = {
     "practice": (0.0, 1.0),
     "mood": (0.0, 1.0),
@@ -26,6 +28,10 @@ LIMITS: dict[str, tuple[float, float]] = {
     "tick": (0.001, 1000.0),
 }
 LAST_USER = 2**63 - 1
+# The sitting in which a text that practice makes faster is typed at the person's ordinary speed.
+FAMILIAR = 2
+# The sitting after which practice has no further effect.
+LEARNT = 16
 
 
 @dataclass(frozen=True)
@@ -49,73 +55,51 @@ class Task:
     first_user: int
 
     @classmethod
-    def of(
-        cls,
-        n_users: int,
-        n_samples: int,
-        text: str,
-        n_keys: int | None,
-        phrase: str | Sequence[str] | None,
-        practice: float | None,
-        sitting: int,
-        mood: float,
-        digraphs: float,
-        mistakes: float | None,
-        tick: float | None,
-        first_user: int,
-    ) -> Task:
+    def of(cls, **given: Any) -> Task:
         """From the arguments of `make_typists`; a `ValueError` names the one that is wrong."""
+        text = given["text"]
         if text not in DEFAULTS:
             raise ValueError(f"text must be one of {', '.join(DEFAULTS)}, not {text!r}")
-        default_keys, default_practice, default_mistakes = DEFAULTS[text]
-        practice = default_practice if practice is None else practice
-        mistakes = default_mistakes if mistakes is None else mistakes
-        check_whole("n_users", n_users, 1)
-        check_whole("n_samples", n_samples, 1)
-        check_whole("sitting", sitting, 1)
-        check_whole("first_user", first_user, 0)
-        if int(first_user) + int(n_users) - 1 > LAST_USER:
+        n_keys, *defaults = DEFAULTS[text]
+        for name, default in zip(("practice", "mistakes"), defaults, strict=True):
+            given[name] = default if given[name] is None else given[name]
+        for name in LIMITS:
+            if name != "tick" or given[name] is not None:
+                given[name] = _number(name, given[name])
+        phrase = _phrase(text, given["phrase"], given["mistakes"])
+        if given["n_keys"] is None:
+            given["n_keys"] = len(phrase) or n_keys
+        for name, least in LEAST.items():
+            check_whole(name, given[name], least)
+            given[name] = int(given[name])
+        if given["first_user"] + given["n_users"] - 1 > LAST_USER:
             raise ValueError(f"users are numbered up to {LAST_USER}")
-        _check_number("practice", practice)
-        _check_number("mood", mood)
-        _check_number("digraphs", digraphs)
-        _check_number("mistakes", mistakes)
-        if tick is not None:
-            _check_number("tick", tick)
-        codes = _check_phrase(text, phrase, mistakes)
-        n_keys = (len(codes) or default_keys) if n_keys is None else n_keys
-        check_whole("n_keys", n_keys, 1)
-        if text == "fixed" and n_keys > len(codes):
-            raise ValueError(f"n_keys is {n_keys}, but the phrase has {len(codes)} keys")
-        return cls(
-            n_users=int(n_users),
-            n_samples=int(n_samples),
-            text=text,
-            n_keys=int(n_keys),
-            phrase=codes[:n_keys],
-            practice=float(practice),
-            sitting=int(sitting),
-            mood=float(mood),
-            digraphs=float(digraphs),
-            mistakes=float(mistakes),
-            tick=None if tick is None else float(tick),
-            first_user=int(first_user),
-        )
+        if text == "fixed" and given["n_keys"] > len(phrase):
+            raise ValueError(f"n_keys is {given['n_keys']}, but the phrase has {len(phrase)} keys")
+        return cls(**given | {"phrase": phrase[: given["n_keys"]]})
+
+    def practised(self) -> Floats:
+        """(n_samples,) what practice adds to the average person's ln τ."""
+        sittings = np.minimum(1 + np.arange(self.n_samples) // self.sitting, LEARNT)
+        added: Floats = -self.practice * np.log(sittings / FAMILIAR)
+        return added
 
 
 def check_whole(name: str, value: Any, least: int) -> None:
+    """`ValueError` unless the value is a whole number, `least` or more."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
         raise ValueError(f"{name} must be a whole number, {least} or more, not {value!r}")
 
 
-def _check_number(name: str, value: Any) -> None:
+def _number(name: str, value: Any) -> float:
     numeric = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
     low, high = LIMITS[name]
     if not numeric or not low <= value <= high:
         raise ValueError(f"{name} must be a number from {low:g} to {high:g}, not {value!r}")
+    return float(value)
 
 
-def _check_phrase(text: str, phrase: str | Sequence[str] | None, mistakes: float) -> Integers:
+def _phrase(text: str, phrase: str | Sequence[str] | None, mistakes: float) -> Integers:
     if text != "fixed":
         if phrase is not None:
             raise ValueError(f"a phrase is for fixed text, not for {text} text")

@@ -8,7 +8,7 @@ summaries that `make_typists` lists.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtr
@@ -97,8 +97,7 @@ PAUSE_AFTER = _by_key(
 )
 
 
-@dataclass(frozen=True)
-class People:
+class People(NamedTuple):
     """U people at V keys.
 
     Attributes

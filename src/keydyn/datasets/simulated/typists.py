@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from keydyn.arrays import Floats, Integers
+from keydyn.arrays import Integers
 from keydyn.datasets.simulated import typed_keys, typist_population
 from keydyn.datasets.simulated.keyboard import KEYS
 from keydyn.datasets.simulated.random_streams import Streams
@@ -17,10 +17,6 @@ from keydyn.datasets.simulated.typing_task import LAST_USER, Task, check_whole
 from keydyn.datasets.simulated.typist_population import People
 from keydyn.model import POHMM
 
-# The sitting in which a text that practice makes faster is typed at the person's ordinary speed.
-FAMILIAR = 2
-# The sitting after which practice has no further effect.
-LEARNT = 16
 # Keystrokes processed at a time, so that memory beyond the result stays small.
 BATCH = 250_000
 
@@ -117,8 +113,20 @@ def make_typists(
     >>> len(typing) == 3 * 4 * 50
     True
     """
-    conditions = (practice, sitting, mood, digraphs, mistakes, tick)
-    task = Task.of(n_users, n_samples, text, n_keys, phrase, *conditions, first_user)
+    task = Task.of(
+        n_users=n_users,
+        n_samples=n_samples,
+        text=text,
+        n_keys=n_keys,
+        phrase=phrase,
+        practice=practice,
+        sitting=sitting,
+        mood=mood,
+        digraphs=digraphs,
+        mistakes=mistakes,
+        tick=tick,
+        first_user=first_user,
+    )
     return _keystrokes(task, Streams(random_state), 0, task.n_users, return_states)
 
 
@@ -152,8 +160,20 @@ def stream_typists(
     20
     """
     check_whole("chunk_users", chunk_users, 1)
-    conditions = (practice, sitting, mood, digraphs, mistakes, tick)
-    task = Task.of(n_users, n_samples, text, n_keys, phrase, *conditions, first_user)
+    task = Task.of(
+        n_users=n_users,
+        n_samples=n_samples,
+        text=text,
+        n_keys=n_keys,
+        phrase=phrase,
+        practice=practice,
+        sitting=sitting,
+        mood=mood,
+        digraphs=digraphs,
+        mistakes=mistakes,
+        tick=tick,
+        first_user=first_user,
+    )
     streams = Streams(random_state)
     return (
         _keystrokes(task, streams, start, min(chunk_users, task.n_users - start), return_states)
@@ -182,8 +202,12 @@ def _keystrokes(task: Task, streams: Streams, start: int, count: int, return_sta
     for first in range(0, count, step):
         batch = users[first : first + step]
         rows = slice(first * per_user, (first + len(batch)) * per_user)
-        typed = _typed(task, streams, batch)
-        keys[rows], press[rows], release[rows], states[rows] = (values.ravel() for values in typed)
+        people = typist_population.draw_people(streams, batch)
+        pressed = _keys(task, people, streams, batch)
+        typed = perform(pressed, people, task, streams, batch)
+        keys[rows], press[rows], release[rows], states[rows] = (
+            values.ravel() for values in (pressed, *typed)
+        )
     columns: dict[str, Any] = {
         "user": np.repeat(users, per_user),
         "session": np.tile(np.repeat(np.arange(task.n_samples), task.n_keys), count),
@@ -196,25 +220,8 @@ def _keystrokes(task: Task, streams: Streams, start: int, count: int, return_sta
     return pd.DataFrame(columns, copy=False)
 
 
-def _typed(task: Task, streams: Streams, users: Integers) -> tuple[Integers, Floats, Floats, Integers]:
-    """Keys, press and release times and states, one row per sample."""
-    people = typist_population.draw_people(streams, users)
-    keys = _keys(task, people, streams, users)
-    sittings = np.minimum(1 + np.arange(task.n_samples) // task.sitting, LEARNT)
-    press, release, states = perform(
-        keys,
-        people,
-        streams,
-        users,
-        mood=task.mood,
-        practice=-task.practice * np.log(sittings / FAMILIAR),
-        digraphs=task.digraphs,
-        tick=task.tick,
-    )
-    return keys, press, release, states
-
-
 def _keys(task: Task, people: People, streams: Streams, users: Integers) -> Integers:
+    """Which keys are pressed, one row per sample."""
     if task.text == "fixed":
         return np.tile(task.phrase, (len(users) * task.n_samples, 1))
     if task.text == "copied":

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from keydyn.commands.population_options import PopulationOption, population_of, with_population
 from keydyn.commands.recording_options import Reading, listed, reads_recording
-from keydyn.commands.work_options import JobsOption
+from keydyn.commands.shared_options import JobsOption, PopulationOption, population_of, with_population
 from keydyn.exit_codes import checking_options
 from keydyn.lab.frame.options import DetectorOption, SeedOption
 from keydyn.lab.frame.study import Facts, Plan, study

@@ -13,7 +13,7 @@ from keydyn.arrays import Floats
 from keydyn.decisions.calibration.lockout_levels import MS_PER_HOUR
 from keydyn.decisions.recorded import recorded_samples
 from keydyn.keystrokes.schema import sample_starts
-from keydyn.keystrokes.swapping import swapped
+from keydyn.lab.verification.swapping import swapped
 from keydyn.lab.verification.watch_comparison import Sessions
 from keydyn.population.model import PopulationModel
 from keydyn.population.template import Template

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from keydyn.atomic import replacing
-from keydyn.commands.models_options import key_of
+from keydyn.commands.shared_options import key_of
 from keydyn.exit_codes import ExitCode, checking_options
 from keydyn.progress import working
 from keydyn.terminal import heading, print_json, show_table

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from keydyn.datasets.published import catalogue, fetching, file_states
-from tests.datasets.server import FileServer, running
+from tests.datasets.published.server import FileServer, running
 
 KEYSTROKES = b"user,session,keyname,timepress,timerelease\n" + b"".join(
     f"{user},{session},{key},{100 * i},{100 * i + 60 + user}\n".encode()

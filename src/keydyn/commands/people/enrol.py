@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from keydyn.commands.every_command import every_command
-from keydyn.commands.models_options import KeyFileOption, ModelsOption, key_of
-from keydyn.commands.population_options import PopulationOption
 from keydyn.commands.recording_options import Reading, listed, reads_recording
+from keydyn.commands.shared_options import KeyFileOption, ModelsOption, PopulationOption, key_of
 from keydyn.exit_codes import UsageError, checking_options
 from keydyn.progress import progress_bar
 from keydyn.terminal import JsonOption, print_json, say, show_table

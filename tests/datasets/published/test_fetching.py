@@ -11,8 +11,8 @@ from keydyn.datasets import FetchError, fetch_dataset, load_dataset
 from keydyn.datasets.published import fetching
 from keydyn.datasets.published.catalogue import CATALOGUE
 from keydyn.datasets.published.file_states import check_files
-from tests.datasets.conftest import KEYSTROKES
-from tests.datasets.server import closed_address
+from tests.datasets.published.conftest import KEYSTROKES
+from tests.datasets.published.server import closed_address
 
 
 def contents_of(folder):

@@ -1,4 +1,4 @@
-"""The population that --population names, wherever people are enrolled or evaluated."""
+"""Options that several commands have, each written once, and what they name."""
 
 from __future__ import annotations
 
@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from keydyn.detectors import Detector
     from keydyn.population import PopulationModel
 
+JobsOption = Annotated[int, typer.Option("--jobs", min=-1, help="Threads; -1 or 0 for all cores.")]
+EngineOption = Annotated[
+    str, typer.Option("--engine", help="dask://HOST:PORT: fit on a Dask cluster (extra: distributed).")
+]
 PopulationOption = Annotated[
     Path | None,
     typer.Option(
@@ -21,6 +25,22 @@ PopulationOption = Annotated[
         show_default=False,
     ),
 ]
+ModelsOption = Annotated[Path, typer.Option("--models", help="Folder that `keydyn fit` wrote.")]
+KeyFileOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--key-file",
+        help="File with the secret key that authenticates the folder's list of users.",
+        show_default=False,
+    ),
+]
+
+
+def key_of(key_file: Path | None) -> bytes | None:
+    """The key in a file, if one is named."""
+    from keydyn.decisions.folder.authentication import read_key
+
+    return None if key_file is None else read_key(key_file)
 
 
 def population_of(path: Path | None) -> PopulationModel | None:

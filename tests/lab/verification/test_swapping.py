@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from keydyn.keystrokes.swapping import swapped
+from keydyn.lab.verification.swapping import swapped
 
 
 def typed():

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from keydyn.commands.data import app
 from keydyn.datasets.published.catalogue import CATALOGUE, NAMES
-from tests.datasets.server import closed_address
+from tests.datasets.published.server import closed_address
 
 
 def run(*arguments):

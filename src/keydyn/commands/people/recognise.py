@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from keydyn.commands.answering import (
+from keydyn.commands.every_command import every_command
+from keydyn.commands.people.answers import (
     LEAST_KEYSTROKES,
     LEAST_KNOWN,
     WORDS,
@@ -21,9 +22,8 @@ from keydyn.commands.answering import (
     samples_in,
     typist,
 )
-from keydyn.commands.every_command import every_command
-from keydyn.commands.models_options import KeyFileOption, ModelsOption, key_of
 from keydyn.commands.recording_options import Reading, reads_recording
+from keydyn.commands.shared_options import KeyFileOption, ModelsOption, key_of
 from keydyn.exit_codes import ExitCode, UsageError
 from keydyn.progress import working
 from keydyn.terminal import JsonOption, say, warn

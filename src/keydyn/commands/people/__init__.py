@@ -1,0 +1,1 @@
+"""Enrolling people and recognising them: fit, users, score, identify, verify, watch."""
