@@ -328,7 +328,7 @@ def test_the_house_is_counted(tmp_path):
     (package / "room").mkdir(parents=True)
     (package / "__init__.py").write_text('"""A package."""\n')
     (package / "one.py").write_text(
-        '"""The same thing,\n\nin three lines."""\n\nimport os\n\n\ndef f(a, b, c, d, e, f, g):\n    return os\n'
+        '"""The same,\n\nin three lines."""\n\nimport os\n\n\ndef f(a, b, c, d, e, f, g):\n    return os\n'
     )
     (package / "room" / "one.py").write_text(
         "from keydyn.one import f\n\n\nclass Thing:\n    # so many, whoever counts\n    call = f\n"
