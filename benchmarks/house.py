@@ -189,7 +189,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("tree", nargs="?", type=Path, default=HERE.parent, help="by default this one")
     parser.add_argument("--against", metavar="REVISION", help="another revision beside it")
-    parser.add_argument("--work", default="fit,verify,request", help=f"of {', '.join(WORK)}; or none")
+    parser.add_argument("--work", default=",".join(WORK), help=f"of {', '.join(WORK)}; or none")
     parser.add_argument("--list", action="store_true", help="list the files that work passes")
     options = parser.parse_args()
     work = [name for name in options.work.split(",") if name in WORK]
