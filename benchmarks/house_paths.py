@@ -16,6 +16,7 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -64,17 +65,21 @@ def verify() -> None:
     from keydyn.datasets import make_typists
     from keydyn.decisions import Verifier
 
-    try:
-        from keydyn.decisions.shipped import shipped_background
-    except ImportError:
-        from keydyn.decisions.calibration.shipped import shipped_background
-
     typed = make_typists(1, 3, text="copied", n_keys=30)
-    verifier = Verifier.of(shipped_background())
+    verifier = Verifier.of(_shipped_background())
     verifier.enrol("ann", typed[typed["session"] < 2])
     sample = typed[typed["session"] == 2].reset_index(drop=True)
     with watched():
         verifier.verify("ann", sample)
+
+
+def _shipped_background() -> Any:
+    """What comes with keydyn, from where the revision has it."""
+    try:
+        found = import_module("keydyn.decisions.calibration.shipped")
+    except ImportError:
+        found = import_module("keydyn.decisions.shipped")
+    return found.shipped_background()
 
 
 def request() -> None:
