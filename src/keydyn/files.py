@@ -20,6 +20,7 @@ from os import PathLike
 from pathlib import Path
 from reprlib import repr as shown
 from typing import Any, Generic, TypeVar
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -379,6 +380,21 @@ def digest(header: Values, tensors: Tensors) -> str:
         digest.update(f"\n{name} {values.dtype.str} {values.shape}\n".encode())
         digest.update(np.ascontiguousarray(values).tobytes())
     return digest.hexdigest()
+
+
+def marked(mark: bytes, payload: bytes) -> bytes:
+    """Bytes that are too small for a file: a mark that says what they are, their CRC-32, then themselves."""
+    return mark + crc32(payload).to_bytes(4, "little") + payload
+
+
+def unmarked(mark: bytes, contents: bytes, what: str) -> bytes:
+    """The bytes that `marked` was given; a `ValueError` if they are not `what` is expected."""
+    begin = len(mark) + 4
+    if contents[: len(mark)] != mark or len(contents) < begin:
+        raise ValueError(f"these bytes are not {what}, or they are cut short")
+    if crc32(contents[begin:]) != int.from_bytes(contents[len(mark) : begin], "little"):
+        raise ValueError(f"the bytes of {what} are damaged: they do not match their checksum")
+    return contents[begin:]
 
 
 def _built(kind: Kind[Stored], header: Values, tensors: Tensors, path: Path_) -> Stored:

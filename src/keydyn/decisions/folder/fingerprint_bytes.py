@@ -6,11 +6,10 @@ them has, and the hashes; 32 bits each.
 
 from __future__ import annotations
 
-from zlib import crc32
-
 import numpy as np
 
 from keydyn.decisions.liveness.copies import Fingerprints
+from keydyn.files import marked, unmarked
 
 MARK = b"KDF1"
 _WORD = np.dtype("<u4")
@@ -27,8 +26,8 @@ def fingerprints_bytes(fingerprints: Fingerprints) -> bytes:
     """
     lengths = np.diff(fingerprints.offsets).astype(_WORD)
     count = np.array([len(lengths)], dtype=_WORD)
-    words = b"".join(part.tobytes() for part in (count, lengths, fingerprints.hashes.astype(_WORD)))
-    return MARK + crc32(words).to_bytes(4, "little") + words
+    parts = (count, lengths, fingerprints.hashes.astype(_WORD))
+    return marked(MARK, b"".join(part.tobytes() for part in parts))
 
 
 def fingerprints_of(contents: bytes) -> Fingerprints:
@@ -40,11 +39,10 @@ def fingerprints_of(contents: bytes) -> Fingerprints:
     >>> len(fingerprints_of(fingerprints_bytes(Fingerprints.none())).hashes)
     0
     """
-    if contents[:4] != MARK or len(contents) < 12 or len(contents) % 4:
-        raise ValueError("these are not fingerprints, or they are cut short")
-    if crc32(contents[8:]) != int.from_bytes(contents[4:8], "little"):
-        raise ValueError("the fingerprints are damaged: their contents do not match their checksum")
-    words = np.frombuffer(contents, dtype=_WORD, offset=8)
+    payload = unmarked(MARK, contents, "fingerprints")
+    if len(payload) < _WORD.itemsize or len(payload) % _WORD.itemsize:
+        raise ValueError("these bytes are not fingerprints, or they are cut short")
+    words = np.frombuffer(payload, dtype=_WORD)
     n = int(words[0])
     lengths, hashes = words[1 : n + 1].astype(np.int64), words[n + 1 :].astype(np.uint32)
     if len(lengths) < n or int(lengths.sum()) != len(hashes):

@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from reprlib import repr as shown
-from typing import Any, TypeVar
+from typing import Any
 
 from keydyn import __version__
 from keydyn.decisions.folder.authentication import code_of, same_code
+from keydyn.files import anything, many, or_empty, record, sha256, text, whole
 
 FORMAT, VERSION = "keydyn-models", 3
 CODE = "hmac_sha256"
-OF_BACKGROUND = ("population", "cohort", "calibration", "secret")
-# Larger whole numbers are no counts of anything here.
-LARGEST_COUNT = 2**53
-
-Entry = TypeVar("Entry")
 
 
 @dataclass(frozen=True)
 class Person:
-    """Somebody who is enrolled.
+    """A person who is enrolled.
 
     Attributes
     ----------
@@ -47,7 +41,7 @@ class Person:
 
 @dataclass(frozen=True)
 class Member:
-    """Somebody in the cohort: the name, and the SHA-256 of the template's file."""
+    """A member of the cohort: the name, and the SHA-256 of the template's file."""
 
     user: str
     sha256: str
@@ -55,7 +49,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Manifest:
-    """Everybody who is enrolled, in the order in which they first were, and what their decisions rest on.
+    """The enrolled people, in the order in which they were first enrolled, and what decisions rest on.
 
     Attributes
     ----------
@@ -167,17 +161,56 @@ def _authenticate(content: dict[str, Any], key: bytes | None) -> None:
         raise ValueError("its authentication code is wrong: it was altered, or written with another key")
 
 
+_MEMBER = record({"user": text, "sha256": sha256})
+_PERSON = record(
+    {
+        "user": text,
+        "samples": whole(1),
+        "keys": whole(1),
+        "sha256": sha256,
+        "fingerprints": or_empty(sha256),
+        "enrolment": or_empty(sha256),
+        "previous": or_empty(sha256),
+    }
+)
+_MANIFEST = record(
+    {
+        "format": anything,
+        "version": anything,
+        "keydyn": anything,
+        "detector": text,
+        "sensors": many(text),
+        "population": or_empty(sha256),
+        "cohort": many(_MEMBER),
+        "calibration": sha256,
+        "secret": sha256,
+        "users": many(_PERSON),
+    }
+)
+
+
 def _manifest(content: dict[str, Any]) -> Manifest:
-    _only(content, "format", "version", "keydyn", "detector", "sensors", *OF_BACKGROUND, "users")
+    values = _MANIFEST("", content)
+    _check_different("cohort", values["cohort"], "user")
+    _check_different("users", values["users"], "user", "sha256")
     return Manifest(
-        _text(content, "detector"),
-        _sensors(content),
-        _sha256(content, "population", empty=True),
-        _each(content, "cohort", _member, ("user",)),
-        _sha256(content, "calibration"),
-        _sha256(content, "secret"),
-        _each(content, "users", _person, ("user", "sha256")),
+        values["detector"],
+        tuple(values["sensors"]),
+        values["population"],
+        tuple(Member(**entry) for entry in values["cohort"]),
+        values["calibration"],
+        values["secret"],
+        tuple(Person(**entry) for entry in values["users"]),
     )
+
+
+def _check_different(name: str, entries: list[dict[str, Any]], *fields: str) -> None:
+    """No two entries may have the same value in one of these fields."""
+    for field in fields:
+        value, times = Counter(entry[field] for entry in entries).most_common(1)[0] if entries else ("", 0)
+        if times > 1:
+            what = "name" if field == "user" else "template"
+            raise ValueError(f"two of {name} have the {what} {shown(value)}")
 
 
 def file_of(sha256: str) -> str:
@@ -188,84 +221,3 @@ def file_of(sha256: str) -> str:
 def secret_file(secret: str) -> str:
     """The name of the file with the secret that is recognised by this."""
     return f"{secret}.key"
-
-
-def _only(content: dict[str, Any], *names: str) -> None:
-    absent, strange = set(names) - set(content), set(content) - set(names)
-    if absent:
-        raise ValueError(f"it has no {', '.join(sorted(absent))}")
-    if strange:
-        raise ValueError(f"it has fields that are not known: {shown(sorted(strange))}")
-
-
-def _each(
-    content: dict[str, Any], name: str, read: Callable[[dict[str, Any]], Entry], different: tuple[str, ...]
-) -> tuple[Entry, ...]:
-    """Every entry of a list read; an error says in which entry it is, counted from 0."""
-    entries = content[name]
-    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        raise ValueError(f"{name} is not a list of objects")
-    found = []
-    for number, entry in enumerate(entries):
-        try:
-            found.append(read(entry))
-        except ValueError as error:
-            raise ValueError(f"{name}[{number}]: {error}") from None
-    for what in different:
-        values = [getattr(one, what) for one in found]
-        if len(set(values)) < len(values):
-            twice = next(value for value, n in Counter(values).items() if n > 1)
-            of = "name" if what == "user" else "template"
-            raise ValueError(f"two of {name} have the {of} {shown(twice)}")
-    return tuple(found)
-
-
-def _member(entry: dict[str, Any]) -> Member:
-    _only(entry, "user", "sha256")
-    return Member(_text(entry, "user"), _sha256(entry, "sha256"))
-
-
-def _person(entry: dict[str, Any]) -> Person:
-    _only(entry, *(attribute.name for attribute in fields(Person)))
-    return Person(
-        _text(entry, "user"),
-        _count(entry, "samples", least=1),
-        _count(entry, "keys", least=1),
-        _sha256(entry, "sha256"),
-        *(_sha256(entry, name, empty=True) for name in ("fingerprints", "enrolment", "previous")),
-    )
-
-
-def _text(content: dict[str, Any], name: str) -> str:
-    value = content[name]
-    if not isinstance(value, str) or not value or not _is_unicode(value):
-        raise ValueError(f"{name} is {shown(value)}, not text")
-    return value
-
-
-def _sha256(content: dict[str, Any], name: str, empty: bool = False) -> str:
-    if empty and content[name] == "":
-        return ""
-    value = _text(content, name)
-    if not re.fullmatch("[0-9a-f]{64}", value):
-        raise ValueError(f"{name} is {shown(value)}, not 64 hexadecimal digits")
-    return value
-
-
-def _is_unicode(text: str) -> bool:
-    """JSON can hold half of a surrogate pair, which nothing can print."""
-    return text.encode("utf-8", "replace").decode("utf-8") == text
-
-
-def _sensors(content: dict[str, Any]) -> tuple[str, ...]:
-    sensors = content["sensors"]
-    if not isinstance(sensors, list):
-        raise ValueError(f"sensors is {shown(sensors)}, not a list")
-    return tuple(_text({"sensors": name}, "sensors") for name in sensors)
-
-
-def _count(content: dict[str, Any], name: str, least: int = 0) -> int:
-    value = content[name]
-    if type(value) is not int or not least <= value <= LARGEST_COUNT:
-        raise ValueError(f"{name} is {shown(value)}, not a whole number of {least} or more")
-    return value

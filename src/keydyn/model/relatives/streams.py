@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from keydyn.arrays import Floats, Integers
+from keydyn.files import truth
 from keydyn.model.data import vocabulary
 from keydyn.model.data.numbers import as_numbers
 from keydyn.model.data.settings import is_whole
@@ -20,8 +21,7 @@ from keydyn.model.engine.log_domain import filter_step
 from keydyn.model.relatives.contexts import Context
 from keydyn.model.relatives.past import Past
 from keydyn.model.theta.lattice import log_densities
-
-STATE_VERSION = 1
+from keydyn.model.watch.online_state import STATE_VERSION, checked_state, consistent, numbers, plain_numbers
 
 
 class Streams:
@@ -108,41 +108,30 @@ class Streams:
             "version": STATE_VERSION,
             "model": self._fingerprint,
             "labelled": self._labelled,
-            "log_filtered": _plain(self._log_filtered),
-            "values": _plain(self._past.values),
+            "log_filtered": plain_numbers(self._log_filtered),
+            "values": plain_numbers(self._past.values),
             "events": self._past.events.tolist(),
-            "last": _plain(self._past.last),
+            "last": plain_numbers(self._past.last),
             "n_events": self.n_events.tolist(),
-            "log_likelihood": _plain(self.log_likelihood),
+            "log_likelihood": plain_numbers(self.log_likelihood),
         }
 
     def resume(self, state: dict[str, Any]) -> None:
         """Go on from a `state()` of the same model; a `ValueError` says what does not fit."""
-        try:
-            version, model, labelled = state["version"], state["model"], state["labelled"]
-            log_filtered = _numbers(state["log_filtered"], -np.inf)
-            values, last = (_numbers(state[name], np.nan) for name in ("values", "last"))
-            events = np.array(state["events"], dtype=object)
-            log_likelihood = _numbers(state["log_likelihood"], -np.inf)
-            n_events = np.array(list(state["n_events"]))
-            vocabulary.encode(events.ravel())
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise ValueError(f"this is not a saved state of a stream: {error!r}") from None
-        if version != STATE_VERSION:
-            raise ValueError(f"the state has version {version!r}; this reads {STATE_VERSION}")
-        if model != self._fingerprint or labelled is not self._labelled:
+        own = {"labelled": truth, "values": numbers(np.nan), "events": _types, "last": numbers(np.nan)}
+        found = checked_state(state, own, self._fingerprint)
+        if found["labelled"] is not self._labelled:
             raise ValueError("the state belongs to another model")
+        log_filtered, log_likelihood = found["log_filtered"], found["log_likelihood"]
+        values, last, events, n_events = (found[name] for name in ("values", "last", "events", "n_events"))
         n, memory, n_features = len(n_events), *self._past.values.shape[1:]
-        fits = n > 0 and n_events.dtype.kind == "i" and n_events.shape == log_likelihood.shape == (n,)
+        fits = (
+            n > 0 and log_likelihood.shape == (n,) and log_filtered.shape == (n, len(self._theta.startprob))
+        )
         fits = fits and values.size == n * memory * n_features and last.shape == (n, n_features)
-        fits = fits and log_filtered.shape == (n, len(self._theta.startprob)) and events.size == n * memory
-        if not fits:
+        if not fits or events.size != n * memory:
             raise ValueError("the state's parts do not fit each other or the model")
-        total = np.exp(np.minimum(log_filtered, 1.0)).sum(axis=1)
-        right = np.isneginf(log_likelihood) & (total == 0.0)
-        right |= np.isfinite(log_likelihood) & (np.abs(total - 1.0) < 1e-9)
-        right &= n_events > 0
-        right |= (n_events == 0) & (log_filtered == 0.0).all(axis=1) & (log_likelihood == 0.0)
+        right = consistent(log_filtered, log_likelihood, n_events)
         seen = (values.reshape(-1, n_features), last)
         outside = [e.distribution.outside(x[:, k]) for k, e in enumerate(self._theta.emission) for x in seen]
         if not right.all() or any(bad.any() for bad in outside) or any(np.isinf(x).any() for x in seen):
@@ -226,13 +215,8 @@ def _labels(name: str, given: Any, which: Integers) -> Any:
     return labels
 
 
-def _plain(values: Floats) -> Any:
-    """Nested lists; JSON has neither NaN nor minus infinity, so both are null, and the field says which."""
-    plain = values.astype(object)
-    plain[~np.isfinite(values)] = None
-    return plain.tolist()
-
-
-def _numbers(nested: Any, null: float) -> Floats:
-    array = np.array(nested, dtype=object)
-    return np.where(array == None, null, array).astype(np.float64)  # noqa: E711
+def _types(name: str, nested: Any) -> Any:
+    """A field of event types in lists."""
+    events = np.array(nested, dtype=object)
+    vocabulary.encode(events.ravel())
+    return events

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from keydyn.arrays import Floats, Integers
+from keydyn.arrays import Floats, Integers, Truths
+from keydyn.files import Field, Values, anything, many, record, whole
 from keydyn.model.engine.online_step import EXTRA
 from keydyn.model.watch.filter_bank import FilterBank
 
 STATE_VERSION = 1
-# Logarithms of what is kept as it is are given to so many digits.
+# Logarithms of probabilities that are also saved exactly agree with them to this.
 ROUNDING = 1e-9
 
 
@@ -29,36 +30,31 @@ def to_plain(bank: FilterBank, fingerprint: str, rows: slice = slice(None)) -> d
     return {
         "version": STATE_VERSION,
         "model": fingerprint,
-        "log_filtered": [[_plain(v) for v in row] for row in logs],
+        "log_filtered": plain_numbers(logs),
         "filtered": [None if log else row.tolist() for row, log in zip(kept, in_logs, strict=True)],
         "last": bank.last[rows].astype(np.int64).tolist(),
         "n_events": counts.astype(np.int64).tolist(),
-        "log_likelihood": [_plain(v) for v in bank.totals[rows]],
+        "log_likelihood": plain_numbers(bank.totals[rows]),
     }
 
 
 def from_plain(state: dict[str, Any], fingerprint: str, n_states: int, n_types: int) -> Floats:
     """The filters of a saved state, (B, M + EXTRA); a `ValueError` says what does not fit."""
-    try:
-        version, model = state["version"], state["model"]
-        log_filtered = np.array([[_float(v) for v in row] for row in state["log_filtered"]])
-        last, n_events = (_whole(state[name]) for name in ("last", "n_events"))
-        log_likelihood = np.array([_float(v) for v in state["log_likelihood"]])
-        rows = state.get("filtered", [None] * len(last))
-        exact = np.array([[np.nan] * n_states if row is None else [float(v) for v in row] for row in rows])
-    except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
-        raise ValueError(f"this is not a saved state of an online filter: {error!r}") from None
-    if version != STATE_VERSION:
-        raise ValueError(f"the state has version {version!r}; this reads {STATE_VERSION}")
-    if model != fingerprint:
-        raise ValueError("the state belongs to another model")
-    n = len(last)
-    if (
-        not log_filtered.shape == exact.shape == (n, n_states)
-        or not len(n_events) == len(log_likelihood) == n
-    ):
+    # A state without `filtered` was saved before it was kept.
+    complete = {"filtered": None, **state} if isinstance(state, dict) else state
+    values = checked_state(complete, {"filtered": anything, "last": wholes}, fingerprint)
+    log_filtered, log_likelihood = values["log_filtered"], values["log_likelihood"]
+    last, n_events = values["last"], values["n_events"]
+    n = len(n_events)
+    exact = _exact(values["filtered"], n, n_states)
+    if log_filtered.shape != (n, n_states) or not last.shape == log_likelihood.shape == (n,) or n == 0:
         raise ValueError("the state's parts have different lengths")
-    _check_range(log_filtered, exact, last, n_events, log_likelihood, n_types)
+    probabilities = np.exp(np.minimum(log_filtered, 1.0))
+    held = np.isneginf(log_likelihood) | (n_events == 0) | np.isnan(exact).all(axis=1)
+    held |= ((np.abs(exact - probabilities) < ROUNDING) & (exact >= 0.0)).all(axis=1)
+    right = consistent(log_filtered, log_likelihood, n_events) & held & (last >= 0) & (last <= n_types)
+    if not right.all():
+        raise ValueError("the state has values out of range")
     filters = np.zeros((n, n_states + EXTRA))
     begun = n_events > 0
     # Only what can be held without logarithms was saved exactly; an impossible stream has nothing to hold.
@@ -68,39 +64,65 @@ def from_plain(state: dict[str, Any], fingerprint: str, n_states: int, n_types: 
     return filters
 
 
-def _check_range(
-    log_filtered: Floats,
-    exact: Floats,
-    last: Integers,
-    n_events: Integers,
-    log_likelihood: Floats,
-    n_types: int,
-) -> None:
-    probabilities = np.exp(np.minimum(log_filtered, 1.0))
-    total = probabilities.sum(axis=1)
-    agrees = (np.isnan(exact) | (np.abs(exact - probabilities) < ROUNDING)).all(axis=1)
-    right = np.isneginf(log_likelihood) & (total == 0.0)
-    right |= (
-        np.isfinite(log_likelihood) & (np.abs(total - 1.0) < ROUNDING) & agrees & (exact >= 0.0).all(axis=1)
-    )
-    right |= np.isfinite(log_likelihood) & (np.abs(total - 1.0) < ROUNDING) & np.isnan(exact).all(axis=1)
-    right &= n_events > 0
-    right |= (n_events == 0) & (log_filtered == 0.0).all(axis=1) & (log_likelihood == 0.0)
-    right &= (last >= 0) & (last <= n_types)
-    if len(right) == 0 or not right.all():
-        raise ValueError("the state has values out of range")
+def checked_state(state: Any, own: dict[str, Field], fingerprint: str) -> Values:
+    """The fields that every saved state of streams has, and those of its `own`, as arrays."""
+    fields = {
+        "version": anything,
+        "model": anything,
+        "log_filtered": numbers(-np.inf),
+        "n_events": wholes,
+        "log_likelihood": numbers(-np.inf),
+    }
+    try:
+        values: Values = record(fields | own)("", state)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"this is not a saved state of a stream: {error}") from None
+    if values["version"] != STATE_VERSION:
+        raise ValueError(f"the state has version {values['version']!r}; this reads {STATE_VERSION}")
+    if values["model"] != fingerprint:
+        raise ValueError("the state belongs to another model")
+    return values
 
 
-def _plain(value: float) -> float | None:
-    """JSON has no minus infinity."""
-    return None if value == -np.inf else float(value)
+def consistent(log_filtered: Floats, log_likelihood: Floats, n_events: Integers) -> Truths:
+    """(B,) whether the states of a stream have probabilities, unless it is impossible or has not begun."""
+    total = np.exp(np.minimum(log_filtered, 1.0)).sum(axis=1)
+    possible = np.isfinite(log_likelihood) & (np.abs(total - 1.0) < ROUNDING)
+    impossible = np.isneginf(log_likelihood) & (total == 0.0)
+    fresh = (n_events == 0) & (log_filtered == 0.0).all(axis=1) & (log_likelihood == 0.0)
+    found: Truths = ((n_events > 0) & (possible | impossible)) | fresh
+    return found
 
 
-def _float(value: float | None) -> float:
-    return -np.inf if value is None else float(value)
+def plain_numbers(values: Floats) -> Any:
+    """Nested lists; JSON has neither NaN nor minus infinity, so both are null, and the field says which."""
+    plain = values.astype(object)
+    plain[~np.isfinite(values)] = None
+    return plain.tolist()
 
 
-def _whole(values: Any) -> Integers:
-    if not all(isinstance(value, int) for value in values):
-        raise ValueError(f"{values!r} are not whole numbers")
-    return np.array(values, dtype=np.int64)
+def numbers(null: float) -> Field:
+    """A field of numbers in lists, with what null stands for."""
+
+    def check(name: str, nested: Any) -> Floats:
+        array = np.array(nested, dtype=object)
+        return np.where(array == None, null, array).astype(np.float64)  # noqa: E711
+
+    return check
+
+
+def wholes(name: str, values: Any) -> Integers:
+    """A field with a list of whole numbers."""
+    return np.array(many(whole())(name, values), dtype=np.int64)
+
+
+def _exact(rows: Any, n: int, n_states: int) -> Floats:
+    """(B, M) the probabilities that were saved exactly, NaN where only logarithms were."""
+    try:
+        listed = [None] * n if rows is None else list(rows)
+        exact = np.array([[np.nan] * n_states if row is None else [float(v) for v in row] for row in listed])
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"this is not a saved state of a stream: filtered: {error}") from None
+    if exact.shape != (n, n_states):
+        raise ValueError("the state's parts have different lengths")
+    return exact

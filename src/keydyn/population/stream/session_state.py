@@ -5,20 +5,30 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from typing import Any
-from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keydyn.arrays import Floats, Truths
-from keydyn.files import MOST_COUNTED, Tensors
+from keydyn.files import (
+    MOST_COUNTED,
+    SUM_TOLERANCE,
+    Bounds,
+    Tensor,
+    Tensors,
+    check_tensors,
+    marked,
+    unbounded,
+    unmarked,
+    within,
+)
 from keydyn.population.wide_effects import LAST_IN_WORD
 
 # What all sessions of a state have in common: SHA-256 of the population, and of the cohort.
 SHARED = ("population", "cohort")
-# Before the records of sessions: the mark, the CRC-32 of all that follows, and what they have in common.
+# What the records of sessions are marked with, and the bytes of what they have in common, which come first.
 MARK = b"KDS1"
-HEAD = len(MARK) + 4 + 64
+HEAD = 64
 # Beyond this no residual, tempo or logarithm of a time can come.
 LARGEST = 1e12
 
@@ -36,40 +46,32 @@ def checked(state: Tensors, present: Tensors, unknown: int, times: Truths) -> Te
 
     `unknown` is the largest code of a key, `times` tells which values are logarithms.
     """
-    for name, now in present.items():
-        if name not in state:
-            raise ValueError(f"the state has no {name}")
-        found = np.asarray(state[name])
-        if found.shape != now.shape or found.dtype != now.dtype:
-            raise ValueError(
-                f"the state's {name} is {found.dtype} of shape {found.shape}; here it is {now.dtype} of "
-                f"shape {now.shape}"
-            )
-    same = {
-        "population": "the state belongs to another population",
-        "cohort": "the state belongs to another cohort",
-        "claimed": "the state belongs to another claimed template",
+
+    def values(name: str, found: Floats) -> None:
+        within(-LARGEST, LARGEST)(name, found[:, times][~np.isnan(found[:, times])])
+        if np.isinf(found).any():
+            raise ValueError(f"{name} has values that are not finite")
+
+    bounds: dict[str, Bounds] = {
+        **dict.fromkeys(("population", "cohort", "claimed"), unbounded),
+        "count": within(0, MOST_COUNTED),
+        "codes": within(0, unknown),
+        "in_word": within(-1, LAST_IN_WORD),
+        "values": values,
+        "residuals": within(-LARGEST, LARGEST),
+        "tempo": within(-LARGEST, LARGEST),
+        "variance": within(0.0, LARGEST),
+        "states": within(0.0, 2.0),
     }
-    for name, problem in same.items():
+    declared = {name: Tensor(now.shape, bounds[name], now.dtype.type) for name, now in present.items()}
+    check_tensors({name: state[name] for name in present if name in state}, declared)
+    for name, what in (("population", "population"), ("cohort", "cohort"), ("claimed", "claimed template")):
         if (state[name] != present[name]).any():
-            raise ValueError(problem)
-    count, states = state["count"], state["states"]
+            raise ValueError(f"the state belongs to another {what}")
     # The hidden states are probabilities once an event's term is known.
-    total = np.where((count > 1)[:, None], 1.0, 0.0)
-    numbers = {
-        "count": ((count >= 0) & (count <= MOST_COUNTED)).all(),
-        "codes": ((state["codes"] >= 0) & (state["codes"] <= unknown)).all(),
-        "in_word": ((state["in_word"] >= -1) & (state["in_word"] <= LAST_IN_WORD)).all(),
-        "values": (np.isnan(state["values"]) | (np.abs(state["values"]) < LARGEST) | ~times).all()
-        and not np.isinf(state["values"]).any(),
-        "residuals": (np.abs(state["residuals"]) < LARGEST).all(),
-        "tempo": (np.abs(state["tempo"]) < LARGEST).all(),
-        "variance": ((state["variance"] >= 0) & (state["variance"] < LARGEST)).all(),
-        "states": (states >= 0).all() and (np.abs(states.sum(axis=1) - total) < 1e-6).all(),
-    }
-    wrong = [name for name, right in numbers.items() if not right]
-    if wrong:
-        raise ValueError(f"the state has values out of range: {', '.join(wrong)}")
+    total = np.where((state["count"] > 1)[:, None], 1.0, 0.0)
+    if not (np.abs(state["states"].sum(axis=1) - total) < SUM_TOLERANCE).all():
+        raise ValueError("states has values that do not add up to one")
     return state
 
 
@@ -81,13 +83,13 @@ def record_of(state: Tensors) -> np.dtype[Any]:
 
 def packed(state: Tensors) -> bytes:
     """All sessions of a state in one."""
-    return _packed(_head(state), _records(state).tobytes())
+    return marked(MARK, _head(state) + _records(state).tobytes())
 
 
 def packed_each(state: Tensors) -> list[bytes]:
-    """Each session of a state for itself, as `packed` would give it alone."""
+    """Each session of a state on its own, as `packed` would give it alone."""
     head = _head(state)
-    return [_packed(head, record.tobytes()) for record in _records(state)]
+    return [marked(MARK, head + record.tobytes()) for record in _records(state)]
 
 
 def parsed(contents: bytes, record: np.dtype[Any]) -> Tensors:
@@ -95,13 +97,20 @@ def parsed(contents: bytes, record: np.dtype[Any]) -> Tensors:
 
     `record` is that of the streams which are to go on from it. The values are not checked here.
     """
-    _check_whole(contents)
-    if (len(contents) - HEAD) % record.itemsize:
+    payload = _whole(contents)
+    if (len(payload) - HEAD) % record.itemsize:
         raise ValueError("the state does not fit these sessions: it is of another population or cohort")
-    first, second = (np.frombuffer(contents, np.uint8, 32, HEAD - 64 + 32 * n) for n in range(2))
-    records = np.frombuffer(contents, record, offset=HEAD)
+    first, second = (np.frombuffer(payload, np.uint8, 32, 32 * n) for n in range(2))
+    records = np.frombuffer(payload, record, offset=HEAD)
     own = {name: _native(records[name]) for name in record.names or ()}
     return {"population": first, "cohort": second} | own
+
+
+def _whole(contents: bytes) -> bytes:
+    payload = unmarked(MARK, contents, "a state of streams")
+    if len(payload) < HEAD:
+        raise ValueError("these bytes are not a state of streams, or they are cut short")
+    return payload
 
 
 def _native(values: NDArray[Any]) -> NDArray[Any]:
@@ -110,22 +119,14 @@ def _native(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def joined(several: Sequence[bytes]) -> bytes:
-    """The states of several sessions, each for itself, in one; a `ValueError` if they do not go together."""
+    """The states of several sessions, each on its own, in one; a `ValueError` if they do not go together."""
     if not several:
         raise ValueError("there are no states")
-    for contents in several:
-        _check_whole(contents)
-    heads = {contents[HEAD - 64 : HEAD] for contents in several}
+    payloads = [_whole(contents) for contents in several]
+    heads = {payload[:HEAD] for payload in payloads}
     if len(heads) > 1:
         raise ValueError("the states are of different populations or cohorts")
-    return _packed(heads.pop(), b"".join(contents[HEAD:] for contents in several))
-
-
-def _check_whole(contents: bytes) -> None:
-    if contents[: len(MARK)] != MARK or len(contents) < HEAD:
-        raise ValueError("this is not a state of streams, or it is cut short")
-    if crc32(contents[len(MARK) + 4 :]) != int.from_bytes(contents[len(MARK) : len(MARK) + 4], "little"):
-        raise ValueError("the state is damaged: its contents do not match its checksum")
+    return marked(MARK, heads.pop() + b"".join(payload[HEAD:] for payload in payloads))
 
 
 def _head(state: Tensors) -> bytes:
@@ -138,7 +139,3 @@ def _records(state: Tensors) -> NDArray[Any]:
     for name in record.names or ():
         records[name] = state[name]
     return records
-
-
-def _packed(head: bytes, records: bytes) -> bytes:
-    return MARK + crc32(records, crc32(head)).to_bytes(4, "little") + head + records

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import base64
 import json
-import re
 from typing import Any
 
+from keydyn.files import Field, matching, sha256, whole
 from keydyn.service.problems import Problem
 
-# What a cursor may hold besides whole numbers: an id, a hash.
-ID, HASH = "[0-9a-f]{32}", "[0-9a-f]{64}"
+# What a cursor may hold.
+NUMBER = whole(-(1 << 60), 1 << 60)
+ID = matching("[0-9a-f]{32}", "an id")
+HASH = sha256
 
 
 def encoded(*values: int | str) -> str:
@@ -18,20 +20,13 @@ def encoded(*values: int | str) -> str:
     return base64.urlsafe_b64encode(json.dumps(values).encode()).decode()
 
 
-def decoded(cursor: str | None, *shape: type[int] | str) -> Any:
-    """Its values, each a whole number or as a pattern says; None without a cursor, or a `Problem`."""
+def decoded(cursor: str | None, *fields: Field) -> Any:
+    """The values of a cursor; None without one, a `Problem` if they are not as the fields say."""
     if cursor is None:
         return None
     try:
         values = json.loads(base64.urlsafe_b64decode(cursor))
-        if all(_fits(value, kind) for value, kind in zip(values, shape, strict=True)):
-            return tuple(values)
+        return tuple(field("cursor", value) for field, value in zip(fields, values, strict=True))
     except (ValueError, TypeError, RecursionError):
-        pass
-    raise Problem(400, "bad-cursor", "This cursor cannot be used", "Use the cursor from the previous page.")
-
-
-def _fits(value: Any, kind: type[int] | str) -> bool:
-    if isinstance(kind, str):
-        return isinstance(value, str) and re.fullmatch(kind, value) is not None
-    return type(value) is int and abs(value) < 1 << 60
+        problem = "This cursor cannot be used", "Use the cursor from the previous page."
+        raise Problem(400, "bad-cursor", *problem) from None

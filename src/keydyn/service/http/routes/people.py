@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import Query
 
 from keydyn.service.http.access import Rule
-from keydyn.service.http.cursors import ID, decoded, encoded
+from keydyn.service.http.cursors import ID, NUMBER, decoded, encoded
 from keydyn.service.http.idempotency import once
 from keydyn.service.http.routing import Call, Id, Routes
 from keydyn.service.people import registry
@@ -34,7 +34,9 @@ def list_users(
     search: Annotated[str | None, Query(max_length=128, description="Part of their ids.")] = None,
 ) -> UsersAnswer:
     """List users, the oldest first."""
-    found, after = registry.listed(call.context, call.caller.tenant, limit, decoded(cursor, int, ID), search)
+    found, after = registry.listed(
+        call.context, call.caller.tenant, limit, decoded(cursor, NUMBER, ID), search
+    )
     return UsersAnswer(tuple(found), None if after is None else encoded(*after))
 
 

@@ -8,7 +8,7 @@ from fastapi import Query
 
 from keydyn.service.clock import DAY, HOUR
 from keydyn.service.http.access import Rule
-from keydyn.service.http.cursors import HASH, decoded, encoded
+from keydyn.service.http.cursors import HASH, NUMBER, decoded, encoded
 from keydyn.service.http.routing import Call, Routes
 from keydyn.service.people import activity, error_rates
 from keydyn.service.people.context import Write
@@ -101,7 +101,7 @@ def read_audit(
     ] = None,
 ) -> AuditAnswer:
     """List the entries of the audit log, or those of one action, the newest first."""
-    before = decoded(cursor, int, int)
+    before = decoded(cursor, NUMBER, NUMBER)
     with call.context.database.reading() as connection:
         found = audit.newest(connection, call.caller.tenant.id, limit + 1, action, before)
     shown = tuple(AuditEntry(**one) for one in found[:limit])
@@ -114,7 +114,7 @@ def check_audit(call: Call, cursor: Cursor = None) -> AuditCheckAnswer:
 
     A cursor carries the hash of the last entry that was checked, so that nothing can change in between.
     """
-    number, hashed = decoded(cursor, int, HASH) or (0, "")
+    number, hashed = decoded(cursor, NUMBER, HASH) or (0, "")
     if number < 0:
         raise Problem(
             400, "bad-cursor", "This cursor cannot be used", "Use the cursor from the previous answer."
