@@ -101,12 +101,12 @@ sha256 = matching("[0-9a-f]{64}", "64 hexadecimal digits")
 
 
 def or_empty(field: Field) -> Field:
-    """The same field, which may also be empty text."""
+    """Either this field or empty text."""
     return lambda name, value: "" if value == "" else field(name, value)
 
 
 def or_null(field: Field) -> Field:
-    """The same field, which may also be null."""
+    """Either this field or null."""
     return lambda name, value: None if value is None else field(name, value)
 
 

@@ -63,7 +63,7 @@ def read_regular(path: str | Path, largest: int, links: bool = True) -> bytes:
 
 
 def read_unpacked(path: str | Path, largest: int) -> bytes:
-    """The same, unpacked if it is gzipped; unpacked it must not be larger either."""
+    """All of a regular file, unpacked if it is gzipped; unpacked too it has at most `largest` bytes."""
     with opened(path, largest) as file:
         return b"".join(blocks(file, largest))
 

@@ -36,7 +36,7 @@ def match_states(codes: Integers, n_types: int, states: Integers, posterior: Flo
 
 
 def relabelled(parameters: Parameters, order: Integers) -> Parameters:
-    """The same model with states renumbered type by type, its marginals (as printed) taken anew."""
+    """A model with its states renumbered type by type, and its marginals (as printed) computed from them."""
     rows = np.arange(parameters.n_types)[:, None]
     before, after = order[parameters.pairs[:, 0]], order[parameters.pairs[:, 1]]
     pair = np.arange(len(parameters.pairs))[:, None, None]

@@ -1,8 +1,8 @@
 """∫ F, the integral of a distribution function: what areas between distribution functions are made of.
 
-It is taken over x, or over ln x. The integral of the normal, the log-normal, Student's t and the exponential
-has a closed form; that of any other family is integrated between its own quantiles, where its distribution
-function is smooth whatever its scale.
+It is taken over x, or over ln x. The integral of the normal, the log-normal, Student's t, the exponential and
+the gamma has a closed form; that of any other family is integrated between its own quantiles, where its
+distribution function is smooth whatever its scale.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from scipy import special
 
 from keydyn.arrays import Floats
-from keydyn.model.families import Exponential, LogNormal, LogStudent, Normal, Student
+from keydyn.model.families import Exponential, Gamma, LogNormal, LogStudent, Normal, Student
 from keydyn.model.families.family import Family, Params
 from keydyn.model.families.log_scale import exp_or_inf
 
@@ -80,7 +80,7 @@ class Mixture:
         return integral, nodes[-1] - up_to[-1]
 
     def _between(self, low: Floats, high: Floats) -> Floats:
-        """∫ F from low to high, both (Y, C), one component a column."""
+        """∫ F from low to high, both (Y, C), one column per component."""
         half = 0.5 * (high - low)
         y = low[:, None] + half[:, None] * (1.0 + POINTS[:, None])
         total: Floats = half * np.einsum("p,ypc->yc", WEIGHTS, self._component_cdf(y))
@@ -144,6 +144,18 @@ def _exponential(params: Params) -> tuple[Callable[[Floats], Floats], Floats]:
     return integral, scale
 
 
+def _gamma(params: Params) -> tuple[Callable[[Floats], Floats], Floats]:
+    shape, scale = params["shape"], params["scale"]
+
+    def integral(y: Floats) -> Floats:
+        x = np.maximum(y[:, None], 0.0)
+        below, weighted = special.gammainc(shape, x / scale), special.gammainc(shape + 1.0, x / scale)
+        total: Floats = x * below - shape * scale * weighted
+        return total
+
+    return integral, shape * scale
+
+
 # By family and whether integrals are over ln x.
 CLOSED_FORMS: dict[
     tuple[type[Family], bool], Callable[[Params], tuple[Callable[[Floats], Floats], Floats]]
@@ -154,4 +166,5 @@ CLOSED_FORMS: dict[
     (Student, False): _student,
     (LogStudent, True): _student,
     (Exponential, False): _exponential,
+    (Gamma, False): _gamma,
 }

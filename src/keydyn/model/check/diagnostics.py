@@ -106,7 +106,7 @@ class Diagnostics(Fitted):
         """Parametric bootstrap: standard errors and confidence intervals of every fitted parameter.
 
         Data are drawn from this model along the event sequences of `X`, which should be those it was fitted
-        to; values missing there are missing in every draw. Each draw is fitted anew, and its states are
+        to; values missing there are missing in every draw. A model is fitted to each draw, and its states are
         matched with this model's.
         """
         n_replicates = surrogates.check_number("n_replicates", n_replicates, 2)

@@ -93,7 +93,7 @@ class GoodnessOfFit:
         return _share(by_own >= _log(np.array(self.statistic)) - _log(self.surrogates).mean())
 
     def of(self, feature: int) -> GoodnessOfFit:
-        """The same test by the marginal of another feature."""
+        """Repeat the test with the marginal of another feature."""
         return replace(self, feature=check_feature(feature, len(self.areas)))
 
     def __repr__(self) -> str:

@@ -188,6 +188,6 @@ def density_of(family: Family, params: Params) -> tuple[Density, Integers]:
 
 @lru_cache(maxsize=16)
 def _density(family: Family, n_cells: int, values: bytes) -> Density:
-    """Kept, for whoever looks for a root of the distribution function asks again and again."""
+    """Kept, because a search for a root of the distribution function asks for it again and again."""
     table = np.frombuffer(values).reshape(-1, n_cells)
     return Density(family, dict(zip(family.parameters, table, strict=True)))

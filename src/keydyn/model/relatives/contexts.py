@@ -44,7 +44,7 @@ class Context(ABC):
         """The row of each event, `n_rows` where its context has none."""
 
     def tables(self, past: Past) -> Integers:
-        """`rows`, checked: a context of somebody's own may name a table that is not there."""
+        """`rows`, checked: a caller's own context may name a table that is not there."""
         rows = whole_numbers("the rows of a context", self.rows(past))
         if len(rows) != len(past.last) or (len(rows) and (rows.min() < 0 or rows.max() >= self.n_tables)):
             raise ValueError(

@@ -1,7 +1,7 @@
 """Drawing hidden states and emissions where each event's tables depend on the values before it.
 
 Emissions are drawn ahead for every table and state that an event could use, and a compiled walk picks from
-them; so nothing but a caller's own context function runs once an event.
+them; so nothing but a caller's own context function runs once per event.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def draw_stepwise(
     memory: int,
     generator: np.random.Generator,
 ) -> tuple[Floats, Integers]:
-    """The same for contexts that only a caller's function knows: all sequences advance together."""
+    """Values and states where a context is a caller's function: all sequences advance together."""
     lengths, labels = drawn.lengths, drawn.labels().astype(object)
     X, states = np.empty_like(drawn.X), np.empty(len(drawn.X), dtype=np.int64)
     past = Past.none(len(drawn), memory, X.shape[1])

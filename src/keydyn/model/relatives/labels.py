@@ -25,7 +25,7 @@ class LabelledSequences(Sequences):
 
     Attributes
     ----------
-    label_codes : (N,) index into `label_types`, −1 where no label was seen; None if nobody looked for any
+    label_codes : (N,) index into `label_types`, −1 where no label was seen; None without labels
     label_types : the distinct labels, sorted
     """
 
@@ -57,7 +57,7 @@ class LabelledSequences(Sequences):
         return _with_labels, (plain, self.label_codes, self.label_types)
 
     def as_events(self) -> Sequences:
-        """The same with labels in the place of event types."""
+        """The sequences with their labels in the place of event types."""
         assert self.label_codes is not None
         assert self.label_types is not None
         return Sequences(self.X, self.label_codes, self.label_types, self.offsets)
@@ -147,7 +147,7 @@ class LabelledTables(Tables):
         return replace(theta, reliability=reliability), floored
 
     def reordered(self, order: Integers) -> Self:
-        """The same with states renumbered; each keeps its label."""
+        """θ with its states renumbered; each keeps its label."""
         return replace(super().reordered(order), names=tuple(self.names[j] for j in order))
 
 
@@ -176,7 +176,7 @@ def is_probability(value: Any) -> bool:
 
 
 def states_named(sequences: LabelledSequences, names: tuple[Any, ...]) -> Integers | None:
-    """The state that each event's label names, −1 where none was seen; a `ValueError` for a strange one."""
+    """The state that each event's label names, −1 where none was seen; a `ValueError` for an unknown one."""
     if sequences.label_codes is None or sequences.label_types is None:
         return None
     place = {name: j for j, name in enumerate(names) if name is not None}

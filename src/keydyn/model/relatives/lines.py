@@ -168,7 +168,7 @@ class Lines:
         return u
 
     def reordered(self, order: Integers) -> Self:
-        """The same with states renumbered."""
+        """θ with its states renumbered."""
         square = np.ix_(order, order)
         return replace(
             self,

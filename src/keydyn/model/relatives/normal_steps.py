@@ -16,7 +16,7 @@ from keydyn.model.families.normal import HALF_LOG_TAU, LogNormal, Normal
 
 
 def is_normal(family: Family) -> bool:
-    """Whether these are the family's formulas; a subclass of somebody's own may have others."""
+    """Whether these are the family's formulas; a subclass may have others."""
     return type(family) in (Normal, LogNormal)
 
 

@@ -31,7 +31,7 @@ class Evidence:
     X : (N, K); offsets : (S + 1,); weights : (S,) one per sequence; families : one per feature
     rows : (N,) the emission table of each event; steps : (N,) the transition table of the step to it
     last : (N, K) the last values seen before each event
-    labels : (N,) the state that each event's label names, −1 where it has none; None if nobody looked
+    labels : (N,) the state that each event's label names, −1 where it has none; None without labels
     names : the label of each state, where there are labels
     """
 
@@ -91,8 +91,8 @@ class Tables:
     Attributes
     ----------
     startprob : (M,) π[j]
-    transmat : (S, M, M) a[i, j | s], one matrix a transition context
-    emission : one `Emission` a feature, parameters (R, M), one row an emission context
+    transmat : (S, M, M) a[i, j | s], one matrix per transition context
+    emission : one `Emission` per feature, parameters (R, M), one row per emission context
     """
 
     startprob: Floats
@@ -178,7 +178,7 @@ class Tables:
         return replace(self, emission=emission, transmat=transmat)
 
     def reordered(self, order: Integers) -> Self:
-        """The same with states renumbered."""
+        """θ with its states renumbered."""
         return replace(
             self,
             startprob=np.ascontiguousarray(self.startprob[order]),

@@ -44,7 +44,7 @@ class PartiallyHMM(Relative):
     A label is seen with probability `p_observed`, whatever the state, and is then right with probability
     `p_true`; a wrong one is any of the others, each as likely. Every method takes `labels=`, one per event,
     None or NaN where none was seen, in the form that events have; likelihoods are then ln P(x, labels).
-    Without `labels` nobody looked, and it is the HMM.
+    Without `labels` the model is the HMM.
 
     Parameters
     ----------

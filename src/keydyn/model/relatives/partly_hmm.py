@@ -130,7 +130,7 @@ class PartlyHMM(Relative):
 
         With slopes (K, M) and (M, M) and a `centre` (K,) it is linear, `transmat` (M, M) and the arrays in
         `emission` (1, M); all three are zero if not given. With `previous`, a `Bins`, `transmat` is
-        (S, M, M) and the arrays (R, M), one row a name of the bins. `emission` is a list of
+        (S, M, M) and the arrays (R, M), one row per name of the bins. `emission` is a list of
         `(family, loc, scale)` or `(family, {name: array})`.
         """
         if not (previous is None or isinstance(previous, (Bins, NoContext))):
