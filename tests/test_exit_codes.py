@@ -31,7 +31,7 @@ COMMANDS = {
     "data list": "keydyn.datasets.published.file_states.data_folders",
     "data fetch fable": "keydyn.datasets.published.fetching.fetch_dataset",
     "data check": "keydyn.datasets.published.file_states.check_files",
-    "study all": "keydyn.studies.dataset_rows.available_rows",
+    "study all": "keydyn.lab.frame.dataset_rows.available_rows",
     **{
         f"study {name}": "keydyn.lab.frame.dataset_rows.available_rows"
         for name in ("recognition", "continuous", "recommended", "relatives", "population", "verification")

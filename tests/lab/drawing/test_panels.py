@@ -8,10 +8,11 @@ from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 from scipy.stats import norm
 
+from keydyn.evaluation.rates.confidence import Estimate
 from keydyn.figures.style import save_figure
 from keydyn.lab.continuous.figures import rejection_figure
 from keydyn.lab.drawing.cmc import cmc_figure
-from keydyn.lab.drawing.confidence_intervals import Estimate, intervals_figure
+from keydyn.lab.drawing.confidence_intervals import intervals_figure
 from keydyn.lab.drawing.det import det_figure
 from keydyn.lab.drawing.panels import PENS, Curve, pens_of
 from keydyn.lab.drawing.roc import roc_figure

@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from keydyn.lab.drawing.confidence_intervals import Estimate, intervals_figure
+from keydyn.evaluation.rates.confidence import Estimate
+from keydyn.lab.drawing.confidence_intervals import intervals_figure
 from keydyn.lab.drawing.panels import Curve
 from keydyn.lab.drawing.user_curves import labelled, user_curves_figure
 from keydyn.lab.population.figures import changed_typing_figure

@@ -17,6 +17,7 @@ from keydyn.arrays import Floats, Integers, Truths
 from keydyn.decisions.calibration.lockout_levels import lockout_level
 from keydyn.decisions.calibration.trials import Trials
 from keydyn.evaluation.rates.claim_rates import Claims
+from keydyn.evaluation.rates.confidence import Estimate
 
 # Rates for which the score is known: ten per factor of ten.
 RATES: Floats = np.logspace(0.0, -4.0, 41)
@@ -47,7 +48,7 @@ Table = tuple[tuple[Floats, Floats], ...]
 
 
 @dataclass(frozen=True)
-class MatchRate:
+class MatchRate(Estimate):
     """A share of strangers, with its 95 % interval over people.
 
     Examples

@@ -4,7 +4,7 @@ Samples of one person resemble each other, so people are drawn, not samples (ISO
 intervals that respect this). The rule of three: if none of n independent trials went wrong, the rate is below
 3/n with 95 % confidence. So a rate of p needs 3/p trials; with fewer it cannot be distinguished from 0.
 
-A trial is a sample that somebody typed, counted once however many templates it was compared with: a further
+A trial is a sample that a person typed, counted once however many templates it was compared with: a further
 comparison adds nothing about the person who typed it. Samples of one person are not perfectly independent
 either; the rule is the least that must hold, and the interval accounts for the rest.
 """
@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from keydyn.arrays import Floats
 
@@ -24,7 +25,47 @@ CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)
-class Rate:
+class Estimate:
+    """A figure with its 95 % interval over people.
+
+    Attributes
+    ----------
+    value : the figure; None where it cannot be given, infinite where it is beyond what was observed
+    low, high : the interval; None where there is none, as with a single user
+
+    Examples
+    --------
+    >>> from keydyn.evaluation.rates.confidence import Estimate
+    >>> Estimate(31.4, 24.0, 44.2).text()
+    '31 (24–44)'
+    """
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def numbers(self) -> tuple[float, float, float]:
+        """The figure and the ends of its interval; NaN where there is none."""
+        value, low, high = (math.nan if one is None else one for one in (self.value, self.low, self.high))
+        return value, low, high
+
+    def times(self, factor: float) -> Estimate:
+        """The figure in another unit."""
+        return Estimate(*(factor * one for one in self.numbers))
+
+    def columns(self, name: str) -> dict[str, float | None]:
+        """For a CSV file: the figure under this name, and its interval."""
+        return {name: self.value, f"{name}_low": self.low, f"{name}_high": self.high}
+
+    def text(self, digits: int = 0) -> str:
+        """For tables: "31 (24–44)"."""
+        value, low, high = (f"{one:.{digits}f}" if one < math.inf else "∞" for one in self.numbers)
+        return f"{value} ({low}–{high})"
+
+
+@dataclass(frozen=True)
+class Rate(Estimate):
     """A rate, or the reason why there is none.
 
     Attributes
@@ -44,10 +85,7 @@ class Rate:
     '< 0.3 %'
     """
 
-    value: float | None
-    low: float | None
-    high: float | None
-    trials: int
+    trials: int = 0
     needed: int = 0
     std: float | None = None
 
@@ -66,12 +104,8 @@ class Rate:
         """Where every trial was counted: the rate is above this, 1 − 3 / trials; otherwise None."""
         return max(0.0, 1.0 - 3.0 / self.trials) if self.value == 1.0 and self.trials else None
 
-    def columns(self, name: str) -> dict[str, float | None]:
-        """For a CSV file: the rate under this name, and its interval."""
-        return {name: self.value, f"{name}_low": self.low, f"{name}_high": self.high}
-
-    def text(self, digits: int = 1) -> str:
-        """For tables: "4.2 % (3.1–5.5)", "< 0.3 %", "> 99.7 %" or "not supported by 240 trials"."""
+    def figure(self, digits: int = 1) -> str:
+        """Without the interval: "4.2 %", "< 0.3 %", "> 99.7 %" or "not supported by 240 trials"."""
         if self.value is None:
             return f"not supported by {self.trials:,} trials"
         if self.below is not None:
@@ -80,10 +114,14 @@ class Rate:
             # What is missing is rounded upwards, so that the bound is rounded downwards.
             missing = float(percentage(1.0 - self.above, digits, upwards=True))
             return f"> {100.0 - missing:.{digits}f} %"
-        figure = f"{percentage(self.value, digits)} %"
-        if self.low is None or self.high is None:
-            return figure
-        return f"{figure} ({percentage(self.low, digits)}–{percentage(self.high, digits)})"
+        return f"{percentage(self.value, digits)} %"
+
+    def text(self, digits: int = 1) -> str:
+        """For tables: "4.2 % (3.1–5.5)", or `figure` where there is no interval."""
+        bounded = self.value is None or self.below is not None or self.above is not None
+        if bounded or self.low is None or self.high is None:
+            return self.figure(digits)
+        return f"{self.figure(digits)} ({percentage(self.low, digits)}–{percentage(self.high, digits)})"
 
 
 def unsupported(trials: int, needed: int) -> Rate:
@@ -112,6 +150,13 @@ def trials_needed(rate: float) -> int:
     if not 0.0 < rate <= 1.0:
         raise ValueError(f"a rate lies above 0 and is 1 at most, not {rate}")
     return math.ceil(3.0 / rate - 1e-9)
+
+
+def mean_estimate(values: ArrayLike, seed: int = 0) -> Estimate:
+    """The mean of one figure per user, (U,), with its interval, which has no width for a single user."""
+    figures = np.asarray(values, dtype=np.float64)
+    low, high = bootstrap_mean(figures[:, None], seed=seed)
+    return Estimate(float(figures.mean()), float(low[0]), float(high[0]))
 
 
 def mean_rate(values: Floats, trials: int, replicates: int = REPLICATES, seed: int = 0) -> Rate:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from textwrap import fill
 
 from matplotlib.axes import Axes
@@ -12,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
+from keydyn.evaluation.rates.confidence import Estimate
 from keydyn.figures.style import COLOURS, GREY, house_style, text_of
 from keydyn.lab.drawing.panels import grid_of_panels, label_outer
 from keydyn.lab.frame.names import detector_name
@@ -22,16 +22,8 @@ ROW = 0.3  # inches per detector
 LETTERS = 20  # per line of the label
 
 
-@dataclass(frozen=True)
-class Estimate:
-    """A figure and the ends of its interval; NaN is drawn as words."""
-
-    value: float
-    low: float
-    high: float
-
-
-# Dataset → series, such as "closed set" and "open set" → detector → estimate.
+# Dataset → series, such as "closed set" and "open set" → detector → estimate; one without a value is drawn
+# as words.
 Estimates = Mapping[str, Mapping[str, Mapping[str, Estimate]]]
 
 
@@ -59,8 +51,8 @@ def intervals_figure(panels: Estimates, label: str) -> Figure:
             axes.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
         # All panels share their axis: set once, when everything is drawn, or what comes later is cut off.
         estimates = [one for panel in panels.values() for rows in panel.values() for one in rows.values()]
-        there = [one for one in estimates if not math.isnan(one.value)]
-        low, high = min([one.low for one in there] + [0.0]), max([one.high for one in there] + [0.0])
+        there = [one.numbers for one in estimates if not math.isnan(one.numbers[0])]
+        low, high = min([one[1] for one in there] + [0.0]), max([one[2] for one in there] + [0.0])
         grid[0].set_xlim(low - 0.05 * (high - low) if low < 0.0 else 0.0, 1.05 * high or 1.0)
         if low < 0.0:
             for axes in grid:
@@ -81,14 +73,15 @@ def _draw(axes: Axes, rows: Mapping[str, Estimate], detectors: list[str], shift:
     sign, edge, face = SIGNS[series]
     for name, estimate in rows.items():
         y = detectors.index(name) + shift
-        if math.isnan(estimate.value):
+        value, low, high = estimate.numbers
+        if math.isnan(value):
             axes.annotate(
                 "not supported", (0.0, y), (3, 0), textcoords="offset points", va="center", color=GREY, size=7
             )
             continue
-        axes.plot([estimate.low, estimate.high], [y, y], color=edge, linewidth=1.2)
+        axes.plot([low, high], [y, y], color=edge, linewidth=1.2)
         axes.plot(
-            [estimate.value],
+            [value],
             [y],
             sign,
             color=edge,

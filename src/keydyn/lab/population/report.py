@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 
 from keydyn.evaluation.continuous.rejection import continuous
-from keydyn.lab.drawing.confidence_intervals import Estimate, intervals_figure
+from keydyn.evaluation.rates.confidence import Estimate, mean_estimate
+from keydyn.lab.drawing.confidence_intervals import intervals_figure
 from keydyn.lab.drawing.panels import Curve
 from keydyn.lab.drawing.user_curves import user_curves_figure
 from keydyn.lab.frame.outputs import Outputs, read_ranks, read_scores, read_table
@@ -30,7 +31,6 @@ from keydyn.lab.population.measurements import (
 )
 from keydyn.lab.population.newcomers import QUERIES
 from keydyn.lab.population.tables import (
-    Mean,
     Users,
     across_table,
     curve_frame,
@@ -144,7 +144,7 @@ def _closed_and_open(outputs: Outputs, users: Users, seed: int) -> Picture:
     series = {"eer": "closed set", "open_eer": "open set"}
     panels = {
         dataset: {
-            title: {name: _estimate(values, seed) for name, values in metrics[metric].items()}
+            title: {name: mean_estimate(values, seed) for name, values in metrics[metric].items()}
             for metric, title in series.items()
         }
         for dataset, metrics in users.items()
@@ -207,8 +207,3 @@ def _changes(outputs: Outputs, table: pd.DataFrame) -> Picture:
         "close the nearest other user is. The worst tenth are named.",
         "Two panels of dots, one per user.",
     )
-
-
-def _estimate(values: pd.Series[float], seed: int) -> Estimate:
-    mean = Mean.of(values, seed)
-    return Estimate(mean.value, mean.low, mean.high)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 
 from keydyn.evaluation.continuous.rejection import Continuous
-from keydyn.evaluation.rates.confidence import bootstrap_mean
+from keydyn.evaluation.rates.confidence import Estimate, mean_estimate
 from keydyn.evaluation.rates.significance import LEVEL, compare_with_best, signed_rank_p
 from keydyn.lab.frame.names import dataset_name, detector_name
 from keydyn.lab.frame.published import ACCURACY, EQUAL_ERROR_RATE, REJECTION_TIME
@@ -39,26 +37,6 @@ PARTS_METRICS = ("acc", "eer", "amrt")
 PUBLISHED = {"acc": ACCURACY, "eer": EQUAL_ERROR_RATE, "amrt": REJECTION_TIME}
 NUMBERS = {"enrolment": "Samples", "keystrokes": "Keys", "people": "People"}
 INTERVAL_NOTE = "Means over users with 95 % intervals (bootstrap over users)."
-
-
-@dataclass(frozen=True)
-class Mean:
-    """A mean over users and its 95 % interval."""
-
-    value: float
-    low: float
-    high: float
-
-    @classmethod
-    def of(cls, values: ArrayLike, seed: int = 0) -> Mean:
-        """With one user the interval has no width."""
-        figures = np.asarray(values, dtype=np.float64)
-        low, high = bootstrap_mean(figures[:, None], seed=seed)
-        return cls(float(figures.mean()), float(low[0]), float(high[0]))
-
-    def text(self) -> str:
-        """0.857 (0.801–0.905)."""
-        return f"{fixed(self.value)} ({fixed(self.low)}–{fixed(self.high)})"
 
 
 # Dataset → figure → detector → the figure of each user
@@ -104,8 +82,7 @@ def population_table(
                 marks.append(is_best)
             for prefix, name in (("", dataset), ("open_", dataset + OPEN)):
                 rate = measured[name, detector].verification.one["eer"]
-                row |= {f"{prefix}eer_one": rate.value, f"{prefix}eer_one_low": rate.low}
-                row[f"{prefix}eer_one_high"] = rate.high
+                row |= rate.columns(f"{prefix}eer_one")
                 cells.append(fixed(rate.value))
                 marks.append(False)
             rows.append(row | _published(dataset, detector))
@@ -201,8 +178,7 @@ def curve_frame(users: pd.DataFrame, what: str, seed: int = 0) -> pd.DataFrame:
         means = of.groupby("user", sort=False)[["acc", "eer"]].mean()
         row = dict(zip(keys, labels, strict=True))
         for metric in ("acc", "eer"):
-            mean = Mean.of(means[metric], seed)
-            row |= {metric: mean.value, f"{metric}_low": mean.low, f"{metric}_high": mean.high}
+            row |= mean_estimate(means[metric], seed).columns(metric)
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -217,7 +193,7 @@ def curve_table(frame: pd.DataFrame, what: str, title: str, note: str) -> Table:
     }
     for metric in ("acc", "eer"):
         values = zip(*(frame[f"{metric}{end}"] for end in ("", "_low", "_high")), strict=True)
-        shown[METRICS[metric][0]] = [Mean(*row).text() for row in values]
+        shown[METRICS[metric][0]] = [Estimate(*row).text(3) for row in values]
     table = frame.drop(columns=[] if what == PEOPLE else ["setting"])
     return Table(what, title, f"{note} {INTERVAL_NOTE}", table, pd.DataFrame(shown), labels=3)
 
@@ -295,15 +271,16 @@ def _compared(
 ) -> dict[str, Any]:
     """The mean, its difference with interval, p, the corrected level and the verdict."""
     pairs = pd.DataFrame({"ours": ours, "theirs": theirs}).to_numpy(dtype=np.float64)
-    mean, level = Mean.of(pairs[:, 0] - pairs[:, 1], seed), LEVEL / n_tests
+    difference, low, high = mean_estimate(pairs[:, 0] - pairs[:, 1], seed).numbers
+    level = LEVEL / n_tests
     p = signed_rank_p(pairs[:, 0], pairs[:, 1])
-    better = (mean.value > 0) == higher_is_better
+    better = (difference > 0) == higher_is_better
     verdict = "no significant difference" if p >= level else "better" if better else "worse"
     return {
         "mean": float(ours.mean()),
-        "difference": mean.value,
-        "low": mean.low,
-        "high": mean.high,
+        "difference": difference,
+        "low": low,
+        "high": high,
         "p": p,
         "level": level,
         "verdict": verdict,

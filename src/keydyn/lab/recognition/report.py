@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from keydyn.evaluation.protocols.protocol import OpenSet
-from keydyn.evaluation.rates.confidence import bootstrap_mean
+from keydyn.evaluation.rates.confidence import Estimate, mean_estimate
 from keydyn.evaluation.rates.verification import mean_curve
 from keydyn.figures.marginal_density import Typist, marginal_density_figure
 from keydyn.lab.drawing.cmc import cmc_figure
-from keydyn.lab.drawing.confidence_intervals import Estimate, intervals_figure
+from keydyn.lab.drawing.confidence_intervals import intervals_figure
 from keydyn.lab.drawing.det import det_figure
 from keydyn.lab.drawing.panels import Curve
 from keydyn.lab.drawing.roc import roc_figure
@@ -156,12 +155,10 @@ def _open_figure(
     panels: dict[str, dict[str, dict[str, Estimate]]] = {}
     for (dataset, detector), figures in measured.items():
         for way, title in ways.items():
-            rates = figures.users[[way]].to_numpy()
-            if np.isnan(rates).any() or (way == "eer" and dataset in opened):
+            rates = figures.users[way]
+            if rates.isna().any() or (way == "eer" and dataset in opened):
                 continue
-            low, high = bootstrap_mean(rates, seed=seed)
-            estimate = Estimate(float(rates.mean()), float(low[0]), float(high[0]))
-            panels.setdefault(dataset, {}).setdefault(title, {})[detector] = estimate
+            panels.setdefault(dataset, {}).setdefault(title, {})[detector] = mean_estimate(rates, seed)
     return outputs.figure(
         intervals_figure(panels, "equal error rate, mean over users"),
         "open_set",

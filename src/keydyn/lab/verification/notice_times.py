@@ -7,28 +7,12 @@ estimation from incomplete observations, *JASA* 53 (1958)), and intervals come f
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from keydyn.arrays import Floats, Integers, Truths
-from keydyn.evaluation.rates.confidence import CONFIDENCE, REPLICATES, user_weights
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A figure with its 95 % interval over people; infinite where it is beyond what was observed."""
-
-    value: float
-    low: float
-    high: float
-
-    def text(self, digits: int = 0, scale: float = 1.0) -> str:
-        """For tables: "31 (24–44)"."""
-        ends = [f"{scale * end:.{digits}f}" if end < math.inf else "∞" for end in (self.low, self.high)]
-        value = f"{scale * self.value:.{digits}f}" if self.value < math.inf else "∞"
-        return f"{value} ({ends[0]}–{ends[1]})"
+from keydyn.evaluation.rates.confidence import CONFIDENCE, REPLICATES, Estimate, user_weights
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ import pandas as pd
 
 from keydyn.arrays import Floats, Integers, Truths
 from keydyn.decisions.calibration.lockout_levels import locked_at, lockout_level, watched_hours
-from keydyn.evaluation.rates.confidence import REPLICATES, user_weights
-from keydyn.lab.verification.notice_times import Estimate, NoticeTimes, estimate, notice_times
+from keydyn.evaluation.rates.confidence import REPLICATES, Estimate, user_weights
+from keydyn.lab.verification.notice_times import NoticeTimes, estimate, notice_times
 from keydyn.model.data.vocabulary import Types
 
 # (N,) the level of every key, from what may be learnt from the sessions (n,) that are named.

@@ -6,11 +6,10 @@ from typing import Any
 
 import pandas as pd
 
-from keydyn.lab.drawing.confidence_intervals import Estimate as Drawn
+from keydyn.evaluation.rates.confidence import Estimate
 from keydyn.lab.drawing.confidence_intervals import Estimates
 from keydyn.lab.frame.names import dataset_name
 from keydyn.lab.frame.tables import Table
-from keydyn.lab.verification.notice_times import Estimate
 
 # Figure of the frame → heading, decimals, scale
 HEADINGS = {
@@ -43,7 +42,7 @@ def watching_table(frame: pd.DataFrame) -> Table:
         cells = {"Dataset": dataset_name(row["dataset"]), "Aimed at": f"{row['target_per_hour']:g}"}
         cells["Way to watch"] = row["way"]
         for figure, (heading, digits, scale) in HEADINGS.items():
-            cells[heading] = _estimate(row, figure).text(digits, scale)
+            cells[heading] = _estimate(row, figure).times(scale).text(digits)
         shown.append(cells)
         marked = HEADINGS["change_mean"][0] if row["change_mean"] == best else None
         bold.append([heading == marked for heading in cells])
@@ -68,13 +67,11 @@ def watching_table(frame: pd.DataFrame) -> Table:
 def watching_panels(frame: pd.DataFrame, name: str) -> Estimates:
     """For `intervals_figure`: a panel per dataset and rate, a row per way; `name` is one of `DRAWN`."""
     what, _, scale = DRAWN[name]
-    panels: dict[str, dict[str, dict[str, Drawn]]] = {}
+    panels: dict[str, dict[str, dict[str, Estimate]]] = {}
     for row in _rows(frame):
         panel = panels.setdefault(_panel(row), {})
         for who, title in WHO.items():
-            found = _estimate(row, f"{who}_{what}")
-            ends = scale * found.value, scale * found.low, scale * found.high
-            panel.setdefault(title, {})[row["way"]] = Drawn(*ends)
+            panel.setdefault(title, {})[row["way"]] = _estimate(row, f"{who}_{what}").times(scale)
     return panels
 
 
@@ -102,11 +99,11 @@ def _soonest(of: pd.DataFrame) -> str:
     unnoticed = _estimate(first, "change_unnoticed")
     found = ", ".join(f"{row['way']} {_estimate(row, 'change_mean').text()}" for row in others)
     rest = f" The other ways need on average: {found}." if others else ""
-    close = [row["way"] for row in others if row["change_mean_low"] <= mean.high]
+    close = [row["way"] for row in others if row["change_mean_low"] <= first["change_mean_high"]]
     verdict = f" The interval of its mean overlaps that of {_listed(close)}." if close else ""
     return (
         f"{_panel(first)}: {first['way']} notices a change of person soonest, after {mean.text()} keys on "
-        f"average and a median of {median.text()}; in {unnoticed.text(1, 100.0)} % of sessions, "
+        f"average and a median of {median.text()}; in {unnoticed.times(100.0).text(1)} % of sessions, "
         f"{first['keys_after_change']} keys are not enough.{rest}{verdict}"
     )
 
