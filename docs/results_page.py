@@ -3,8 +3,8 @@
 python docs/results_page.py out          the pages alone
 python docs/results_page.py out --run    the studies first
 
-Nothing on these pages is typed by hand: questions, and sentences on how to read a table, are in
-`page.py` of the study, where the answers are computed from the tables.
+Nothing on these pages is typed by hand: questions, and sentences on how to read a table, are in `page.py` of
+the study, where the answers are computed from values of tables; docs/results/tables/ keeps these.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import sys
 from pathlib import Path
 
 from keydyn.cli import app
-from keydyn.lab.frame.markdown_rows import rows_of
-from keydyn.lab.frame.page import ResultsPage, Run, Tables
+from keydyn.lab.frame.outputs import read_values
+from keydyn.lab.frame.page import ResultsPage, Run
 from keydyn.lab.frame.study import Study
 from keydyn.lab.run_study import STUDIES
 
@@ -61,9 +61,15 @@ def finished(out: Path, study: Study, run: Run) -> Path | None:
     return None
 
 
-def read_tables(folder: Path) -> Tables:
-    """All tables of a run, as rows of texts."""
-    return {path.stem: rows_of(path.read_text(encoding="utf-8")) for path in (folder / "tables").glob("*.md")}
+def answered(folder: Path, page: ResultsPage) -> str:
+    """The answer of a run; the values that it is computed from are copied to docs/results/tables/."""
+    for name in page.values:
+        path = folder / "tables" / f"{name}.csv"
+        if path.exists():
+            target = DOCS / "results" / "tables" / folder.name / path.name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, target)
+    return page.answer(read_values(folder / "tables", page.values))
 
 
 def page_of(out: Path, study: Study, page: ResultsPage) -> str:
@@ -71,7 +77,7 @@ def page_of(out: Path, study: Study, page: ResultsPage) -> str:
     found = [(run, folder) for run in page.runs if (folder := finished(out, study, run)) is not None]
     if not found or found[0][0] is not page.runs[0]:
         return ""
-    parts = [f"# {page.title}", f"**{page.question}**", page.answer(read_tables(found[0][1]))]
+    parts = [f"# {page.title}", f"**{page.question}**", answered(found[0][1], page)]
     short: list[str] = []
     long: list[str] = []
     for run, folder in found:
@@ -85,7 +91,7 @@ def page_of(out: Path, study: Study, page: ResultsPage) -> str:
             parts += ["## In more detail", said] if said else []
             short += few
         else:
-            short += [f"## {run.title}", page.answer(read_tables(folder)), top]
+            short += [f"## {run.title}", answered(folder, page), top]
             short += [text.replace("## ", "### ", 1) for text in few]
         if figures:
             short += [f"## {'More figures' if first else run.title + ': figures'}", *figures]
@@ -108,7 +114,7 @@ def tables_of(folder: Path, run: Run) -> tuple[list[str], list[str]]:
         text = path.read_text(encoding="utf-8").strip()
         title, _, rest = text.partition("\n\n")
         body = f"## {title.strip('*')}\n\n{reading}\n\n<!-- table: {name} -->\n{rest}"
-        (long if len(rows_of(text)) > LONG else short).append(body)
+        (long if rest.count("\n|") - 1 > LONG else short).append(body)
     return short, long
 
 
@@ -145,7 +151,7 @@ def overview(out: Path, pages: dict[str, ResultsPage]) -> str:
     rows = ["| Question | Answer |", "| --- | --- |"]
     for name, page in pages.items():
         study = STUDIES[name]
-        answer = page.answer(read_tables(out / (page.runs[0].folder or study.name)))
+        answer = answered(out / (page.runs[0].folder or study.name), page)
         rows.append(f"| [{page.question}](results/{name}.md) | {answer} |")
     names = "\n".join(f"results/{name}" for name in pages)
     return OVERVIEW + "\n".join(rows) + "\n" + CLOSING + names + "\n```\n"
@@ -154,7 +160,7 @@ def overview(out: Path, pages: dict[str, ResultsPage]) -> str:
 def run_studies(out: Path) -> None:
     """Run every study that has a page; each resumes where it was stopped."""
     for study in STUDIES.values():
-        for run in study.results.runs if study.results else ():
+        for run in study.page.runs if study.page else ():
             folder = out / (run.folder or study.name)
             command = ["study", study.name, *run.arguments, "--out", str(folder)]
             # Without standalone mode a command that failed returns its exit code.
@@ -173,9 +179,9 @@ def main() -> None:
     (DOCS / "results").mkdir(exist_ok=True)
     written = {}
     for study in STUDIES.values():
-        if study.results and (text := page_of(arguments.out, study, study.results)):
+        if study.page and (text := page_of(arguments.out, study, study.page)):
             (DOCS / "results" / f"{study.name}.md").write_text(text, encoding="utf-8")
-            written[study.name] = study.results
+            written[study.name] = study.page
     (DOCS / "results.md").write_text(overview(arguments.out, written), encoding="utf-8")
 
 

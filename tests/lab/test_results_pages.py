@@ -7,27 +7,26 @@ import re
 
 import pytest
 
-from keydyn.lab.frame.cells import of_all, percent, span
-from keydyn.lab.frame.markdown_rows import rows_of
+from keydyn.evaluation.rates.confidence import Rate
+from keydyn.lab.frame.answers import of_all, percent, rate_words, size_of, span
+from keydyn.lab.frame.outputs import read_values
 from keydyn.lab.run_study import STUDIES
 from tests.documents import ROOT, program
 
 results_page = program("results_page")
 OVERVIEW = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
-PAGES = {name: study.results for name, study in STUDIES.items() if study.results}
-TABLE = re.compile(r"<!-- table: (\w+) -->\n((?:\|.*\n)+)")
+PAGES = {name: study.page for name, study in STUDIES.items() if study.page}
+VALUES = ROOT / "docs" / "results" / "tables"
+FLOATS = "float64"
 
 
 def text_of(name):
     return (ROOT / "docs" / "results" / f"{name}.md").read_text(encoding="utf-8")
 
 
-def tables_of(name):
-    """The tables on a page of the documentation; a second run's do not replace the first's."""
-    found = {}
-    for table, text in TABLE.findall(text_of(name)):
-        found.setdefault(table, rows_of(text))
-    return found
+def values_of(name):
+    """The values that a page's first run left."""
+    return read_values(VALUES / name, PAGES[name].values)
 
 
 def test_every_study_of_the_command_line_has_a_page():
@@ -35,12 +34,28 @@ def test_every_study_of_the_command_line_has_a_page():
     assert {path.stem for path in (ROOT / "docs" / "results").glob("*.md")} == set(PAGES)
 
 
+def test_a_page_shows_only_what_its_study_leaves():
+    for name, page in PAGES.items():
+        for run in page.runs:
+            assert {*run.tables, *page.values} <= {*STUDIES[name].tables}
+
+
+def test_values_of_all_runs_are_kept():
+    """Those that an answer is computed from, and no others."""
+    for name, page in PAGES.items():
+        for run in page.runs:
+            kept = {path.stem for path in (VALUES / (run.folder or name)).glob("*.csv")}
+            assert kept
+            assert kept <= set(page.values)
+            assert page.answer(read_values(VALUES / (run.folder or name), page.values)) in text_of(name)
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_asks_the_question_and_its_tables_answer_it(name):
-    page, text, tables = PAGES[name], text_of(name), tables_of(name)
+    page, text, values = PAGES[name], text_of(name), values_of(name)
     assert page.question.endswith("?")
     title, question, answer, figure = text.split("\n\n")[:4]
-    assert (title, question, answer) == (f"# {page.title}", f"**{page.question}**", page.answer(tables))
+    assert (title, question, answer) == (f"# {page.title}", f"**{page.question}**", page.answer(values))
     # Only one study has no figure.
     assert figure.startswith("![") or name == "recommended"
     assert re.search(r"\d", answer)
@@ -54,45 +69,40 @@ def test_a_page_asks_the_question_and_its_tables_answer_it(name):
 @pytest.mark.parametrize("name", PAGES)
 def test_the_overview_has_question_answer_and_link(name):
     page = PAGES[name]
-    assert f"| [{page.question}](results/{name}.md) | {page.answer(tables_of(name))} |" in OVERVIEW
+    assert f"| [{page.question}](results/{name}.md) | {page.answer(values_of(name))} |" in OVERVIEW
     assert f"\nresults/{name}\n" in OVERVIEW
 
 
 @pytest.mark.parametrize("name", PAGES)
 def test_other_numbers_in_the_tables_give_another_answer(name):
     """Nothing of an answer is typed by hand."""
-    tables = tables_of(name)
-    digits = str.maketrans("0123456789", "9876543210")
+    values = values_of(name)
     others = {
-        table: [
-            {column: cell.translate(digits) if "." in cell else cell for column, cell in row.items()}
-            for row in rows
-        ]
-        for table, rows in tables.items()
+        table: frame.assign(**{column: 0.9 - 0.7 * frame[column] for column in frame.select_dtypes(FLOATS)})
+        for table, frame in values.items()
     }
-    assert PAGES[name].answer(others) != PAGES[name].answer(tables)
+    assert PAGES[name].answer(others) != PAGES[name].answer(values)
 
 
 @pytest.mark.parametrize("name", PAGES)
 def test_one_dataset_is_enough_for_an_answer(name):
     """As with --dataset; what is measured on one dataset needs no range."""
-    tables = tables_of(name)
-    key = next((key for key in ("Dataset", "dataset", "truth") if key in next(iter(tables.values()))[0]), "")
-    kept = {row[key] for rows in tables.values() for row in rows if key in row}
-    one = sorted(kept - {"all"})[0]
-    some = {
-        table: [row for row in rows if row.get(key, one) in (one, "all")] for table, rows in tables.items()
-    }
+    values = values_of(name)
+    key = next(key for key in ("dataset", "truth") if key in next(iter(values.values())))
+    one = sorted({label for frame in values.values() for label in frame[key]} - {"all"})[0]
+    some = {table: frame[frame[key].isin((one, "all"))] for table, frame in values.items()}
     answer = PAGES[name].answer(some)
     assert answer.endswith(".")
     assert "unknown" not in answer.replace("unknown to the system", "")
 
 
 def test_ranges_and_counts_in_words():
-    cells = {"fable": "**0.887 (0.175)**", "mobile+": "0.971 (0.039)", "essay": "0.909"}
-    assert span(cells) == "0.887 (Fable) to 0.971 (Mobile+)"
-    assert span(cells, percent) == "88.7\u00a0% (Fable) to 97.1\u00a0% (Mobile+)"
-    assert span({"fable": "< 3.8 %"}) == "less than 3.8\u00a0% (Fable)"
+    shares = {"fable": 0.8871, "mobile+": 0.971, "essay": 0.909}
+    assert span(shares, percent) == "88.7\u00a0% (Fable) to 97.1\u00a0% (Mobile+)"
+    assert span({}, percent) == "an unknown number"
+    rates = {"fable": Rate(0.0, trials=80), "essay": Rate(0.5, 0.4, 0.6, 100)}
+    words = "less than 3.8\u00a0% (Fable) to 50.0\u00a0% (Essay)"
+    assert span(rates, rate_words, size_of) == words
     counts = [of_all(part, whole, "dataset") for part, whole in ((0, 3), (2, 3), (3, 3), (2, 2), (1, 1))]
     assert counts == ["no dataset", "2 of 3 datasets", "all 3 datasets", "both datasets", "the only dataset"]
 
@@ -113,11 +123,15 @@ def test_pages_are_written_from_the_folders_of_studies(tmp_path, monkeypatch):
         (folder / "tables" / f"{table}.md").write_text(
             f"**{table}**\n\n{head}\n" + "\n".join(rows) + "\n\nNote.\n"
         )
+    values = "dataset,chosen,eer_on_the_others,acc,eer\nall,a,0.1,,\nfable,a,0.1,0.2,0.3\n"
+    (folder / "tables" / "choices.csv").write_text(values)
     results_page.main()
     text = (docs / "results" / "recommended.md").read_text()
     order = ["**Which", "Some words.", "## candidates", "## Long tables", "### choices", "## How this was"]
     assert sorted(order, key=text.index) == order
     assert "Version 1.2 on 2031-05-06; it took 3 s." in text
+    assert "30\u00a0% (Fable) on the dataset itself" in text
+    assert (docs / "results" / "tables" / "recommended" / "choices.csv").read_text() == values
     overview = (docs / "results.md").read_text()
     assert overview.count("](results/") == 1
     assert "results/recommended\n```" in overview

@@ -93,18 +93,19 @@ def page_with(*tables) -> ResultsPage:
     return ResultsPage(
         "Numbers",
         "Which number is it?",
-        lambda found: f"It is {found['numbers'][0]['number']}.",
+        lambda found: f"It is {found['numbers']['number'][0]}.",
+        ("numbers",),
         (Run(dict.fromkeys(tables, "Read it.")),),
     )
 
 
 def test_the_results_page_shows_only_what_the_study_leaves():
     with pytest.raises(ValueError, match="made-up leaves no figures_of_speech"):
-        made_up(results=page_with("numbers", "figures_of_speech"))
+        _ = made_up(results=lambda: page_with("numbers", "figures_of_speech")).page
 
 
 def test_a_report_begins_with_the_question_and_the_answer(tmp_path):
-    one = made_up(results=page_with("numbers"))
+    one = made_up(results=lambda: page_with("numbers"))
     run_study.run_study(one, {"number": 7}, tmp_path, "", False)
     report = (tmp_path / "report.html").read_text()
     assert report.index("Which number is it?") < report.index("It is 7.") < report.index("How numbers came")

@@ -57,5 +57,5 @@ def _rebuilt(folder: Path, facts: Facts) -> list[Table]:
     study = STUDIES.get(facts["study"])
     if study is None or study.rebuild is None:
         raise ValueError(f"the study {facts['study']!r} has no scores to build its report from; run it again")
-    outputs = Outputs(folder, study.files(), study.results)
+    outputs = Outputs(folder, study.files(), study.page)
     return study.rebuild(outputs, facts, int(facts.get("seed", 0)))

@@ -14,10 +14,19 @@ import typer
 
 from keydyn.commands.every_command import every_command, parameters_of, with_parameters
 from keydyn.commands.shared_options import EngineOption, JobsOption
-from keydyn.lab import decision_studies, fit_studies, recognition_studies
+from keydyn.lab.calibration.study import calibration
+from keydyn.lab.continuous.study import continuous
 from keydyn.lab.frame.options import DataOption, FreshOption, OutOption, SeedOption
 from keydyn.lab.frame.study import Facts, Study
-from keydyn.lab.own_recordings import study as own_recordings
+from keydyn.lab.goodness_of_fit.study import goodness_of_fit
+from keydyn.lab.model_choice.study import model_choice
+from keydyn.lab.own_recordings.study import evaluate
+from keydyn.lab.population.study import population
+from keydyn.lab.recognition.study import recognition
+from keydyn.lab.recommended.study import recommended
+from keydyn.lab.relatives.study import relatives
+from keydyn.lab.simulation.study import simulation
+from keydyn.lab.verification.study import verification
 from keydyn.progress import share_bar
 from keydyn.terminal import (
     JsonOption,
@@ -33,12 +42,13 @@ from keydyn.terminal import (
 if TYPE_CHECKING:
     from keydyn.lab.frame.tables import Table
 
-# All studies by name, in the order of the help and of the pages of results: that of their definitions.
+# All studies by name, in the order of the help and of the pages of results.
 STUDIES: dict[str, Study] = {
     study.name: study
-    for module in (recognition_studies, decision_studies, fit_studies, own_recordings)
-    for study in vars(module).values()
-    if isinstance(study, Study)
+    for study in (
+        *(recognition, recommended, continuous, relatives, population, verification),
+        *(simulation, goodness_of_fit, calibration, model_choice, evaluate),
+    )
 }
 
 
@@ -58,7 +68,7 @@ def run_study(
     for line in plan.warnings:
         warn(line)
     # A folder that cannot be made is reported before any work.
-    outputs = Outputs(folder, study.files(), study.results)
+    outputs = Outputs(folder, study.files(), study.page)
     parts = Parts(folder / "parts", fresh)
     resumed = {"resumed": True} if parts.any() else {}
     with using(engine), share_bar(hidden=as_json) as show_progress, _resumable():

@@ -2,33 +2,37 @@
 
 from __future__ import annotations
 
-from keydyn.lab.frame.cells import listed, named, number, percent, span
-from keydyn.lab.frame.page import ResultsPage, Run, Tables
+from keydyn.lab.frame.answers import listed, percent
+from keydyn.lab.frame.names import dataset_name
+from keydyn.lab.frame.page import ResultsPage, Run, Values
 
 LEVEL, ONE_SIDED, FOUND = 0.05, "one-sided", 0.8
 
 
-def answer(tables: Tables) -> str:
+def answer(values: Values) -> str:
     """How often right models are rejected, and how often wrong ones are."""
-    right = [row for row in tables["calibration"] if row["p"] == ONE_SIDED]
-    sizes = {f"{row['model'].upper()}, {named(row['dataset'])}": row["size"] for row in right}
+    right, wrong = values["calibration"], values["power"]
+    right = right[right["p"] == ONE_SIDED]
+    least, most = (right.iloc[int(place)] for place in (right["size"].argmin(), right["size"].argmax()))
+    sizes = [
+        f"{percent(row['size'])} ({row['model'].upper()}, {dataset_name(row['dataset'])})"
+        for row in (least, most)
+    ]
     off = [
-        f"{row['model'].upper()} on {named(row['dataset'])}"
-        for row in right
-        if not number(row["size low"]) <= LEVEL <= number(row["size high"])
+        f"{row['model'].upper()} on {dataset_name(row['dataset'])}"
+        for row in right.to_dict("records")
+        if not row["size_low"] <= LEVEL <= row["size_high"]
     ]
     excluded = (
         f"the interval excludes {LEVEL} for the {listed(off)}" if off else f"all intervals hold {LEVEL}"
     )
-    wrong = tables["power"]
-    found = sum(number(row["one sided"]) >= FOUND for row in wrong)
-    hardest = max(wrong, key=lambda row: number(row["missed"]))
+    hardest = wrong.iloc[int(wrong["missed"].argmax())]
     return (
         f"Where the model is right, the one-sided test at a level of {LEVEL} rejects it for "
-        f"{span(sizes, percent)} of users; {excluded}. Of {len(wrong)} kinds of wrong model it rejects "
-        f"{found} for four users in five or more; the one it misses most often is {hardest['hypothesis']} "
-        f"({hardest['model'].upper()}, {named(hardest['dataset'])}), for {percent(hardest['missed'])} of "
-        "users."
+        f"{' to '.join(dict.fromkeys(sizes))} of users; {excluded}. Of {len(wrong)} kinds of wrong model it "
+        f"rejects {int((wrong['one_sided'] >= FOUND).sum())} for four users in five or more; the one it "
+        f"misses most often is {hardest['hypothesis']} ({hardest['model'].upper()}, "
+        f"{dataset_name(hardest['dataset'])}), for {percent(hardest['missed'])} of users."
     )
 
 
@@ -36,6 +40,7 @@ PAGE = ResultsPage(
     "How far the test can be trusted",
     "Does the goodness-of-fit test reject wrong models, and only those?",
     answer,
+    ("calibration", "power"),
     (
         Run(
             {

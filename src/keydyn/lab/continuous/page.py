@@ -2,42 +2,55 @@
 
 from __future__ import annotations
 
-from keydyn.lab.frame.cells import column, span
-from keydyn.lab.frame.page import ResultsPage, Run, Tables
+from keydyn.lab.frame.answers import figures_of, rate_of, rate_words, size_of, span
+from keydyn.lab.frame.names import detector_name
+from keydyn.lab.frame.page import ResultsPage, Run, Values
 from keydyn.lab.recognition.page import POHMM
 
+HMM = "hmm"
 
-def answer(tables: Tables) -> str:
+
+def answer(values: Values) -> str:
     """Keys until an impostor is rejected, at the paper's threshold and at one that a system can know."""
     sentences = []
-    measured = [row for row in tables.get("continuous", []) if row["Source"] == "measured"]
-    detectors = list(dict.fromkeys(row["Detector"] for row in tables["watching"]))
+    measured, watching = values.get("continuous"), values["watching"]
+    detectors = list(dict.fromkeys(watching["detector"]))
     detector = POHMM if POHMM in detectors else detectors[-1]
-    if measured:
-        beside = (
-            f", with the HMM {span(column(measured, 'HMM'))}" if "HMM" in set(detectors) - {detector} else ""
-        )
+    if measured is not None:
+        means = {
+            name: span(figures_of(measured[measured["detector"] == name], "amrt_mean"), _keys)
+            for name in (detector, HMM)
+        }
+        beside = f", with the HMM {means[HMM]}" if HMM in set(detectors) - {detector} else ""
         sentences.append(
-            f"With the {detector} and the paper's threshold, an impostor types "
-            f"{span(column(measured, detector))} keys on average before being rejected{beside}."
+            f"With the {detector_name(detector)} and the paper's threshold, an impostor types "
+            f"{means[detector]} keys on average before being rejected{beside}."
         )
-    shared = [
-        row
-        for row in tables["watching"]
-        if (row["Detector"], row["Watching"], row["Thresholds"]) == (detector, "rank penalty", "shared")
+    shared = watching[
+        (watching["detector"] == detector)
+        & (watching["watching"] == "rank penalty")
+        & (watching["thresholds"] == "shared")
     ]
-    limit = "A real system cannot know that threshold: with" if measured else "With"
+    limit = "With" if measured is None else "A real system cannot know that threshold: with"
+    unnoticed = {
+        row["dataset"]: rate_of(row, "unnoticed", "unnoticed_trials") for row in shared.to_dict("records")
+    }
     sentences.append(
-        f"{limit} one threshold for everybody, it takes {span(column(shared, 'Rejection time'))} keys, and "
-        f"{span(column(shared, 'Impostors never noticed'))} of impostors are never noticed."
+        f"{limit} one threshold for everybody, it takes {span(figures_of(shared, 'rejection_mean'), _keys)} "
+        f"keys, and {span(unnoticed, rate_words, size_of)} of impostors are never noticed."
     )
     return " ".join(sentences)
+
+
+def _keys(number: float) -> str:
+    return f"{number:.2f}"
 
 
 PAGE = ResultsPage(
     "Continuous verification",
     "Is it still the same person, keystroke by keystroke?",
     answer,
+    ("continuous", "watching"),
     (
         Run(
             {

@@ -19,6 +19,7 @@ from keydyn.evaluation.continuous.rejection import (
     continuous,
     has_published_thresholds,
 )
+from keydyn.evaluation.rates.confidence import Rate
 from keydyn.figures.penalty_over_time import penalty_figure
 from keydyn.lab.continuous.figures import rejection_figure
 from keydyn.lab.frame.names import dataset_name, detector_name
@@ -123,9 +124,9 @@ def watching_table(results: Mapping[tuple[Key, str, str], Continuous], impostors
                 "rejection_std": result.rejection.std,
                 "ania": result.ania.value,
                 "anga": None if anga is None else anga.value,
-                "locked_out": None if locked is None else locked.value,
-                "unnoticed": result.unnoticed.value,
             }
+            | _with_trials("locked_out", locked)
+            | _with_trials("unnoticed", result.unnoticed)
         )
         cells = (
             result.rejection.text(),
@@ -137,7 +138,8 @@ def watching_table(results: Mapping[tuple[Key, str, str], Continuous], impostors
         displayed.append((dataset_name(dataset), detector_name(detector), way, thresholds, *cells))
     headings = ["Dataset", "Detector", "Watching", "Thresholds", "Rejection time", "ANIA", "ANGA"]
     headings += ["Genuine users ever locked out", "Impostors never noticed"]
-    numbers = ["rejection_mean", "rejection_std", "ania", "anga", "locked_out", "unnoticed"]
+    shares = [f"{name}{end}" for name in ("locked_out", "unnoticed") for end in ("", "_low", "_high")]
+    numbers = ["rejection_mean", "rejection_std", "ania", "anga", *shares]
     return Table(
         "watching",
         "Two ways to watch a session",
@@ -150,6 +152,10 @@ def watching_table(results: Mapping[tuple[Key, str, str], Continuous], impostors
         pd.DataFrame(displayed, columns=headings),
         labels=4,
     )
+
+
+def _with_trials(name: str, rate: Rate | None) -> dict[str, float | None]:
+    return (rate or Rate(None)).columns(name) | {f"{name}_trials": rate.trials if rate else None}
 
 
 def _rejection(outputs: Outputs, results: Mapping[Key, Continuous]) -> Picture:

@@ -19,12 +19,10 @@ from keydyn import __version__
 from keydyn.atomic import replacing, write_text
 from keydyn.figures.style import save_figure
 from keydyn.lab.frame.json_and_parquet import write_json, write_parquet
-from keydyn.lab.frame.markdown_rows import Row, rows_of
 from keydyn.lab.frame.page import ResultsPage
 from keydyn.lab.frame.rank_files import COLUMNS as RANK_COLUMNS
 from keydyn.lab.frame.report import Picture, Section, write_report
 from keydyn.lab.frame.score_files import COLUMNS as SCORE_COLUMNS
-from keydyn.lab.frame.table_text import markdown
 from keydyn.lab.frame.tables import Table, write_table
 
 SCORES, RANKS, RUN, REPORT = "scores.parquet", "ranks.parquet", "run.json", "report.html"
@@ -45,7 +43,7 @@ class Outputs:
         self.folder = Path(folder)
         self.files = None if files is None else frozenset(files)
         self.page = page
-        self.tables: dict[str, list[Row]] = {}
+        self.tables: dict[str, pd.DataFrame] = {}
         # A folder that cannot be made is reported now, not after an hour of work.
         self.folder.mkdir(parents=True, exist_ok=True)
 
@@ -62,7 +60,7 @@ class Outputs:
         """Write it as CSV, Markdown and LaTeX."""
         self._check(f"tables/{table.name}.csv")
         write_table(table, self.folder / "tables")
-        self.tables[table.name] = rows_of(markdown(table))
+        self.tables[table.name] = table.frame
         return table
 
     def figure(self, figure: Figure, name: str, caption: str, alt: str) -> Picture:
@@ -141,6 +139,15 @@ def read_table(path: Path, columns: Sequence[str] = ()) -> pa.Table:
     if absent or (columns and len(table) == 0):
         raise ValueError(f"{path} cannot be used: it has no {f'column {absent[0]}' if absent else 'rows'}")
     return table
+
+
+def read_values(folder: Path, names: Iterable[str]) -> dict[str, pd.DataFrame]:
+    """The values of some tables from the CSV files in a folder, as far as they are there."""
+    return {
+        name: pd.read_csv(path, keep_default_na=False, na_values=[""])
+        for name in names
+        if (path := folder / f"{name}.csv").exists()
+    }
 
 
 def read_scores(folder: Path) -> pa.Table:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from keydyn.lab.frame.markdown_rows import Row
+import pandas as pd
 
-# The tables that a run left, by name.
-Tables = Mapping[str, list[Row]]
+# Tables that a run left, by name: their exact values, as in the CSV files.
+Values = Mapping[str, pd.DataFrame]
 
 
 @dataclass(frozen=True)
@@ -38,15 +38,17 @@ class ResultsPage:
     Attributes
     ----------
     question : what the study asks, in one sentence
-    answer : what it found, in two sentences, from the tables of a run; empty if these cannot say
+    answer : what it found, in two sentences, from the values of a run
+    values : the tables that the answer is computed from, as far as a run has them
     runs : what is shown; the first run answers the question
     """
 
     title: str
     question: str
-    answer: Callable[[Tables], str]
+    answer: Callable[[Values], str]
+    values: tuple[str, ...]
     runs: tuple[Run, ...]
 
-    def opening(self, tables: Tables) -> list[str]:
+    def opening(self, tables: Values) -> list[str]:
         """The paragraphs that a report begins with."""
-        return [text for text in (self.question, self.answer(tables)) if text]
+        return [self.question, self.answer(tables)]

@@ -1,9 +1,9 @@
 """What a study is: one object, from which its command, its page of results and the rest follow.
 
-A study is a function under `@study(…)`. Its parameters are the command's options, its docstring is the
-command's help, and it returns a `Plan`. The decorator names the files that the study may leave. A new study
-is such a function in `recognition_studies.py`, `decision_studies.py` or `fit_studies.py`, and is named
-nowhere else. Its question, its answer and its page of results are in `page.py` of the study.
+A study is a function under `@study(…)` in the file `study.py` of its folder. Its parameters are the command's
+options, its docstring is the command's help, and it returns a `Plan`. The decorator names the files that the
+study may leave. Its question, its answer and its page of results are in `page.py` beside it; `run_study.py`
+lists all studies.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
@@ -54,7 +56,7 @@ class Study:
     subcommand : whether it is a command of `keydyn study`
     rebuild : writes everything again from the scores in the folder, given the facts and the seed of the
         run; None if there are no scores
-    results : its page of results; None if it has none
+    results : gives its page of results; None if it has none
     """
 
     name: str
@@ -65,13 +67,17 @@ class Study:
     in_the_paper: bool
     subcommand: bool
     rebuild: Callable[[Outputs, Facts, int], list[Table]] | None
-    results: ResultsPage | None
+    results: Callable[[], ResultsPage] | None
 
-    def __post_init__(self) -> None:
-        for run in self.results.runs if self.results else ():
+    @cached_property
+    def page(self) -> ResultsPage | None:
+        """The page of results, which shows only what the study leaves."""
+        page = self.results() if self.results else None
+        for run in page.runs if page else ():
             unknown = {*run.tables} - {*self.tables} | {*run.figures} - {*self.figures}
             if unknown:
                 raise ValueError(f"the study {self.name} leaves no {', '.join(sorted(unknown))}")
+        return page
 
     @property
     def help(self) -> str:
@@ -101,7 +107,7 @@ def study(
     in_the_paper: bool = False,
     subcommand: bool = True,
     rebuild: Callable[[Outputs, Facts, int], list[Table]] | None = None,
-    results: ResultsPage | None = None,
+    results: Callable[[], ResultsPage] | None = None,
 ) -> Callable[[Callable[..., Plan[Any]]], Study]:
     """Make the decorated function a study; the arguments are the attributes of `Study`."""
 
@@ -109,3 +115,8 @@ def study(
         return Study(name, plan, tables, figures, frames, in_the_paper, subcommand, rebuild, results)
 
     return make
+
+
+def page_beside(module: str) -> Callable[[], ResultsPage]:
+    """The page in `page.py` of the folder of a module, imported when it is first asked for."""
+    return lambda: import_module(module.rpartition(".")[0] + ".page").PAGE

@@ -175,7 +175,7 @@ def published_beside(
         name,
         title,
         note,
-        frame[columns].reset_index(drop=True),
+        frame[columns].assign(best=[key in best for key in keys]).reset_index(drop=True),
         pd.DataFrame(rows, columns=headings),
         pd.DataFrame(bold, columns=headings),
         pd.DataFrame(published, columns=headings),

@@ -2,44 +2,47 @@
 
 from __future__ import annotations
 
-from keydyn.lab.frame.cells import has_number, listed, named, number, percent
-from keydyn.lab.frame.markdown_rows import Row
-from keydyn.lab.frame.page import ResultsPage, Run, Tables
+import pandas as pd
 
-REJECTED, PUBLISHED = "rejected", "published rejected"
+from keydyn.lab.frame.answers import listed, percent
+from keydyn.lab.frame.names import dataset_name
+from keydyn.lab.frame.page import ResultsPage, Run, Values
+
+REJECTED, PUBLISHED = "rejected", "published_rejected"
 
 
-def answer(tables: Tables) -> str:
+def answer(values: Values) -> str:
     """For how many users each model is rejected, and what the paper says."""
-    rows = [row for row in tables["goodness_of_fit"] if row["settings"] == "published"]
-    published = [row for row in rows if has_number(row.get(PUBLISHED, ""))]
+    frame = values["goodness_of_fit"]
+    rows = frame[frame["settings"] == "published"]
+    published = rows[rows[PUBLISHED].notna()]
     sentences = [
         f"At a level of 0.05, the test rejects {_shares(rows, REJECTED)} of users, with the published "
         "settings."
     ]
-    if published:
-        same = all(number(row[REJECTED]) == number(row[PUBLISHED]) for row in published)
+    if len(published):
+        same = (published[REJECTED].round(3) == published[PUBLISHED].round(3)).all()
         verdict = "as here" if same else "which this study does not reproduce"
         sentences.append(f"In the paper, it rejects {_shares(published, PUBLISHED)}, {verdict}.")
     return " ".join(sentences)
 
 
-def _shares(rows: list[Row], share: str) -> str:
+def _shares(rows: pd.DataFrame, share: str) -> str:
     """The share of each model on each dataset, the POHMM first."""
-    models = sorted({row["model"] for row in rows}, reverse=True)
-    return " and ".join(
-        f"the {model.upper()} for "
-        + listed(
-            [f"{percent(row[share])} ({named(row['dataset'])})" for row in rows if row["model"] == model]
-        )
-        for model in models
-    )
+    texts = []
+    for model in sorted(set(rows["model"]), reverse=True):
+        of = rows[rows["model"] == model]
+        found = zip(of[share], of["dataset"], strict=True)
+        shares = listed([f"{percent(value)} ({dataset_name(dataset)})" for value, dataset in found])
+        texts.append(f"the {model.upper()} for {shares}")
+    return " and ".join(texts)
 
 
 PAGE = ResultsPage(
     "Goodness of fit",
     "Does the model fit what people type?",
     answer,
+    ("goodness_of_fit",),
     (
         Run(
             {

@@ -10,16 +10,11 @@ import typer
 from keydyn.commands.recording_options import Reading, listed, reads_recording
 from keydyn.commands.shared_options import JobsOption, PopulationOption, population_of, with_population
 from keydyn.exit_codes import checking_options
+from keydyn.lab.continuous import study as continuous
+from keydyn.lab.frame.chosen import known_detectors, recognition_facts
 from keydyn.lab.frame.options import DetectorOption, SeedOption
 from keydyn.lab.frame.study import Facts, Plan, study
-from keydyn.lab.recognition_studies import (
-    CONTINUOUS_FIGURES,
-    CONTINUOUS_TABLES,
-    RECOGNITION_FIGURES,
-    RECOGNITION_TABLES,
-    known_detectors,
-    recognition_facts,
-)
+from keydyn.lab.recognition import study as recognition
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,8 +26,8 @@ if TYPE_CHECKING:
 
     ScoresAndRanks = tuple[pa.Table, pa.Table | None]
 
-# From so many templates on, protocols that fit fewer are pointed out.
-MANY = 10_000
+# Where a protocol fits more templates than this, others that fit fewer are pointed out.
+MANY_TEMPLATES = 10_000
 
 
 def _rebuild(outputs: Outputs, facts: Facts, seed: int) -> list[Table]:
@@ -46,8 +41,8 @@ def _rebuild(outputs: Outputs, facts: Facts, seed: int) -> list[Table]:
 
 @study(
     "evaluate",
-    tables=(*RECOGNITION_TABLES, *CONTINUOUS_TABLES, "failures_to_acquire", "failures_to_enrol"),
-    figures=(*RECOGNITION_FIGURES, *CONTINUOUS_FIGURES),
+    tables=(*recognition.TABLES, *continuous.TABLES, "failures_to_acquire", "failures_to_enrol"),
+    figures=(*recognition.FIGURES, *continuous.FIGURES),
     subcommand=False,
     rebuild=_rebuild,
 )
@@ -109,7 +104,7 @@ def evaluate(
     if len(failures.to_acquire) or len(failures.to_enrol):
         warnings.append(f"{failures.text()}; the report names them")
     n_fits = n_templates(chosen, detectors[0], rows[0].samples)
-    if n_fits > MANY:
+    if n_fits > MANY_TEMPLATES:
         warnings.append(
             f"{chosen.name} fits {n_fits:,} templates for each detector; --protocol chronological or "
             "enrolment fits one per user"

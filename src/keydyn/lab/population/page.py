@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-from keydyn.lab.frame.cells import column, of_all, percent, span
-from keydyn.lab.frame.page import ResultsPage, Run, Tables
+from keydyn.lab.frame.answers import figures_of, of_all, percent, span
+from keydyn.lab.frame.page import ResultsPage, Run, Values
 
-POHMM, POPULATION = "POHMM", "Population model"
+POHMM, POPULATION = "pohmm", "population"
 
 
-def answer(tables: Tables) -> str:
+def answer(values: Values) -> str:
     """What the population model gains over the POHMM, against enrolled people and against strangers."""
+    frame, gains = values["population"], values["significance"]
     rates = {
-        name: span(column([row for row in tables["population"] if row["Detector"] == name], "EER"), percent)
+        name: span(figures_of(frame[frame["detector"] == name], "eer_mean"), percent)
         for name in (POHMM, POPULATION)
     }
-    verdicts: dict[str, list[str]] = {}
-    for row in tables["significance"]:
-        if row["Against"] == POHMM:
-            verdicts.setdefault(row["Figure"], []).append(row["Verdict"])
 
     def on(figure: str, verdict: str) -> str:
-        found = verdicts.get(figure, [])
+        found = gains.loc[(gains["against"] == POHMM) & (gains["figure"] == figure), "verdict"].tolist()
         return of_all(found.count(verdict), len(found), "dataset")
 
     return (
         f"The population model verifies claims at an equal error rate of {rates[POPULATION]}, the POHMM at "
-        f"{rates[POHMM]}; it is significantly better on {on('EER', 'better')}, and on "
-        f"{on('EER, open set', 'better')} if the impostor is a stranger. In continuous verification it "
-        f"rejects impostors sooner on {on('Rejection time', 'better')} and later on "
-        f"{on('Rejection time', 'worse')}."
+        f"{rates[POHMM]}; it is significantly better on {on('eer', 'better')}, and on "
+        f"{on('open_eer', 'better')} if the impostor is a stranger. In continuous verification it "
+        f"rejects impostors sooner on {on('amrt', 'better')} and later on {on('amrt', 'worse')}."
     )
 
 
@@ -36,6 +32,7 @@ PAGE = ResultsPage(
     "The population model",
     "What does learning from many people gain over a model of each person alone?",
     answer,
+    ("population", "significance"),
     (
         Run(
             {

@@ -2,68 +2,68 @@
 
 from __future__ import annotations
 
-from keydyn.lab.frame.cells import column, has_number, is_bold, of_all, percent, plain, span
-from keydyn.lab.frame.page import ResultsPage, Run, Tables
+import pandas as pd
 
-POHMM = "POHMM"
-LABELS = ("Dataset", "Source")
+from keydyn.lab.frame.answers import figures_of, of_all, percent, span
+from keydyn.lab.frame.names import detector_name
+from keydyn.lab.frame.page import ResultsPage, Run, Values
+from keydyn.lab.frame.tables import mean_and_deviation
+
+POHMM = "pohmm"
 
 
-def answer(tables: Tables) -> str:
+def answer(values: Values) -> str:
     """How well the POHMM does, closed set and open, and whether it is what the paper published."""
-    accuracy, errors = (
-        [row for row in tables[name] if row["Source"] == "measured"]
-        for name in ("identification", "verification")
-    )
-    detectors = [name for name in accuracy[0] if name not in LABELS]
+    accuracy, errors = values["identification"], values["verification"]
+    detectors = list(dict.fromkeys(accuracy["detector"]))
     detector = POHMM if POHMM in detectors else detectors[-1]
-    identified, rates = (span(column(rows, detector), percent) for rows in (accuracy, errors))
-    sentences = [
-        f"The {detector} identifies {identified} of samples and verifies claims at an equal error rate of "
-        f"{rates} if impostors are enrolled too"
-    ]
-    if len(detectors) > 1:
-        best = [
-            is_bold(one[detector]) and is_bold(other[detector])
-            for one, other in zip(accuracy, errors, strict=True)
-        ]
-        on = of_all(sum(best), len(best), "dataset")
-        sentences[0] += f"; on {on}, no published detector is significantly better by either figure"
-    strangers = column(
-        [row for row in tables.get("open_set", []) if row["Detector"] == detector],
-        "Impostor not in the cohort",
+    ours, our_errors = (frame[frame["detector"] == detector] for frame in (accuracy, errors))
+    first = (
+        f"The {detector_name(detector)} identifies {span(figures_of(ours, 'acc_mean'), percent)} of samples "
+        "and verifies claims at an equal error rate of "
+        f"{span(figures_of(our_errors, 'eer_mean'), percent)} if impostors are enrolled too"
     )
-    unknown = [f"the equal error rate is {span(strangers, percent)} if impostors are unknown to the system"]
-    rest = "; ".join((unknown if strangers else []) + _reproduced(tables))
-    if rest:
-        sentences.append(rest[0].upper() + rest[1:])
-    return ". ".join(sentences) + "."
+    if len(detectors) > 1:
+        best = [one and other for one, other in zip(ours["best"], our_errors["best"], strict=True)]
+        on = of_all(sum(best), len(best), "dataset")
+        first += f"; on {on}, no published detector is significantly better by either figure"
+    rest = [_strangers(values.get("open_set"), detector), _reproduced(values)]
+    second = "; ".join(filter(None, rest))
+    return ". ".join(filter(None, [first, second[:1].upper() + second[1:]])) + "."
 
 
-def _reproduced(tables: Tables) -> list[str]:
+def _strangers(frame: pd.DataFrame | None, detector: str) -> str:
+    """A clause on impostors who are not enrolled, if that was measured."""
+    rates = {} if frame is None else figures_of(frame[frame["detector"] == detector], "eer_open_mean")
+    return (
+        f"the equal error rate is {span(rates, percent)} if impostors are unknown to the system"
+        if rates
+        else ""
+    )
+
+
+def _reproduced(values: Values) -> str:
     """A clause on the published figures, if there are any."""
     same = []
-    for name in ("identification", "verification"):
-        measured: dict[tuple[str, str], str] = {}
-        for row in tables[name]:
-            for detector in set(row) - set(LABELS):
-                key, cell = (row["Dataset"], detector), plain(row[detector])
-                if plain(row["Source"]) == "measured":
-                    measured[key] = cell
-                elif has_number(cell):
-                    same.append(measured[key] == cell)
+    for name, metric in (("identification", "acc"), ("verification", "eer")):
+        frame = values[name]
+        for row in frame[frame[f"published_{metric}_mean"].notna()].to_dict("records"):
+            ours, theirs = (
+                mean_and_deviation(row[f"{of}{metric}_mean"], row[f"{of}{metric}_std"])
+                for of in ("", "published_")
+            )
+            same.append(ours == theirs)
     if not same:
-        return []
-    return [
-        f"the study reproduces {of_all(sum(same), len(same), 'published mean')}, with their standard "
-        "deviations"
-    ]
+        return ""
+    counted = of_all(sum(same), len(same), "published mean")
+    return f"the study reproduces {counted}, with their standard deviations"
 
 
 PAGE = ResultsPage(
     "Identification and verification",
     "Who typed a sample, and is it the person they claim to be?",
     answer,
+    ("identification", "verification", "open_set"),
     (
         Run(
             {

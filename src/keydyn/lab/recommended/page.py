@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from keydyn.lab.frame.cells import column, of_all, percent, span
-from keydyn.lab.frame.page import ResultsPage, Run, Tables
+from keydyn.lab.frame.answers import figures_of, of_all, percent, span
+from keydyn.lab.frame.page import ResultsPage, Run, Values
 
 ALL = "all"
 
 
-def answer(tables: Tables) -> str:
+def answer(values: Values) -> str:
     """What all datasets choose together, and whether each would be served the same by the others."""
-    chosen = {row["dataset"]: row for row in tables["choices"]}
-    best = chosen.pop(ALL)
-    same = sum(row["chosen"] == best["chosen"] for row in chosen.values())
+    frame = values["choices"]
+    best, others = frame[frame["dataset"] == ALL].iloc[0], frame[frame["dataset"] != ALL]
+    same = int((others["chosen"] == best["chosen"]).sum())
     return (
         f"{best['chosen'].capitalize()}: these settings have the lowest mean equal error rate over all "
-        f"recordings, {percent(best['eer on the others'])}. The other datasets choose them for "
-        f"{of_all(same, len(chosen), 'dataset')}; what they choose has an equal error rate of "
-        f"{span(column(chosen.values(), 'eer', 'dataset'), percent)} on the dataset itself, which had no "
-        "part in it."
+        f"recordings, {percent(best['eer_on_the_others'])}. The other datasets choose them for "
+        f"{of_all(same, len(others), 'dataset')}; what they choose has an equal error rate of "
+        f"{span(figures_of(others, 'eer'), percent)} on the dataset itself, which had no part in it."
     )
 
 
@@ -26,6 +25,7 @@ PAGE = ResultsPage(
     "Recommended settings",
     "Which settings of the POHMM recognise people best?",
     answer,
+    ("choices",),
     (
         Run(
             {

@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-from keydyn.lab.frame.cells import column, is_bold, number, of_all, percent, span
-from keydyn.lab.frame.markdown_rows import Row
-from keydyn.lab.frame.page import ResultsPage, Run, Tables
+from keydyn.lab.frame.answers import figures_of, of_all, percent, span
+from keydyn.lab.frame.page import ResultsPage, Run, Values
 
-POHMM, HMM = "POHMM", "HMM"
-FIGURES = ("Accuracy", "Equal error rate", "Rejection time")
+POHMM, HMM = "pohmm", "hmm"
+BEST = ["acc_best", "eer_best", "amrt_best"]
 
 
-def answer(tables: Tables) -> str:
+def answer(values: Values) -> str:
     """On how many datasets the POHMM is best, and how far the best relative is behind."""
-    of_dataset: dict[str, list[Row]] = {}
-    for row in tables["relatives"]:
-        of_dataset.setdefault(row["Dataset"], []).append(row)
+    frame = values["relatives"]
     best, alone, nearest = 0, 0, {}
-    for dataset, rows in of_dataset.items():
-        bold = [[row["Detector"] for row in rows if is_bold(row[figure])] for figure in FIGURES]
-        best += all(POHMM in names for names in bold)
-        alone += all(names == [POHMM] for names in bold)
-        others = [row["Accuracy"] for row in rows if row["Detector"] not in (POHMM, HMM)]
-        nearest[dataset] = max(others, key=number)
-    pohmm = column([row for row in tables["relatives"] if row["Detector"] == POHMM], "Accuracy")
+    for dataset, rows in frame.groupby("dataset", sort=False):
+        pohmm = rows["detector"] == POHMM
+        best += bool(rows.loc[pohmm, BEST].to_numpy(dtype=bool).all())
+        alone += all(rows[name].tolist() == pohmm.tolist() for name in BEST)
+        nearest[str(dataset)] = rows.loc[~rows["detector"].isin((POHMM, HMM)), "acc_mean"].max()
+    n_datasets, pohmm_figures = len(nearest), figures_of(frame[frame["detector"] == POHMM], "acc_mean")
     return (
-        f"On {of_all(best, len(of_dataset), 'dataset')} no other model is significantly better than the "
-        "POHMM by accuracy, equal error rate or rejection time, and on "
-        f"{of_all(alone, len(of_dataset), 'dataset')} it is significantly better than all others by all "
-        f"three. It identifies {span(pohmm, percent)} of samples, the best of the three relatives "
+        f"On {of_all(best, n_datasets, 'dataset')} no other model is significantly better than the POHMM by "
+        f"accuracy, equal error rate or rejection time, and on {of_all(alone, n_datasets, 'dataset')} it is "
+        "significantly better than all others by all three. It identifies "
+        f"{span(pohmm_figures, percent)} of samples, the best of the three relatives "
         f"{span(nearest, percent)}."
     )
 
@@ -36,6 +32,7 @@ PAGE = ResultsPage(
     "The POHMM and its relatives",
     "Is the POHMM better than earlier models that use context?",
     answer,
+    ("relatives",),
     (
         Run(
             {

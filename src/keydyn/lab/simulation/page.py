@@ -2,41 +2,47 @@
 
 from __future__ import annotations
 
-from keydyn.lab.frame.cells import has_number, number, of_all, percent
-from keydyn.lab.frame.page import ResultsPage, Run, Tables
+from keydyn.lab.frame.answers import of_all, percent
+from keydyn.lab.frame.page import ResultsPage, Run, Values
 
-CONSISTENT, EVENTS = "consistent", "1000"
+CONSISTENT, EVENTS = "consistent", 1000
 
 
-def answer(tables: Tables) -> str:
+def answer(values: Values) -> str:
     """Whether errors of a POHMM vanish, and those of an HMM do not."""
-    of_pohmm, of_hmm = (
-        [row for row in tables["simulation"] if row["what"].startswith("HMM") == is_hmm]
-        for is_hmm in (False, True)
-    )
-    found = sum(row["verdict"] == CONSISTENT for row in of_pohmm)
-    biased = sum(row["verdict"].startswith("biased") for row in of_hmm)
-    slopes = [row["slope"].replace("-", "−") for row in of_pohmm if has_number(row["slope"])]
-    ends = " to ".join(dict.fromkeys(f(slopes, key=number) for f in (min, max))) if slopes else ""
+    frame = values["simulation"]
+    is_hmm = frame["what"].str.startswith("HMM")
+    of_pohmm, of_hmm = frame[~is_hmm], frame[is_hmm]
+    found = int((of_pohmm["verdict"] == CONSISTENT).sum())
+    biased = int(of_hmm["verdict"].str.startswith("biased").sum())
+    slopes = of_pohmm["slope"].dropna()
+    ends = " to ".join(dict.fromkeys(f"{one:.2f}".replace("-", "−") for one in (slopes.min(), slopes.max())))
     falling = f", with errors that fall as the number of events to the power of {ends} (−0.50 is expected)"
     first = (
         f"{'Yes' if found == len(of_pohmm) else 'Not always'}: a POHMM finds the true parameters in "
-        f"{of_all(found, len(of_pohmm), 'comparison')}{falling if ends else ''}"
+        f"{of_all(found, len(of_pohmm), 'comparison')}{falling if len(slopes) else ''}"
     )
-    if of_hmm:
+    if len(of_hmm):
         first += (
             "; an HMM, which does not see event types, stays biased in "
             f"{of_all(biased, len(of_hmm), 'comparison')}"
         )
-    sentences = [first + "."]
-    shares = [row for row in tables.get("accuracy", []) if (row["scenario"], row["n"]) == ("1", EVENTS)]
-    if len(shares) == 1:
-        accuracy, best = (percent(shares[0][name]) for name in ("accuracy", "best"))
-        sentences.append(
-            f"Fitted to {int(EVENTS):,} events, a POHMM finds {accuracy} of the hidden states; with the true "
-            f"parameters {best} are found."
-        )
-    return " ".join(sentences)
+    return " ".join([first + ".", *_states(values)])
+
+
+def _states(values: Values) -> list[str]:
+    """A sentence on hidden states, if there is one true model and its samples are long enough."""
+    if "accuracy" not in values:
+        return []
+    shares = values["accuracy"]
+    shares = shares[(shares["scenario"] == 1) & (shares["n"] == EVENTS)]
+    if len(shares) != 1:
+        return []
+    accuracy, best = (percent(shares[name].iloc[0]) for name in ("accuracy", "best"))
+    return [
+        f"Fitted to {EVENTS:,} events, a POHMM finds {accuracy} of the hidden states; with the true "
+        f"parameters {best} are found."
+    ]
 
 
 VERDICTS = (
@@ -48,6 +54,7 @@ PAGE = ResultsPage(
     "Simulated data",
     "Does fitting find the parameters and hidden states of a known model?",
     answer,
+    ("simulation", "accuracy"),
     (
         Run(
             {

@@ -2,41 +2,54 @@
 
 from __future__ import annotations
 
-from keydyn.lab.frame.cells import column, estimate, number, of_all, span
-from keydyn.lab.frame.markdown_rows import Row
-from keydyn.lab.frame.page import ResultsPage, Run, Tables
+from collections.abc import Sequence
 
-GENUINE, REPLAY, THROUGH = "genuine", "replay", "Gets through"
+from keydyn.evaluation.rates.confidence import Rate
+from keydyn.lab.frame.answers import of_all, rate_of, rate_words, size_of, span
+from keydyn.lab.frame.names import dataset_name
+from keydyn.lab.frame.page import ResultsPage, Run, Values
+
+GENUINE, REPLAY = "genuine", "replay"
 
 
-def answer(tables: Tables) -> str:
+def answer(values: Values) -> str:
     """The error rates at the default operating point, and which attacks succeed."""
     from keydyn.lab.verification.tables import TARGET
 
-    rows = tables["decisions"]
-    within = of_all(sum(row["Target within"] == "yes" for row in rows), len(rows), "dataset")
-    unsure = all(number(row["Genuine unsure"]) > number(row["Genuine reject"]) for row in rows)
+    decisions = values["decisions"]
+    rows = decisions.to_dict("records")
+    strangers = {row["dataset"]: rate_of(row, "fmr", "false_claims") for row in rows}
+    genuine = {row["dataset"]: rate_of(row, "genuine_accepted", "genuine_claims") for row in rows}
+    within = of_all(int(decisions["target_within"].sum()), len(rows), "dataset")
+    unsure = (decisions["genuine_unsure"] > decisions["genuine_reject"]).all()
     others = "; most of the others are answered with unsure, not rejected" if unsure else ""
     sentences = [
-        f"With the default target of {TARGET}, {span(column(rows, 'Strangers accepted'))} of strangers' "
-        f"claims are accepted, which agrees with the target on {within}, and "
-        f"{span(column(rows, 'Genuine accepted'))} of genuine samples{others}."
+        f"With the default target of {TARGET}, {span(strangers, lambda rate: rate_words(rate, 2), size_of)} "
+        f"of strangers' claims are accepted, which agrees with the target on {within}, and "
+        f"{span(genuine, rate_words, size_of)} of genuine samples{others}."
     ]
-    attacks = [row for row in tables.get("attacks", []) if row["Attack"] != GENUINE]
-    if attacks:
-        sentences.append(_attacks(attacks))
+    if "attacks" in values:
+        attacks = [
+            (row["dataset"], row["attack"], rate_of(row, "passed", "tries"))
+            for row in values["attacks"].to_dict("records")
+            if row["attack"] != GENUINE
+        ]
+        sentences += [_attacks(attacks)] if attacks else []
     return " ".join(sentences)
 
 
-def _attacks(rows: list[Row]) -> str:
-    worst = max(rows, key=lambda row: number(row[THROUGH]))
-    replayed = column([row for row in rows if row["Attack"] == REPLAY], THROUGH)
+def _attacks(attacks: Sequence[tuple[str, str, Rate]]) -> str:
+    """`attacks` are datasets, attacks and how often these get through."""
+    dataset, attack, worst = max(attacks, key=lambda one: size_of(one[2]))
+    replayed = {dataset: rate for dataset, attack, rate in attacks if attack == REPLAY}
     copies = (
-        f"; an exact copy of a recorded sample succeeds in {span(replayed)} of attempts" if replayed else ""
+        f"; an exact copy of a recorded sample succeeds in {span(replayed, rate_words, size_of)} of attempts"
+        if replayed
+        else ""
     )
     return (
-        f"The most successful attack (“{worst['Attack']}”) gets through in {estimate(worst[THROUGH])} of "
-        f"attempts ({worst['Dataset']}){copies}."
+        f"The most successful attack (“{attack}”) gets through in {rate_words(worst)} of attempts "
+        f"({dataset_name(dataset)}){copies}."
     )
 
 
@@ -44,6 +57,7 @@ PAGE = ResultsPage(
     "Verification and attacks",
     "How often is a stranger accepted, how often the right person, and what can an attacker do?",
     answer,
+    ("decisions", "attacks"),
     (
         Run(
             {

@@ -30,7 +30,10 @@ def attacks_table(attacks: pd.DataFrame, seed: int) -> Table:
             name: mean_rate(of[name].to_numpy(dtype=np.float64), int(of["tries"].sum()), seed=seed)
             for name in ("accepted", "noticed", "passed")
         }
-        rows.append({"dataset": dataset, "attack": attack, "victims": len(of)} | columns_of(rates))
+        rows.append(
+            {"dataset": dataset, "attack": attack, "victims": len(of), "tries": int(of["tries"].sum())}
+            | columns_of(rates)
+        )
         shown.append(
             {
                 "Dataset": dataset_name(str(dataset)),

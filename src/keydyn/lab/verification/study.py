@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from keydyn.commands.shared_options import JobsOption
-from keydyn.lab.frame.chosen_recordings import chosen_rows
+from keydyn.lab.frame.chosen import chosen_rows, recognition_facts
 from keydyn.lab.frame.options import DataOption, DatasetOption, SeedOption
-from keydyn.lab.frame.study import Facts, Plan, study
-from keydyn.lab.recognition_studies import recognition_facts
-from keydyn.lab.verification import page as verification_page
+from keydyn.lab.frame.study import Facts, Plan, page_beside, study
 
 if TYPE_CHECKING:
     from keydyn.lab.frame.outputs import Outputs
@@ -38,7 +36,7 @@ def _rebuild_verification(outputs: Outputs, facts: Facts, seed: int) -> list[Tab
         *("ageing", "poisoning", "privacy"),
     ),
     rebuild=_rebuild_verification,
-    results=verification_page.PAGE,
+    results=page_beside(__name__),
 )
 def verification(
     dataset: DatasetOption = None,

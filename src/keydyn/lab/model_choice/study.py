@@ -1,0 +1,37 @@
+"""keydyn study model-choice: how many states, which family, smoothed or not?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from keydyn.commands.shared_options import JobsOption
+from keydyn.lab.frame.chosen import chosen_texts, text_facts
+from keydyn.lab.frame.options import DataOption, TextOption
+from keydyn.lab.frame.study import Plan, page_beside, study
+
+
+@study(
+    "model-choice",
+    tables=("model_choice",),
+    figures=("model_choice",),
+    frames=("models",),
+    results=page_beside(__name__),
+)
+def model_choice(
+    dataset: TextOption = None,
+    data: DataOption = None,
+    jobs: JobsOption = -1,
+) -> Plan[Any]:
+    """How many states, which family, smoothed or not? By BIC and by held-out likelihood.
+
+    Example: `keydyn study model-choice --dataset fable --data recordings/`
+    """
+    from keydyn.lab.model_choice.report import choose_models, write_choice
+
+    texts, warnings = chosen_texts(dataset, data)
+    return Plan(
+        lambda parts, show_progress: choose_models(texts, parts, jobs or -1, show_progress),
+        lambda _: text_facts("model-choice", texts, {}),
+        write_choice,
+        warnings,
+    )

@@ -1,0 +1,59 @@
+"""keydyn study population: the population model beside the POHMM."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from keydyn.commands.shared_options import JobsOption
+from keydyn.lab.frame.chosen import chosen_rows, recognition_facts
+from keydyn.lab.frame.options import DataOption, DatasetOption, SeedOption
+from keydyn.lab.frame.study import Facts, Plan, page_beside, study
+
+if TYPE_CHECKING:
+    from keydyn.lab.frame.outputs import Outputs
+    from keydyn.lab.frame.tables import Table
+
+
+def _rebuild_population(outputs: Outputs, facts: Facts, seed: int) -> list[Table]:
+    from keydyn.lab.population.report import read_measured, write_population
+
+    return write_population(outputs, read_measured(outputs.folder), facts, seed)
+
+
+@study(
+    "population",
+    tables=(
+        *("population", "error_rates", "significance", "enrolment", "keystrokes", "people"),
+        *("parts", "across", "worst_users"),
+    ),
+    figures=(
+        *("population", "population_enrolment", "population_keystrokes", "population_people"),
+        *("population_parts", "population_changes"),
+    ),
+    frames=("user_figures", "typing_changes"),
+    rebuild=_rebuild_population,
+    results=page_beside(__name__),
+)
+def population(
+    dataset: DatasetOption = None,
+    data: DataOption = None,
+    jobs: JobsOption = -1,
+    seed: SeedOption = 0,
+) -> Plan[Any]:
+    """Compare the population model with the POHMM: few samples, keys or people, and without each part.
+
+    Examples:
+    `keydyn study population --data recordings/`
+
+    `keydyn study population --dataset fable --dataset essay`
+    """
+    from keydyn.lab.population.measurements import DATASETS, DETECTORS, run_population
+    from keydyn.lab.population.report import write_population
+
+    rows, warnings = chosen_rows(dataset, data, DATASETS)
+    return Plan(
+        lambda parts, show_progress: run_population(rows, seed, parts, jobs or -1, show_progress),
+        lambda measured: recognition_facts("population", rows, DETECTORS, seed, measured.scores),
+        lambda outputs, measured, facts: write_population(outputs, measured, facts, seed),
+        warnings,
+    )

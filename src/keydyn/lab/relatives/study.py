@@ -1,0 +1,56 @@
+"""keydyn study relatives: the POHMM beside earlier models that use context."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from keydyn.commands.shared_options import JobsOption
+from keydyn.lab.frame.chosen import chosen_rows, recognition_facts
+from keydyn.lab.frame.options import DataOption, DatasetOption, SeedOption
+from keydyn.lab.frame.study import Facts, Plan, page_beside, study
+
+if TYPE_CHECKING:
+    from keydyn.lab.frame.outputs import Outputs
+    from keydyn.lab.frame.tables import Table
+
+
+def _rebuild_relatives(outputs: Outputs, facts: Facts, seed: int) -> list[Table]:
+    from keydyn.lab.frame.outputs import read_ranks, read_scores
+    from keydyn.lab.relatives.report import read_losses, write_relatives
+
+    folder = outputs.folder
+    scores, ranks, losses = read_scores(folder), read_ranks(folder), read_losses(folder)
+    return write_relatives(outputs, scores, ranks, losses, facts, seed)
+
+
+@study(
+    "relatives",
+    tables=("relatives", "relatives_lost_context"),
+    figures=("lost_context",),
+    frames=("lost_context",),
+    rebuild=_rebuild_relatives,
+    results=page_beside(__name__),
+)
+def relatives(
+    dataset: DatasetOption = None,
+    data: DataOption = None,
+    jobs: JobsOption = -1,
+    seed: SeedOption = 0,
+) -> Plan[Any]:
+    """Compare the POHMM with context-, partly- and partially-HMM, and with contexts missing (Section 6).
+
+    Examples:
+    `keydyn study relatives --data recordings/`
+
+    `keydyn study relatives --dataset fable`
+    """
+    from keydyn.lab.relatives.measurements import DETECTORS, run_relatives
+    from keydyn.lab.relatives.report import write_relatives
+
+    rows, warnings = chosen_rows(dataset, data)
+    return Plan(
+        lambda parts, show_progress: run_relatives(rows, seed, parts, jobs or -1, show_progress),
+        lambda measured: recognition_facts("relatives", rows, DETECTORS, seed, measured[0]),
+        lambda outputs, measured, facts: write_relatives(outputs, *measured, facts, seed),
+        warnings,
+    )
