@@ -10,7 +10,9 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from keydyn import ContextHMM, PartiallyHMM, PartlyHMM
 from keydyn.model import Bins, Categorical, LogStudent, Normal, Student
-from keydyn.model.relatives.regression import line_update, logit_update, tilted
+from keydyn.model.families.family import Emission
+from keydyn.model.relatives.normal_steps import Seen
+from keydyn.model.relatives.regression import Limits, line_update, logit_update, tilted
 from tests.model.relatives import cases
 
 LENGTHS = [60] * 50
@@ -244,15 +246,16 @@ def test_lines_are_least_squares():
     x = 3 + 0.5 * u + rng.normal(0, 0.3, 200)
     x[::9] = np.nan
     params = {"loc": np.zeros((1, 2)), "scale": np.ones((1, 2))}
-    found, slopes, floored = line_update(Normal(), x, u, weights, params, np.zeros(2), 1e-6, 0.0, True)
+    start = Emission(Normal(), params)
+    found, slopes, floored = line_update(start, np.zeros(2), Seen(x, u), weights, Limits(1e-6, 0.0, True))
     there = ~np.isnan(x)
     for j in range(2):
         line = LinearRegression().fit(u[there, None], x[there], sample_weight=weights[there, j])
         assert slopes[j] == pytest.approx(line.coef_[0], rel=1e-10)
-        assert found["loc"][0, j] == pytest.approx(line.intercept_, rel=1e-10)
+        assert found.params["loc"][0, j] == pytest.approx(line.intercept_, rel=1e-10)
         residual = x[there] - line.predict(u[there, None])
         spread = np.sqrt(np.average(residual**2, weights=weights[there, j]))
-        assert found["scale"][0, j] == pytest.approx(spread, rel=1e-10)
+        assert found.params["scale"][0, j] == pytest.approx(spread, rel=1e-10)
     assert not floored.any()
 
 
@@ -263,15 +266,16 @@ def test_lines_with_heavy_tails_reach_the_maximum():
     x = 1 - 0.7 * u + 0.4 * rng.standard_t(3, 300)
     kind, weights = Student(df=3.0), np.ones((300, 1))
     params = {"loc": np.zeros((1, 1)), "scale": np.ones((1, 1)), "df": np.full((1, 1), 3.0)}
-    slopes, values = np.zeros(1), []
+    emission, slopes, values = Emission(kind, params), np.zeros(1), []
 
     def log_likelihood(loc, slope, scale):
         at = {"loc": loc + slope * u, "scale": np.array(scale), "df": np.array(3.0)}
         return kind.log_density(x, at).sum()
 
     for _ in range(200):
-        params, slopes, _ = line_update(kind, x, u, weights, params, slopes, 1e-6, 0.0, True)
-        values.append(log_likelihood(params["loc"][0, 0], slopes[0], params["scale"][0, 0]))
+        emission, slopes, _ = line_update(emission, slopes, Seen(x, u), weights, Limits(1e-6, 0.0, True))
+        found = emission.params
+        values.append(log_likelihood(found["loc"][0, 0], slopes[0], found["scale"][0, 0]))
     assert (np.diff(values) >= -1e-9).all()
     best = optimize.minimize(lambda t: -log_likelihood(t[0], t[1], np.exp(t[2])), [0.0, 0.0, 0.0])
     assert values[-1] == pytest.approx(-best.fun, abs=1e-5)

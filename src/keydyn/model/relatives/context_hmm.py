@@ -89,27 +89,7 @@ class ContextHMM(Relative):
         verbose: int = 0,
         callback: Any = None,
     ) -> None:
-        self.n_states = n_states
-        self.emission = emission
-        self.emission_context = emission_context
-        self.transition_context = transition_context
-        self.context_feature = context_feature
-        self.memory = memory
-        self.spread = spread
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_init = n_init
-        self.random_state = random_state
-        self.fixed = fixed
-        self.min_scale = min_scale
-        self.order_states = order_states
-        self.leading_feature = leading_feature
-        self.density_floor = density_floor
-        self.count_floor = count_floor
-        self.spread_features = spread_features
-        self.spread_scale = spread_scale
-        self.verbose = verbose
-        self.callback = callback
+        self._set(locals())
 
     @classmethod
     def from_parameters(

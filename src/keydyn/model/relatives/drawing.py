@@ -6,6 +6,8 @@ them; so nothing but a caller's own context function runs once per event.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from keydyn.arrays import Floats, Integers, compiled
@@ -37,30 +39,32 @@ def pick(probabilities: Floats, uniform: float) -> int:
     return state
 
 
+class Leads(NamedTuple):
+    """The first event's emission and transition tables, and (N, R, M) those that a drawn value leads to."""
+
+    first_row: int
+    first_step: int
+    next_row: Integers
+    next_step: Integers
+
+
 @compiled
 def walk_tables(
-    offsets: Integers,
-    startprob: Floats,
-    transmat: Floats,
-    first_row: int,
-    first_step: int,
-    next_row: Integers,
-    next_step: Integers,
-    uniforms: Floats,
-    rows: Integers,
+    offsets: Integers, chain: tuple[Floats, Floats], leads: Leads, uniforms: Floats, rows: Integers,
     states: Integers,
-) -> None:
-    """States and emission rows; `next_row` and `next_step` (N, R, M) say what a drawn value leads to."""
+) -> None:  # fmt: skip
+    """States and emission rows; `chain` is the start and the transition tables."""
+    startprob, transmat = chain
     for s in range(len(offsets) - 1):
-        row, step = first_row, first_step
+        row, step = leads.first_row, leads.first_step
         for n in range(offsets[s], offsets[s + 1]):
             if n == offsets[s]:
                 states[n] = pick(startprob, uniforms[n])
             else:
                 states[n] = pick(transmat[step, states[n - 1]], uniforms[n])
             rows[n] = row
-            step = next_step[n, row, states[n]]
-            row = next_row[n, row, states[n]]
+            step = leads.next_step[n, row, states[n]]
+            row = leads.next_row[n, row, states[n]]
 
 
 def draw_binned(
@@ -75,18 +79,8 @@ def draw_binned(
         ahead[..., k] = emission.distribution.draw(generator, params)
     (first_row, next_row), (first_step, next_step) = (_leads_to(context, ahead) for context in contexts)
     rows, states = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
-    walk_tables(
-        offsets,
-        tables.startprob,
-        tables.transmat,
-        first_row,
-        first_step,
-        next_row,
-        next_step,
-        generator.random(n),
-        rows,
-        states,
-    )
+    leads = Leads(first_row, first_step, next_row, next_step)
+    walk_tables(offsets, (tables.startprob, tables.transmat), leads, generator.random(n), rows, states)
     return ahead[np.arange(n), rows, states], states
 
 
@@ -99,25 +93,24 @@ def _leads_to(context: Context, values: Floats) -> tuple[int, Integers]:
     return len(edges) + 1, np.searchsorted(edges, values[..., context.feature], side="left").astype(np.int64)
 
 
+class LinearWalk(NamedTuple):
+    """The parameters of `Lines`, and the largest values (K,): with slopes above one values grow without end."""
+
+    startprob: Floats
+    transmat: Floats
+    emission_slopes: Floats
+    transition_slopes: Floats
+    centre: Floats
+    feature: int
+    limits: Floats
+
+
 @compiled
 def walk_linear(
-    offsets: Integers,
-    startprob: Floats,
-    transmat: Floats,
-    emission_slopes: Floats,
-    transition_slopes: Floats,
-    centre: Floats,
-    feature: int,
-    limits: Floats,
-    ahead: Floats,
-    uniforms: Floats,
-    values: Floats,
-    states: Integers,
+    offsets: Integers, walk: LinearWalk, ahead: Floats, uniforms: Floats, values: Floats, states: Integers
 ) -> None:
-    """States and values on the working scale; `ahead` (N, M, K) are draws at an average value before.
-
-    With a slope above one values grow without end; `limits` (K,) are the largest that there are.
-    """
+    """States and values on the working scale; `ahead` (N, M, K) are draws at an average value before."""
+    startprob, transmat, emission_slopes, transition_slopes, centre, feature, limits = walk
     n_states, n_features = len(startprob), len(centre)
     chances = np.empty(n_states)
     for s in range(len(offsets) - 1):

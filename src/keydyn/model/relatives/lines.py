@@ -11,8 +11,8 @@ from keydyn.arrays import Floats, Integers
 from keydyn.model.data.settings import Settings
 from keydyn.model.families.family import Emission
 from keydyn.model.relatives.contexts import Context
-from keydyn.model.relatives.drawing import largest_working, on_input_scale, walk_linear
-from keydyn.model.relatives.normal_steps import add_normal, is_normal
+from keydyn.model.relatives.drawing import LinearWalk, largest_working, on_input_scale, walk_linear
+from keydyn.model.relatives.normal_steps import NormalTable, Seen, add_normal, is_normal
 from keydyn.model.relatives.parameter_tables import (
     Evidence,
     Floored,
@@ -23,7 +23,7 @@ from keydyn.model.relatives.parameter_tables import (
     start_update,
 )
 from keydyn.model.relatives.past import Past
-from keydyn.model.relatives.regression import line_update, logit_update, tilted
+from keydyn.model.relatives.regression import Limits, line_update, logit_update, tilted
 from keydyn.model.theta.lattice import Lattice, Posterior
 
 STEEPEST = 1e110
@@ -103,15 +103,14 @@ class Lines:
     def lattice(self, evidence: Evidence, floor: float | None) -> Lattice:
         """The training events laid out for the kernels."""
         if not all(is_normal(e.distribution) for e in self.emission):
-            tables, X, offsets = self.tables_for(evidence.last), evidence.X, evidence.offsets
-            return lattice_of(tables, X, offsets, evidence.rows, evidence.steps, None, floor)
+            return lattice_of(self.tables_for(evidence.last), evidence.events, None, floor)
         u = self._training_deviations(evidence)
         total = np.zeros((len(evidence.X), len(self.startprob)))
         one_row = np.zeros(len(evidence.X), dtype=np.int64)
         for k, e in enumerate(self.emission):
-            y, loc, scale = evidence.working[k], e.params["loc"], e.params["scale"]
-            logs, least = e.distribution.on_log_scale, log_floor(floor)
-            add_normal(y, one_row, loc, scale, self.emission_slopes[k], u[k], logs, least, total)
+            loc, scale, logs = e.params["loc"], e.params["scale"], e.distribution.on_log_scale
+            table = NormalTable(loc, scale, self.emission_slopes[k], logs)
+            add_normal(Seen(evidence.working[k], u[k]), one_row, table, log_floor(floor), total)
         steps = tilted(self.transmat, self.transition_slopes, u[self.feature])
         start, offsets = self.startprob[None], evidence.offsets
         return Lattice(total, offsets, evidence.start_index, start, evidence.steps, steps)
@@ -135,18 +134,9 @@ class Lines:
         floored = [np.zeros((1, len(startprob)), dtype=bool) for _ in emission]
         if "emission" not in settings.fixed:
             for k, e in enumerate(emission):
-                params, slopes[k], floored[k] = line_update(
-                    e.distribution,
-                    evidence.working[k],
-                    u[k],
-                    weighted,
-                    e.params,
-                    slopes[k],
-                    evidence.least_scale(k, settings),
-                    settings.count_floor,
-                    self.free_slopes,
-                )
-                emission[k] = e.replace(params)
+                limits = Limits(evidence.least_scale(k, settings), settings.count_floor, self.free_slopes)
+                seen = Seen(evidence.working[k], u[k])
+                emission[k], slopes[k], floored[k] = line_update(e, slopes[k], seen, weighted, limits)
         theta = replace(
             self,
             startprob=startprob,
@@ -187,20 +177,10 @@ class Lines:
             params = {name: np.broadcast_to(values, (n, m)) for name, values in e.params.items()}
             ahead[..., k] = e.distribution.working(e.distribution.draw(generator, params))
         values, states = np.empty((n, len(self.emission))), np.empty(n, dtype=np.int64)
-        walk_linear(
-            offsets,
-            self.startprob,
-            self.transmat,
-            self.emission_slopes,
-            self.transition_slopes,
-            self.centre,
-            self.feature,
-            np.array([largest_working(e.distribution) for e in self.emission]),
-            ahead,
-            generator.random(n),
-            values,
-            states,
-        )
+        limits = np.array([largest_working(e.distribution) for e in self.emission])
+        slopes = self.emission_slopes, self.transition_slopes
+        walk = LinearWalk(self.startprob, self.transmat, *slopes, self.centre, self.feature, limits)
+        walk_linear(offsets, walk, ahead, generator.random(n), values, states)
         columns = [
             on_input_scale(values[:, k], e.distribution.on_log_scale) for k, e in enumerate(self.emission)
         ]

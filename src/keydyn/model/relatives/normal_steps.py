@@ -6,12 +6,13 @@ Other families go by their own methods, which say the same in general.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from keydyn.arrays import Floats, Integers, compiled
 from keydyn.model.engine.sums import NOTHING
-from keydyn.model.families.family import Family
+from keydyn.model.families.family import Family, Stats
 from keydyn.model.families.normal import HALF_LOG_TAU, LogNormal, Normal
 
 
@@ -20,23 +21,28 @@ def is_normal(family: Family) -> bool:
     return type(family) in (Normal, LogNormal)
 
 
-@compiled
-def add_normal(
-    y: Floats,
-    rows: Integers,
-    loc: Floats,
-    scale: Floats,
-    slopes: Floats,
-    deviation: Floats,
-    on_log_scale: bool,
-    least: float,
-    total: Floats,
-) -> None:
-    """ln f(x_n; loc + slope · u_n, scale) of a feature, at least `least`, added to `total` (N, M).
-
-    `y` (N,) is x or, if it is on the log scale, ln x; NaN where it is missing, which adds nothing. `loc` and
-    `scale` are (R, M), `slopes` (M,), `deviation` (N,).
+class Seen(NamedTuple):
+    """One feature of N events: `y` on its family's working scale, NaN where missing, and u, how far the value
+    before it deviates from the average.
     """
+
+    y: Floats
+    deviation: Floats
+
+
+class NormalTable(NamedTuple):
+    """Rows of normal distributions, `loc` and `scale` (R, M), whose location changes by `slopes` (M,) times u."""
+
+    loc: Floats
+    scale: Floats
+    slopes: Floats
+    on_log_scale: bool
+
+
+@compiled
+def add_normal(seen: Seen, rows: Integers, table: NormalTable, least: float, total: Floats) -> None:
+    """ln f(x_n; loc + slope · u_n, scale), at least `least`, added to `total` (N, M); nothing where missing."""
+    y, deviation, (loc, scale, slopes, on_log_scale) = seen.y, seen.deviation, table
     n_states = total.shape[1]
     log_scale = np.log(scale) + HALF_LOG_TAU
     for n in range(len(y)):
@@ -49,36 +55,28 @@ def add_normal(
             total[n, j] += max(-0.5 * standard * standard - log_scale[row, j] - jacobian, least)
 
 
-def level_moments(
-    y: Floats, deviation: Floats, weights: Floats, slopes: Floats
-) -> tuple[Floats, Floats, Floats]:
+def level_moments(seen: Seen, weights: Floats, slopes: Floats) -> Stats:
     """Weight, mean and squared deviations of y − slope · u in each state, (1, M), in two passes."""
-    count, mean, square = np.zeros((3, 1, weights.shape[1]))
-    add_level_moments(y, deviation, weights, slopes, count, mean, square)
-    return count, mean, square
+    moments = np.zeros((3, 1, weights.shape[1]))
+    add_level_moments(seen, weights, slopes, moments)
+    return dict(zip(("count", "mean", "square"), moments, strict=True))
 
 
 @compiled
-def add_level_moments(
-    y: Floats,
-    deviation: Floats,
-    weights: Floats,
-    slopes: Floats,
-    count: Floats,
-    mean: Floats,
-    square: Floats,
-) -> None:
+def add_level_moments(seen: Seen, weights: Floats, slopes: Floats, moments: Floats) -> None:
     """`level_moments` into sums that are zero."""
+    y, deviation = seen.y, seen.deviation
+    count, mean, square = moments[0, 0], moments[1, 0], moments[2, 0]
     n_states = weights.shape[1]
     for n in range(len(y)):
         if not math.isnan(y[n]):
             for j in range(n_states):
-                count[0, j] += weights[n, j]
-                mean[0, j] += weights[n, j] * (y[n] - slopes[j] * deviation[n])
+                count[j] += weights[n, j]
+                mean[j] += weights[n, j] * (y[n] - slopes[j] * deviation[n])
     for j in range(n_states):
-        mean[0, j] = mean[0, j] / count[0, j] if count[0, j] > NOTHING else 0.0
+        mean[j] = mean[j] / count[j] if count[j] > NOTHING else 0.0
     for n in range(len(y)):
         if not math.isnan(y[n]):
             for j in range(n_states):
-                around = y[n] - slopes[j] * deviation[n] - mean[0, j]
-                square[0, j] += weights[n, j] * around * around
+                around = y[n] - slopes[j] * deviation[n] - mean[j]
+                square[j] += weights[n, j] * around * around

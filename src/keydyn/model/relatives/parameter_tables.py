@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from keydyn.arrays import Floats, Integers
 from keydyn.model.data.settings import Settings
 from keydyn.model.families.family import Emission, Family, Stats
-from keydyn.model.relatives.normal_steps import add_normal, is_normal
+from keydyn.model.relatives.normal_steps import NormalTable, Seen, add_normal, is_normal
 from keydyn.model.theta.lattice import Lattice, Posterior, log_densities
 from keydyn.model.theta.marginals import normalised
 from keydyn.model.theta.start_values import Moments, least_scale, moments_by
@@ -44,6 +44,11 @@ class Evidence:
     last: Floats
     labels: Integers | None = None
     names: tuple[Any, ...] = ()
+
+    @property
+    def events(self) -> Events:
+        """The events, to be laid out for the kernels."""
+        return Events(self.X, self.offsets, self.rows, self.steps)
 
     @cached_property
     def event_weights(self) -> Floats:
@@ -148,7 +153,7 @@ class Tables:
         return replace(self, startprob=startprob, transmat=transmat, emission=emission), floored
 
     def pooled_emission(self, evidence: Evidence, posterior: Posterior) -> list[Emission]:
-        """One distribution a state with contexts integrated out, each counting as often as it occurred."""
+        """One distribution per state with contexts integrated out, each counting as often as it occurred."""
         pooled = []
         for k, e in enumerate(self.emission):
             mass = e.distribution.mass(self._statistics(evidence, posterior.states, k))
@@ -192,10 +197,9 @@ class Tables:
             return log_densities(self, evidence.X, evidence.rows, floor)
         total = np.zeros((len(evidence.X), self.n_states))
         level = np.zeros(self.n_states)
-        for k, e in enumerate(self.emission):
-            y, loc, scale = evidence.working[k], e.params["loc"], e.params["scale"]
-            logs, least = e.distribution.on_log_scale, log_floor(floor)
-            add_normal(y, evidence.rows, loc, scale, level, evidence.nothing, logs, least, total)
+        for y, e in zip(evidence.working, self.emission, strict=True):
+            table = NormalTable(e.params["loc"], e.params["scale"], level, e.distribution.on_log_scale)
+            add_normal(Seen(y, evidence.nothing), evidence.rows, table, log_floor(floor), total)
         return total
 
     def _statistics(self, evidence: Evidence, weighted: Floats, feature: int) -> Stats:
@@ -238,21 +242,22 @@ def log_floor(floor: float | None) -> float:
     return -math.inf if floor is None else math.log(floor)
 
 
-def lattice_of(
-    tables: Tables,
-    X: Floats,
-    offsets: Integers,
-    rows: Integers,
-    steps: Integers,
-    log_factor: Floats | None,
-    floor: float | None,
-) -> Lattice:
+class Events(NamedTuple):
+    """Events in sequences, and the tables that they use, as `Evidence` has them."""
+
+    X: Floats
+    offsets: Integers
+    rows: Integers
+    steps: Integers
+
+
+def lattice_of(tables: Tables, events: Events, log_factor: Floats | None, floor: float | None) -> Lattice:
     """What the kernels see: for every event a row of densities (times a factor) and a transition table."""
-    log_density = log_densities(tables, X, rows, floor)
+    log_density = log_densities(tables, events.X, events.rows, floor)
     if log_factor is not None:
         log_density += log_factor
-    start_index = np.zeros(len(offsets) - 1, dtype=np.int64)
-    return Lattice(log_density, offsets, start_index, tables.startprob[None], steps, tables.transmat)
+    start_index, start = np.zeros(len(events.offsets) - 1, dtype=np.int64), tables.startprob[None]
+    return Lattice(log_density, events.offsets, start_index, start, events.steps, tables.transmat)
 
 
 def reordered_emission(emission: list[Emission], order: Integers) -> list[Emission]:

@@ -93,25 +93,7 @@ class PartlyHMM(Relative):
         verbose: int = 0,
         callback: Any = None,
     ) -> None:
-        self.n_states = n_states
-        self.emission = emission
-        self.previous = previous
-        self.previous_feature = previous_feature
-        self.spread = spread
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_init = n_init
-        self.random_state = random_state
-        self.fixed = fixed
-        self.min_scale = min_scale
-        self.order_states = order_states
-        self.leading_feature = leading_feature
-        self.density_floor = density_floor
-        self.count_floor = count_floor
-        self.spread_features = spread_features
-        self.spread_scale = spread_scale
-        self.verbose = verbose
-        self.callback = callback
+        self._set(locals())
 
     @classmethod
     def from_parameters(

@@ -6,14 +6,15 @@ Neither lowers the expected log-likelihood, so that EM stays monotone (generalis
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keydyn.arrays import Floats, compiled, inner
-from keydyn.model.families.family import NO_MASS, Family, Params
+from keydyn.model.families.family import NO_MASS, Emission, Family, Params, Stats
 from keydyn.model.families.log_scale import of_working_values
-from keydyn.model.relatives.normal_steps import is_normal, level_moments
+from keydyn.model.relatives.normal_steps import Seen, is_normal, level_moments
 
 # Steps in one M-step: the next continues where this one ends.
 NEWTON_STEPS = 2
@@ -197,58 +198,61 @@ def update_logits(
                 slopes[i, j] = slopes[i, j] - stay if transmat[i, j] > 0.0 else 0.0
 
 
-def line_update(
-    family: Family,
-    y: Floats,
-    deviation: Floats,
-    weights: Floats,
-    params: Params,
-    slopes: Floats,
-    least_scale: float,
-    count_floor: float,
-    free_slopes: bool,
-) -> tuple[Params, Floats, NDArray[np.bool_]]:
-    """A family's parameters (1, M) and slopes (M,), location = loc + slope · deviation of the value before.
+class Limits(NamedTuple):
+    """What bounds the update of a line: the least scale, the least count, whether the slope may change."""
 
-    `y` (N,) are values on the family's working scale, NaN where missing, `weights` (N, M). The slope is
-    that of weighted least squares; with it taken out, the family's own update does the rest. For a t family
-    the weights include each event's expected precision.
+    least_scale: float
+    count_floor: float
+    free_slopes: bool
+
+
+def line_update(
+    emission: Emission, slopes: Floats, seen: Seen, weights: Floats, limits: Limits
+) -> tuple[Emission, Floats, NDArray[np.bool_]]:
+    """The emission (1, M) and slopes (M,), location = loc + slope · deviation of the value before.
+
+    Also where the scale floor acted. `weights` are (N, M). The slope is that of weighted least squares; with
+    it taken out, the family's own update does the rest. For a t family the weights include each event's
+    expected precision.
     """
-    if free_slopes:
+    family, params = emission.distribution, emission.params
+    if limits.free_slopes:
         loc, slopes = np.empty_like(slopes), slopes.copy()
         scale, df = params["scale"][0], params.get("df", params["scale"])[0]
-        least_squares(y, deviation, weights, params["loc"][0], scale, df, "df" in params, loc, slopes)
+        least_squares(seen, weights, Line(params["loc"][0], scale, df, "df" in params), loc, slopes)
         params = params | {"loc": loc[None]}
     if is_normal(family):
-        moments = level_moments(y, deviation, weights, slopes)
-        stats = dict(zip(("count", "mean", "square"), moments, strict=True))
-        updated, floored = family.update(stats, params, least_scale, count_floor)
-        return updated, slopes, floored
-    linear = of_working_values(family)
-    # Each state has levels of its own, so states are rows here and events count once for each.
+        stats = level_moments(seen, weights, slopes)
+    else:
+        family = of_working_values(family)
+        stats = _level_statistics(family, params, seen, weights, slopes)
+    updated, floored = family.update(stats, params, limits.least_scale, limits.count_floor)
+    return emission.replace(updated), slopes, floored
+
+
+def _level_statistics(family: Family, params: Params, seen: Seen, weights: Floats, slopes: Floats) -> Stats:
+    """Each state has levels of its own, so states are rows here and events count once for each."""
     n_states = weights.shape[1]
-    levels = (y[:, None] - slopes * deviation[:, None]).ravel()
-    rows = np.tile(np.arange(n_states), len(y))
+    levels = (seen.y[:, None] - slopes * seen.deviation[:, None]).ravel()
+    rows = np.tile(np.arange(n_states), len(seen.y))
     columns = {name: np.ascontiguousarray(values.T) for name, values in params.items()}
-    stats = linear.statistics(levels, weights.reshape(-1, 1), rows, n_states, columns)
-    stats = {name: np.ascontiguousarray(values.T) for name, values in stats.items()}
-    updated, floored = linear.update(stats, params, least_scale, count_floor)
-    return updated, slopes, floored
+    stats = family.statistics(levels, weights.reshape(-1, 1), rows, n_states, columns)
+    return {name: np.ascontiguousarray(values.T) for name, values in stats.items()}
+
+
+class Line(NamedTuple):
+    """A line's location, scale and degrees of freedom in each state, (M,); the latter if tails are heavy."""
+
+    loc: Floats
+    scale: Floats
+    df: Floats
+    heavy_tails: bool
 
 
 @compiled
-def least_squares(
-    y: Floats,
-    deviation: Floats,
-    weights: Floats,
-    loc: Floats,
-    scale: Floats,
-    df: Floats,
-    heavy_tails: bool,
-    new_loc: Floats,
-    slopes: Floats,
-) -> None:
+def least_squares(seen: Seen, weights: Floats, line: Line, new_loc: Floats, slopes: Floats) -> None:
     """Location into `new_loc` and slope into `slopes`, (M,) each; as they were where the data do not tell."""
+    y, deviation, (loc, scale, df, heavy_tails) = seen.y, seen.deviation, line
     for j in range(len(loc)):
         mass, sum_u, sum_y, square = 0.0, 0.0, 0.0, 0.0
         for second in range(2):

@@ -29,9 +29,9 @@ from keydyn.model.pohmm import POHMM
 from keydyn.model.relatives import relative_files
 from keydyn.model.relatives.contexts import Context
 from keydyn.model.relatives.expectation_maximisation import Result, climb
-from keydyn.model.relatives.parameter_tables import Evidence, lattice_of, n_rows
+from keydyn.model.relatives.parameter_tables import Events, Evidence, lattice_of, n_rows
 from keydyn.model.relatives.past import Past
-from keydyn.model.relatives.streams import Stream, Streams
+from keydyn.model.relatives.streams import Stream, StreamModel, Streams
 from keydyn.model.theta.given import given_emission
 from keydyn.model.theta.lattice import Lattice
 
@@ -64,6 +64,10 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
     stop_reason_: str
     n_parameters_: int
     scale_floored_: list[NDArray[np.bool_]]
+
+    def _set(self, given: dict[str, Any]) -> None:
+        """Keep the parameters of the constructor under their names, as scikit-learn expects."""
+        vars(self).update({name: value for name, value in given.items() if name not in ("self", "__class__")})
 
     @property
     def startprob_(self) -> Floats:
@@ -148,7 +152,8 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         wanted = 1 if n_streams is None else n_streams
         mark = relative_files.fingerprint(self)
-        streams = Streams(self._theta, self._contexts, wanted, self._memory, self._floor, mark, labelled)
+        model = StreamModel(self._theta, self._contexts, self._memory, self._floor, mark, labelled)
+        streams = Streams(model, wanted)
         if state is not None:
             streams.resume(state)
             if len(streams) != wanted:
@@ -216,7 +221,8 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
         rows, steps = (context.tables(past) for context in self._contexts)
         factor = self._theta.log_factor(self._labels_in_scoring(sequences))
         tables = self._theta.tables_for(past.last)
-        return lattice_of(tables, sequences.X, sequences.offsets, rows, steps, factor, self._floor)
+        events_used = Events(sequences.X, sequences.offsets, rows, steps)
+        return lattice_of(tables, events_used, factor, self._floor)
 
     def _fit(self, sequences: Sequences, sample_weight: ArrayLike | None) -> Self:
         families = families_of(self.emission, sequences.n_features)

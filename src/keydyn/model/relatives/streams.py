@@ -6,7 +6,7 @@ event do not depend on how many came before.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,7 +21,19 @@ from keydyn.model.engine.log_domain import filter_step
 from keydyn.model.relatives.contexts import Context
 from keydyn.model.relatives.past import Past
 from keydyn.model.theta.lattice import log_densities
+from keydyn.model.watch.online_filters import OneStream
 from keydyn.model.watch.online_state import STATE_VERSION, checked_state, consistent, numbers, plain_numbers
+
+
+class StreamModel(NamedTuple):
+    """What streams need of a relative; `labelled` says whether they take labels."""
+
+    theta: Any
+    contexts: tuple[Context, Context]
+    memory: int
+    density_floor: float | None
+    fingerprint: str
+    labelled: bool
 
 
 class Streams:
@@ -33,22 +45,12 @@ class Streams:
     log_likelihood : (B,) ln P of each stream so far
     """
 
-    def __init__(
-        self,
-        theta: Any,
-        contexts: tuple[Context, Context],
-        n_streams: int,
-        memory: int,
-        density_floor: float | None,
-        fingerprint: str,
-        labelled: bool = False,
-    ) -> None:
+    def __init__(self, model: StreamModel, n_streams: int) -> None:
         if not is_whole(n_streams) or n_streams < 1:
             raise ValueError(f"n_streams must be a whole number, 1 or more, not {n_streams!r}")
-        self._theta, self._contexts = theta, contexts
-        self._floor, self._fingerprint, self._labelled = density_floor, fingerprint, labelled
-        self._past = Past.none(n_streams, memory, len(theta.emission))
-        self._log_filtered = np.zeros((n_streams, len(theta.startprob)))
+        self._theta, self._contexts, memory, self._floor, self._fingerprint, self._labelled = model
+        self._past = Past.none(n_streams, memory, len(self._theta.emission))
+        self._log_filtered = np.zeros((n_streams, len(self._theta.startprob)))
         self.n_events = np.zeros(n_streams, dtype=np.int64)
         self.log_likelihood = np.zeros(n_streams)
 
@@ -175,11 +177,8 @@ class Streams:
                 )
 
 
-class Stream:
+class Stream(OneStream):
     """One stream: `update(x)` gives ln P(x_n | x_1..n−1), `proba` the states' probabilities now."""
-
-    def __init__(self, streams: Streams) -> None:
-        self._streams = streams
 
     def update(self, x: ArrayLike, event: Any = None, *, label: Any = None) -> float:
         """Take the next event: its feature values, and its type or label where the model looks at them."""
@@ -187,25 +186,6 @@ class Stream:
         events[0], labels[0] = event, label
         values = np.atleast_2d(as_numbers("x", x))
         return float(self._streams.update(values, events, labels=None if label is None else labels)[0])
-
-    @property
-    def proba(self) -> Floats:
-        """P(z_n | x_1..n), (M,); the start before the first event."""
-        probabilities: Floats = self._streams.proba[0]
-        return probabilities
-
-    @property
-    def n_events(self) -> int:
-        return int(self._streams.n_events[0])
-
-    @property
-    def log_likelihood(self) -> float:
-        """ln P of all events so far."""
-        return float(self._streams.log_likelihood[0])
-
-    def state(self) -> dict[str, Any]:
-        """All that is needed to resume later; give it to `model.online(state)`."""
-        return self._streams.state()
 
 
 def _labels(name: str, given: Any, which: Integers) -> Any:

@@ -114,7 +114,34 @@ class OnlineFilters:
         self._bank.resume(filters)
 
 
-class OnlineFilter:
+class OneStream:
+    """What one of many streams tells, for streams of one."""
+
+    def __init__(self, streams: Any) -> None:
+        self._streams = streams
+
+    @property
+    def proba(self) -> Floats:
+        """The probability of each state given all events so far, (M,); the start before the first event."""
+        probabilities: Floats = self._streams.proba[0]
+        return probabilities
+
+    @property
+    def n_events(self) -> int:
+        return int(self._streams.n_events[0])
+
+    @property
+    def log_likelihood(self) -> float:
+        """ln P of all events so far."""
+        return float(self._streams.log_likelihood[0])
+
+    def state(self) -> dict[str, Any]:
+        """All that is needed to resume later; give it to `model.online(state)`."""
+        state: dict[str, Any] = self._streams.state()
+        return state
+
+
+class OnlineFilter(OneStream):
     """One stream: `update(x, event)` gives ln P(x_n | x_1..n−1, Ω), `proba` the states' probabilities now.
 
     Examples
@@ -130,7 +157,7 @@ class OnlineFilter:
     """
 
     def __init__(self, streams: OnlineFilters) -> None:
-        self._streams = streams
+        super().__init__(streams)
         bank = streams._bank
         self._label = bank.labels.one
         self._own = bank.translation[0].tolist()
@@ -157,22 +184,3 @@ class OnlineFilter:
         events = np.empty(1, dtype=object)
         events[0] = event
         return float(self._streams.update(np.atleast_2d(values), events)[0])
-
-    @property
-    def proba(self) -> Floats:
-        """P(z_n | x_1..n, Ω), (M,); the marginal start before the first event."""
-        probabilities: Floats = self._streams.proba[0]
-        return probabilities
-
-    @property
-    def n_events(self) -> int:
-        return int(self._streams.n_events[0])
-
-    @property
-    def log_likelihood(self) -> float:
-        """ln P of all events so far."""
-        return float(self._streams.log_likelihood[0])
-
-    def state(self) -> dict[str, Any]:
-        """All that is needed to resume later; give it to `model.online(state)`."""
-        return self._streams.state()
