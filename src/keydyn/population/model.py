@@ -17,11 +17,11 @@ from keydyn.keystrokes.samples import Samples
 from keydyn.model.data.settings import generator_of
 from keydyn.model.data.vocabulary import as_labels
 from keydyn.population.chain import posteriors
-from keydyn.population.files import TEMPLATE, fingerprint, packed, packed_template, parsed, read
 from keydyn.population.learn.learning import check_parts, learn, learn_more
 from keydyn.population.learn.map_reduce import Progress
 from keydyn.population.parameters import Parameters
 from keydyn.population.person.drawing import drawn, drawn_people
+from keydyn.population.saved import TEMPLATE, fingerprint, packed, packed_template, parsed, read
 from keydyn.population.score.explaining import explained
 from keydyn.population.score.fitted import Learnt, Ready, enrolled, fill_scores, ready_for, seen_of
 from keydyn.population.score.kernel import PER_EVENT, PER_FEATURE, PER_SAMPLE, RESIDUALS

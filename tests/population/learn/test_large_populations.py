@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from keydyn.population import PopulationModel
-from keydyn.population.files import fingerprint
 from keydyn.population.learn import groups, learning
+from keydyn.population.saved import fingerprint
 from tests.population.simulated import samples_of_people
 
 

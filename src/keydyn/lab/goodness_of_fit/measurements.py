@@ -49,9 +49,7 @@ def user_goodness(
         pattern(model, settings),
         sequences.without_events() if model == "hmm" else sequences,
         stream(seed, "goodness of fit", dataset, user, model, settings),
-        n_surrogates,
-        n_second,
-        n_jobs=n_jobs,
+        goodness.Plan(n_surrogates, n_second, n_jobs=n_jobs),
     )
     test = goodness.judged_by_areas(fits, 0, scale, marginal)
     row = {"dataset": dataset, "user": user, "model": model, "settings": settings} | outcome(test)

@@ -16,7 +16,7 @@ from scipy import special
 from keydyn.arrays import Floats
 from keydyn.model.families import Exponential, Gamma, LogNormal, LogStudent, Normal, Student
 from keydyn.model.families.family import Family, Params
-from keydyn.model.families.log_scale import exp_or_inf
+from keydyn.model.families.location_scale import exp_or_inf
 
 # Beyond these standard normal scores lies a probability of 6e-16, less than a rounding error.
 SCORES = np.linspace(-8.0, 8.0, 33)

@@ -64,18 +64,10 @@ class Diagnostics(Fitted):
         else:
             sequences, _ = self._encode(X, events, lengths)
         wanted = self.leading_feature if feature is None else feature
-        return goodness.monte_carlo_test(
-            cast("POHMM", self),
-            sequences,
-            generator_of(random_state),
-            n_surrogates,
-            n_second,
-            refit,
-            goodness.check_feature(wanted, sequences.n_features),
-            scale,
-            marginal,
-            n_jobs,
-        )
+        wanted = goodness.check_feature(wanted, sequences.n_features)
+        plan = goodness.Plan(n_surrogates, n_second, refit, n_jobs)
+        fits = goodness.refits(cast("POHMM", self), sequences, generator_of(random_state), plan)
+        return goodness.judged_by_areas(fits, wanted, scale, marginal)
 
     def forecast_residuals(
         self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None, rosenblatt: bool = True

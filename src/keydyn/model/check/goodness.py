@@ -113,33 +113,18 @@ class Refits(NamedTuple):
     not_converged: int
 
 
-def monte_carlo_test(
-    model: POHMM,
-    sequences: Sequences,
-    generator: np.random.Generator,
-    n_surrogates: int = 100,
-    n_second: int = 0,
-    refit: bool = True,
-    feature: int = 0,
-    scale: str = "auto",
-    marginal: str = "exact",
-    n_jobs: int | None = None,
-) -> GoodnessOfFit:
-    """The test of a model's settings on these data, or, without `refit`, of the model as it is."""
-    found = refits(model, sequences, generator, n_surrogates, n_second, refit, n_jobs)
-    return judged_by_areas(found, feature, scale, marginal)
+class Plan(NamedTuple):
+    """How many surrogates are drawn, and how many of each of those; without `refit` nothing is fitted."""
+
+    n_surrogates: int
+    n_second: int = 0
+    refit: bool = True
+    n_jobs: int | None = None
 
 
-def refits(
-    model: POHMM,
-    sequences: Sequences,
-    generator: np.random.Generator,
-    n_surrogates: int,
-    n_second: int = 0,
-    refit: bool = True,
-    n_jobs: int | None = None,
-) -> Refits:
+def refits(model: POHMM, sequences: Sequences, generator: np.random.Generator, plan: Plan) -> Refits:
     """The model fitted to the data, surrogates drawn from it and fitted, and the same again from those."""
+    n_surrogates, n_second, refit, n_jobs = plan
     streams = generator.spawn(n_surrogates * (1 + n_second))
     fitted = surrogates.refit(model, [sequences], n_jobs)[0] if refit else model
 

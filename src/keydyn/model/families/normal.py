@@ -13,8 +13,7 @@ from scipy import special
 from keydyn.arrays import Floats, Integers
 from keydyn.model.engine.sums import weighted_moments
 from keydyn.model.families.family import NO_MASS, Params, Stats, at_least, register, where_some
-from keydyn.model.families.location_scale import LocationScale
-from keydyn.model.families.log_scale import LogScale, exp_or_inf
+from keydyn.model.families.location_scale import LocationScale, LogScale, exp_or_inf
 from keydyn.model.moments import merge_moments
 
 HALF_LOG_TAU = 0.5 * math.log(2.0 * math.pi)

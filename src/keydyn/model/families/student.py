@@ -21,8 +21,7 @@ from keydyn.model.families.family import (
     register,
     where_some,
 )
-from keydyn.model.families.location_scale import LocationScale
-from keydyn.model.families.log_scale import LogScale
+from keydyn.model.families.location_scale import LocationScale, LogScale
 from keydyn.model.moments import merge_moments
 
 # Degrees of freedom with a distribution function that is a short sum, ten times as quick as the general one.

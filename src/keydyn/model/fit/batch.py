@@ -24,7 +24,7 @@ from keydyn.model.engine.expectation import Events
 from keydyn.model.engine.maximisation import Chain
 from keydyn.model.families.compiled import features_of
 from keydyn.model.families.family import Family
-from keydyn.model.families.log_scale import LogScale
+from keydyn.model.families.location_scale import LogScale
 from keydyn.model.theta.event_chain import Counts, EventChain
 from keydyn.model.theta.start_values import Moments, least_scale, moments_by, sums_by, together
 

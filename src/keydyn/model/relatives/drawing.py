@@ -13,12 +13,12 @@ import numpy as np
 from keydyn.arrays import Floats, Integers, compiled
 from keydyn.model.data.sequences import Sequences
 from keydyn.model.families.family import Family
-from keydyn.model.families.log_scale import LARGEST
+from keydyn.model.families.location_scale import LARGEST_FLOAT
 from keydyn.model.relatives.contexts import Bins, Context, NoContext
 from keydyn.model.relatives.parameter_tables import Tables
 from keydyn.model.relatives.past import Past
 
-LARGEST_LOG = float(np.log(LARGEST))
+LARGEST_LOG = float(np.log(LARGEST_FLOAT))
 
 
 def largest_working(family: Family) -> float:
@@ -94,7 +94,7 @@ def _leads_to(context: Context, values: Floats) -> tuple[int, Integers]:
 
 
 class LinearWalk(NamedTuple):
-    """The parameters of `Lines`, and the largest values (K,): with slopes above one values grow without end."""
+    """The parameters of `Lines`, and the largest values (K,), which slopes above one would pass."""
 
     startprob: Floats
     transmat: Floats

@@ -22,16 +22,14 @@ def is_normal(family: Family) -> bool:
 
 
 class Seen(NamedTuple):
-    """One feature of N events: `y` on its family's working scale, NaN where missing, and u, how far the value
-    before it deviates from the average.
-    """
+    """A feature of N events on its family's working scale, and u, the deviation of the value before each."""
 
     y: Floats
     deviation: Floats
 
 
 class NormalTable(NamedTuple):
-    """Rows of normal distributions, `loc` and `scale` (R, M), whose location changes by `slopes` (M,) times u."""
+    """Rows of normal distributions, (R, M); `slopes` (M,) is how much their location changes with u."""
 
     loc: Floats
     scale: Floats
@@ -41,7 +39,7 @@ class NormalTable(NamedTuple):
 
 @compiled
 def add_normal(seen: Seen, rows: Integers, table: NormalTable, least: float, total: Floats) -> None:
-    """ln f(x_n; loc + slope · u_n, scale), at least `least`, added to `total` (N, M); nothing where missing."""
+    """Add ln f(x_n; loc + slope · u_n, scale), at least `least`, to `total` (N, M); nothing where missing."""
     y, deviation, (loc, scale, slopes, on_log_scale) = seen.y, seen.deviation, table
     n_states = total.shape[1]
     log_scale = np.log(scale) + HALF_LOG_TAU

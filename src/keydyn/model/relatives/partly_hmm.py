@@ -13,7 +13,7 @@ from keydyn.model.data.numbers import as_numbers
 from keydyn.model.data.settings import Settings, generator_of, is_whole
 from keydyn.model.data.vocabulary import SINGLE_TYPE, Types
 from keydyn.model.families.family import Family
-from keydyn.model.families.log_scale import of_working_values
+from keydyn.model.families.location_scale import of_working_values
 from keydyn.model.relatives import drawing
 from keydyn.model.relatives.contexts import Bins, Context, NoContext, learnt
 from keydyn.model.relatives.expectation_maximisation import Result

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from keydyn.arrays import Floats, compiled, inner
 from keydyn.model.families.family import NO_MASS, Emission, Family, Params, Stats
-from keydyn.model.families.log_scale import of_working_values
+from keydyn.model.families.location_scale import of_working_values
 from keydyn.model.relatives.normal_steps import Seen, is_normal, level_moments
 
 # Steps in one M-step: the next continues where this one ends.

@@ -67,7 +67,9 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
 
     def _set(self, given: dict[str, Any]) -> None:
         """Keep the parameters of the constructor under their names, as scikit-learn expects."""
-        vars(self).update({name: value for name, value in given.items() if name not in ("self", "__class__")})
+        for name, value in given.items():
+            if name not in ("self", "__class__"):
+                setattr(self, name, value)
 
     @property
     def startprob_(self) -> Floats:

@@ -7,7 +7,7 @@ import pytest
 
 from keydyn import POHMM
 from keydyn.files import ModelFileError, packed
-from keydyn.population import PopulationModel, files
+from keydyn.population import PopulationModel, saved
 from tests.population.simulated import samples_of_people
 
 
@@ -76,7 +76,7 @@ def changes(header, tensors):
 def test_values_that_make_no_population_are_refused(fitted, tmp_path):
     known = fitted.parameters
     path = tmp_path / "people.keydyn"
-    for header, tensors in changes(files.POPULATION.header(files._fields(known)), files._tensors(known)):
+    for header, tensors in changes(saved.POPULATION.header(saved._fields(known)), saved._tensors(known)):
         path.write_bytes(packed(header, tensors))
         with pytest.raises(ModelFileError):
             PopulationModel.load(path)
