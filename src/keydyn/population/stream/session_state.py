@@ -30,7 +30,7 @@ SHARED = ("population", "cohort")
 MARK = b"KDS1"
 HEAD = 64
 # Beyond this no residual, tempo or logarithm of a time can come.
-LARGEST = 1e12
+LARGEST_VALUE = 1e12
 
 
 def fingerprint(arrays: Sequence[Floats]) -> NDArray[np.uint8]:
@@ -48,7 +48,7 @@ def checked(state: Tensors, present: Tensors, unknown: int, times: Truths) -> Te
     """
 
     def values(name: str, found: Floats) -> None:
-        within(-LARGEST, LARGEST)(name, found[:, times][~np.isnan(found[:, times])])
+        within(-LARGEST_VALUE, LARGEST_VALUE)(name, found[:, times][~np.isnan(found[:, times])])
         if np.isinf(found).any():
             raise ValueError(f"{name} has values that are not finite")
 
@@ -58,9 +58,9 @@ def checked(state: Tensors, present: Tensors, unknown: int, times: Truths) -> Te
         "codes": within(0, unknown),
         "in_word": within(-1, LAST_IN_WORD),
         "values": values,
-        "residuals": within(-LARGEST, LARGEST),
-        "tempo": within(-LARGEST, LARGEST),
-        "variance": within(0.0, LARGEST),
+        "residuals": within(-LARGEST_VALUE, LARGEST_VALUE),
+        "tempo": within(-LARGEST_VALUE, LARGEST_VALUE),
+        "variance": within(0.0, LARGEST_VALUE),
         "states": within(0.0, 2.0),
     }
     declared = {name: Tensor(now.shape, bounds[name], now.dtype.type) for name, now in present.items()}

@@ -14,7 +14,7 @@ from keydyn.model.data.label_codes import Labels
 from keydyn.population.chain import classes_of
 from keydyn.population.features import HOLD, INTERVAL, Around, position_in_word, spaces_of
 from keydyn.population.parameters import Parameters
-from keydyn.population.stream.session_state import LARGEST, checked, fingerprint
+from keydyn.population.stream.session_state import LARGEST_VALUE, checked, fingerprint
 from keydyn.population.stream.step import advance
 from keydyn.population.template import Template, side_by_side
 from keydyn.population.wide_effects import LAST_IN_WORD
@@ -299,8 +299,8 @@ class PopulationStreams:
                 f"times must be positive and finite, or NaN if missing; those of event {b} are "
                 f"{rows[b].tolist()}"
             )
-        if (np.abs(rows) > LARGEST).any():
-            raise ValueError(f"a value is beyond ±{LARGEST:g}")
+        if (np.abs(rows) > LARGEST_VALUE).any():
+            raise ValueError(f"a value is beyond ±{LARGEST_VALUE:g}")
         rows[:, self._times] = np.log(times)
         return rows
 
