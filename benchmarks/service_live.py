@@ -299,10 +299,10 @@ async def soak(port: int, events: int) -> dict[str, Any]:
 
 def model_cost(sessions: int) -> dict[str, float]:
     """Processor time of the model alone for the same events: ticks of a fiftieth of them, and all at once."""
-    from keydyn.service.live.pool import Pool
+    from keydyn.decisions.watching.pool import WatchedPool
 
     verifier, rows = known_people(), typing()[1::2]
-    pool = Pool(verifier.background, verifier.watching)
+    pool = WatchedPool(verifier.background, verifier.watching)
     people = [n % PEOPLE for n in range(sessions)]
     places = [pool.join(verifier.person(str(n)).template, -1, None)[0] for n in people]
     found = {}

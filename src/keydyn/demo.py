@@ -18,12 +18,11 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from keydyn.arrays import Floats, Integers
+from keydyn.arrays import Integers
 from keydyn.atomic import replacing
 from keydyn.datasets import save_recordings
 from keydyn.datasets.simulated.typists import make_typists
 from keydyn.decisions import Identification, Targets, Verifier
-from keydyn.decisions.calibration.trials import suspicion_of
 from keydyn.decisions.recorded import recorded_samples
 from keydyn.detectors import make_detector
 from keydyn.evaluation.continuous.penalty import first_above
@@ -185,9 +184,7 @@ def _verified(verifier: Verifier, queries: Samples, strangers: Samples) -> dict[
 def _watch(verifier: Verifier, queries: Samples, unknown: int, out: Path) -> dict[str, Any]:
     """What `keydyn watch` says of the unknown sample, and of all others in the same name; drawn, too."""
     owner, level = str(queries.users[unknown]), verifier.watching.level
-    templates = [verifier.person(owner).template, *verifier.background.beside(owner)]
-    terms = type(templates[0]).score_events_many(templates, queries)
-    found: Floats = suspicion_of(terms, queries.sequences.offsets).reshape(len(queries), KEYS)
+    found = verifier.suspicion(owner, queries).reshape(len(queries), KEYS)
     genuine, others = found[unknown], found[queries.users.astype(str) != owner].T
     draw_suspicion(genuine, others, level, out / "watching.png")
     rejected = first_above(genuine, level)

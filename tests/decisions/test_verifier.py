@@ -9,11 +9,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from keydyn.decisions import Costs, Targets, Verifier
+from keydyn.decisions import Costs, Targets, Verifier, Watching
 from keydyn.decisions.calibration.background import Background
 from keydyn.decisions.calibration.cohort import open_set_scores
 from keydyn.decisions.recorded import recorded_samples
+from keydyn.decisions.watching.sessions import watched_sessions
 from keydyn.detectors import make_detector
+from keydyn.keystrokes import Samples
 from keydyn.population import PopulationModel
 from tests.decisions.typed_samples import OTHERS, background, typed
 
@@ -348,7 +350,7 @@ def test_operating_points(shipped):
         assert decision.answer == ("accept" if decision.llr >= costs.threshold else "reject")
 
 
-def test_sessions_are_watched_with_a_population_alone(shipped):
+def test_sessions_are_watched(shipped):
     sample = typed(1, ("ann", "bob"), 1)
     watch = shipped.watch("ann")
     own, other = (sample[sample["user"] == user].reset_index(drop=True) for user in ("ann", "bob"))
@@ -362,10 +364,49 @@ def test_sessions_are_watched_with_a_population_alone(shipped):
     resumed = shipped.watch("ann")
     resumed.resume(state)
     assert resumed.update(other).suspicion.tolist() == watch.update(other).suspicion.tolist()
-    with pytest.raises(ValueError, match="key by key with a population, not with pohmm"):
-        filled(Verifier.of(background())).watch("ann")
     with pytest.raises(ValueError, match="'zoe' is not enrolled"):
         shipped.watch("zoe")
+
+
+@pytest.mark.parametrize("detector", ["population", "pohmm"])
+def test_a_watched_session_has_the_suspicion_of_the_whole_sample(shipped, detector):
+    verifier = shipped if detector == "population" else filled(Verifier.of(background()))
+    frame = typed(1, ("ann", "bob"), 1)
+    whole = verifier.suspicion("ann", Samples.without_vectors(frame, first="missing")).reshape(2, 12)
+    # With a population a key's worth is known at the next one.
+    expected = np.column_stack([np.zeros(2), whole[:, :-1]]) if detector == "population" else whole
+    assert expected[1].max() > 1.0
+    for at_a_time in (1, 5, 24):
+        both = verifier.watch_many(["ann", "ann"], level=1.0)
+        order = np.arange(24).reshape(2, 12).T.ravel()
+        found = np.empty(24)
+        for begin in range(0, 24, at_a_time):
+            rows = order[begin : begin + at_a_time]
+            found[rows] = both.update_keystrokes(frame.iloc[rows], rows // 12).suspicion
+        np.testing.assert_allclose(found.reshape(2, 12), expected, rtol=1e-9, atol=1e-9)
+        first = np.where((expected > 1.0).any(axis=1), np.argmax(expected > 1.0, axis=1) + 1, 0)
+        assert both.locked_at.tolist() == first.tolist()
+
+
+def test_sessions_of_hidden_markov_models_stay_where_they_are():
+    verifier = filled(Verifier.of(background()))
+    watch = verifier.watch("ann")
+    sample = typed(1, ("ann",), 1)
+    found = watch.update(sample)
+    assert np.isnan(found.pausing).all()
+    watch.restart()
+    assert watch.update(sample).suspicion.tolist() == found.suspicion.tolist()
+    with pytest.raises(ValueError, match="with a population only"):
+        watch.state()
+    for wrong, message in (
+        (([[1.0, 2.0]], ["a", "b"]), "2 keys for 1 events"),
+        (([[1.0, np.inf]], ["a"]), "finite"),
+        (([[1.0]], ["a"]), "an event has 2 values"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            watch.update_values(*wrong)
+    with pytest.raises(ValueError, match="cannot be followed key by key"):
+        watched_sessions(background(), [make_detector("svm")], Watching(1.0), [-1])
 
 
 def test_a_cohort_has_a_name_for_each_person():

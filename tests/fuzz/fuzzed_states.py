@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from keydyn.decisions.calibration.calibration import Calibration
-from keydyn.decisions.watching.sessions import WatchedSessions, Watching
+from keydyn.decisions.watching.sessions import WatchedSessions
+from keydyn.decisions.watching.watched import Watching
 from keydyn.population.stream.session_state import packed, parsed
 from tests.fuzz.changes import changed_bytes, changed_numbers, pick
 from tests.fuzz.fuzzed_populations import everybody, model

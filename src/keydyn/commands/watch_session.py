@@ -68,7 +68,6 @@ def watch(
     import numpy as np
 
     from keydyn.decisions.calibration.operating_point import LOCKOUTS_PER_HOUR
-    from keydyn.decisions.calibration.trials import suspicion_of
     from keydyn.decisions.evidence import evidence
     from keydyn.decisions.recorded import recorded_samples
     from keydyn.evaluation.continuous.penalty import first_above
@@ -87,24 +86,21 @@ def watch(
             f"{rate:g} lock-outs per hour; the lowest rate that it supports is "
             f"{calibration.supported_lockouts:.2g} per hour. At this level impostors may go unnoticed"
         )
-    templates = [verifier.person(user).template, *verifier.background.beside(user)]
+    least = min_keystrokes, min_known
     if reading.file == STANDARD_INPUT:
-        from keydyn.commands.watch_stream import watch_stream
+        from keydyn.commands.watch_stream import WatchedSession, watch_stream
 
         if out is not None or reading.sort or reading.clean:
             raise UsageError("--out, --sort and --clean need all of a file; they cannot be used with -")
-        least = min_keystrokes, min_known
-        raise typer.Exit(watch_stream(reading, templates, verifier.sensors, user, level, least, as_json))
+        watched = WatchedSession(verifier, user, level, least)
+        raise typer.Exit(watch_stream(reading, watched, as_json))
     recording, _ = reading.recording(anonymous=True)
     samples = recorded_samples(recording.keystrokes, verifier.sensors)
-    offsets = samples.sequences.offsets
-    terms = type(templates[0]).score_events_many(templates, samples)
-    parts = np.split(suspicion_of(terms, offsets), offsets[1:-1])
+    parts = np.split(verifier.suspicion(user, samples), samples.sequences.offsets[1:-1])
+    counts = evidence(samples, verifier.person(user).template)
     rows = []
-    for (who, session), found, here in zip(
-        samples.index, parts, evidence(samples, templates[0]), strict=True
-    ):
-        shortage = here.shortage(min_keystrokes, min_known)
+    for (who, session), found, here in zip(samples.names, parts, counts, strict=True):
+        shortage = here.shortage(*least)
         at = len(found) if shortage else first_above(found, level)
         answer = "unsure" if shortage else "accept" if at == len(found) else "reject"
         rows.append(

@@ -5,24 +5,21 @@ from __future__ import annotations
 import io
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 import typer
 
-from keydyn.arrays import Floats, Integers
+from keydyn.arrays import Integers
 from keydyn.datasets.files.recordings import Recording, read_recording
-from keydyn.decisions.calibration.cohort import HIGHEST, LOWEST
-from keydyn.decisions.calibration.sequential import increments, suspicion
+from keydyn.decisions import Verifier
 from keydyn.decisions.evidence import Evidence, evidence_by_key
-from keydyn.detectors import Detector, Markov, PopulationDetector
 from keydyn.exit_codes import ExitCode
 from keydyn.keystrokes.samples import Samples
 from keydyn.keystrokes.schema import SAMPLE, sample_starts
-from keydyn.model.watch.online_batch import OnlineBatch
 
 if TYPE_CHECKING:
     from keydyn.commands.recording_options import Reading
@@ -31,21 +28,11 @@ CODES = {"accept": ExitCode.DONE, "reject": ExitCode.REJECTED, "unsure": ExitCod
 CHUNK = 1 << 16
 
 
-def watch_stream(
-    reading: Reading,
-    templates: Sequence[Detector],
-    sensors: tuple[str, ...],
-    user: str,
-    level: float,
-    least: tuple[int, int],
-    as_json: bool,
-) -> ExitCode:
+def watch_stream(reading: Reading, session: WatchedSession, as_json: bool) -> ExitCode:
     """Answer each line of standard input; the exit code at its end is as for a file.
 
-    `templates` are the claimed user's and then the cohort's. A time of 0 ms, which no model of times can
-    take, is taken as not seen.
+    A time of 0 ms, which no model of times can take, counts as missing.
     """
-    session = WatchedSession(templates, sensors, user, level, least)
     final: dict[tuple[Any, Any], str] = {}
     for recording in _recordings(reading):
         frame = recording.keystrokes
@@ -62,123 +49,54 @@ def watch_stream(
     return next(CODES[answer] for answer in ("reject", "unsure", "accept") if answer in final.values())
 
 
-class Filters(Protocol):
-    """What follows a session under several templates."""
-
-    def update(self, values: Floats, key: Any) -> Floats | None:
-        """(U,) the newest scores of an event; None if there are none yet."""
-
-    def restart(self) -> None:
-        """The next event is the first of another session."""
-
-
-class MarkovFilters:
-    """One model per template; an event's scores are known at once."""
-
-    def __init__(self, templates: Sequence[Markov]) -> None:
-        self.filters = OnlineBatch([template.model_ for template in templates], 1)
-
-    def update(self, values: Floats, key: Any) -> Floats:
-        scores: Floats = self.filters.update(values[None, :], [key])[0]
-        return scores
-
-    def restart(self) -> None:
-        self.filters.restart()
-
-
-class PopulationFilters:
-    """Templates of one population; an event's scores are known when the next key is."""
-
-    def __init__(self, templates: Sequence[PopulationDetector]) -> None:
-        people = templates[0].people
-        self.stream = people.online([template.template_ for template in templates])
-        # Values come in alphabetical order of their names.
-        names = people.parameters.features
-        self.places = [sorted(names).index(name) for name in names]
-
-    def update(self, values: Floats, key: Any) -> Floats | None:
-        return self.stream.update(values[self.places], key)
-
-    def restart(self) -> None:
-        self.stream.restart()
-
-
-def _filters(templates: Sequence[Detector]) -> Filters:
-    """For templates that can be stored, all of one kind."""
-    of_population = [one for one in templates if isinstance(one, PopulationDetector)]
-    if of_population:
-        return PopulationFilters(of_population)
-    return MarkovFilters([one for one in templates if isinstance(one, Markov)])
-
-
 class WatchedSession:
-    """One session after another in the name of a user, keystroke by keystroke."""
+    """One session after another in a user's name, keystroke by keystroke.
 
-    def __init__(
-        self,
-        templates: Sequence[Detector],
-        sensors: tuple[str, ...],
-        user: str,
-        level: float,
-        least: tuple[int, int],
-    ) -> None:
-        self.templates, self.sensors = templates, sensors
+    `least` are the fewest keystrokes, and the fewest of known keys, for an answer other than "unsure".
+    """
+
+    def __init__(self, verifier: Verifier, user: str, level: float, least: tuple[int, int]) -> None:
         self.user, self.level, self.least = user, level, least
-        self.filters = _filters(self.templates)
-        # Of `increments` and `suspicion`: one session.
-        self.weights, self.suspicion = np.zeros((1, len(templates) - 1)), np.zeros(1)
+        self.template, self.sensors = verifier.person(user).template, verifier.sensors
+        # A session is locked above the level, which must be positive.
+        self.watch = verifier.watch(user, level or sys.float_info.min)
         self.last: pd.DataFrame | None = None
         self.counts: Integers = np.zeros(4, dtype=np.int64)
-        self.rejected_at: int | None = None
         self.keys = 0
 
     def take(self, keystrokes: pd.DataFrame) -> list[dict[str, Any]]:
         """The answers to the next keystrokes, all of one session."""
         last = self.last
         if last is None or any(last[name].iloc[0] != keystrokes[name].iloc[0] for name in SAMPLE):
-            self._restart()
+            self.watch.restart()
+            self.counts, self.keys = np.zeros(4, dtype=np.int64), 0
             last = keystrokes.head(0)
         both = pd.concat([last, keystrokes], ignore_index=True) if len(last) else keystrokes
-        index = pd.MultiIndex.from_frame(both.iloc[:1][SAMPLE])
-        samples = Samples.of(both, self.sensors, pd.DataFrame(index=index), first="missing")
-        times = np.array(samples.emission) == "lognormal"
-        X = np.where(times & (samples.sequences.X <= 0), np.nan, samples.sequences.X)
-        counts = evidence_by_key(samples, self.templates[0])
+        samples = Samples.without_vectors(both, self.sensors, first="missing")
+        counts = evidence_by_key(samples, self.template)[len(last) :].cumsum(axis=0) + self.counts
+        suspected = self.watch.update(keystrokes).suspicion.tolist()
+        typed = keystrokes[[*SAMPLE, "keyname"]].astype(str).itertuples(index=False, name=None)
         answers = []
-        for n in range(len(last), len(both)):
-            scores = self.filters.update(X[n], both["keyname"].iloc[n])
-            if scores is not None:
-                one = np.array([0, 1])
-                terms = np.clip(scores, LOWEST, HIGHEST)[None, :]
-                step = increments(terms, one, state=self.weights)
-                suspicion(step, one, state=self.suspicion)
-            self.counts = self.counts + counts[n]
-            answers.append(self._answer(both.iloc[n], float(self.suspicion[0])))
-        self.last = both.tail(1)
+        for (who, session, keyname), suspicion, count in zip(typed, suspected, counts.tolist(), strict=True):
+            self.keys += 1
+            answers.append(
+                {"user": who, "session": session, "claimed": self.user, "key": self.keys, "keyname": keyname}
+                | self._answer(suspicion, Evidence(*count))
+            )
+        self.last, self.counts = keystrokes.tail(1), counts[-1]
         return answers
 
-    def _restart(self) -> None:
-        self.filters.restart()
-        self.weights, self.suspicion = np.zeros_like(self.weights), np.zeros(1)
-        self.counts = np.zeros(4, dtype=np.int64)
-        self.keys, self.rejected_at = 0, None
-
-    def _answer(self, keystroke: pd.Series[Any], suspected: float) -> dict[str, Any]:
-        self.keys += 1
-        if suspected > self.level and self.rejected_at is None:
-            self.rejected_at = self.keys
-        reasons = Evidence(*self.counts.tolist()).shortage(*self.least)
-        answer = "unsure" if reasons else "accept" if self.rejected_at is None else "reject"
+    def _answer(self, suspicion: float, counts: Evidence) -> dict[str, Any]:
+        locked_at = self.watch.locked_at
+        if locked_at is not None and locked_at > self.keys:
+            # Only a later one of these keystrokes locks the session.
+            locked_at = None
+        reasons = counts.shortage(*self.least)
         return {
-            "user": str(keystroke["user"]),
-            "session": str(keystroke["session"]),
-            "claimed": self.user,
-            "key": self.keys,
-            "keyname": str(keystroke["keyname"]),
-            "suspicion": suspected,
+            "suspicion": suspicion,
             "threshold": self.level,
-            "rejected_at_key": self.rejected_at,
-            "answer": answer,
+            "rejected_at_key": locked_at,
+            "answer": "unsure" if reasons else "accept" if locked_at is None else "reject",
             "reasons": reasons,
         }
 

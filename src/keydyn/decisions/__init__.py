@@ -25,7 +25,9 @@ from keydyn.decisions.folder.fingerprint_bytes import fingerprints_bytes, finger
 from keydyn.decisions.liveness.copies import Fingerprints
 from keydyn.decisions.recorded import recorded_samples
 from keydyn.decisions.verifier import Verifier
-from keydyn.decisions.watching.sessions import Watch, Watched, WatchedSessions, Watching
+from keydyn.decisions.watching.sessions import WatchedSessions
+from keydyn.decisions.watching.watch import Watch
+from keydyn.decisions.watching.watched import Watched, Watching
 
 __all__ = [
     "DRIFTED",

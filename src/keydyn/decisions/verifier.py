@@ -17,6 +17,7 @@ from keydyn.arrays import Floats
 from keydyn.decisions.calibration.background import Background, nobody
 from keydyn.decisions.calibration.operating_point import OperatingPoint, Targets
 from keydyn.decisions.calibration.shipped import shipped_background
+from keydyn.decisions.calibration.trials import suspicion_of
 from keydyn.decisions.decision import Decision, Identification
 from keydyn.decisions.enrolled import Enrolled
 from keydyn.decisions.evidence import LEAST_KEYSTROKES, LEAST_KNOWN
@@ -24,7 +25,9 @@ from keydyn.decisions.folder.folder import changing, new_secret, read_folder
 from keydyn.decisions.judging import Judge
 from keydyn.decisions.liveness.copies import Fingerprints
 from keydyn.decisions.recorded import recorded_samples
-from keydyn.decisions.watching.sessions import Watch, WatchedSessions, Watching
+from keydyn.decisions.watching.sessions import WatchedSessions, watched_sessions
+from keydyn.decisions.watching.watch import Watch
+from keydyn.decisions.watching.watched import Watching
 from keydyn.detectors import Detector, PopulationDetector
 from keydyn.detectors.templates import fit_templates
 from keydyn.keystrokes.samples import Samples
@@ -281,8 +284,10 @@ class Verifier:
         typed = recorded_samples(samples, self.sensors)
         return self._judge(background).identifications(state.people, typed)
 
-    def watch(self, user: str) -> Watch:
-        """Follow a session in a user's name, key by key; only with a population.
+    def watch(self, user: str, level: float | None = None) -> Watch:
+        """Follow a session in a user's name, key by key.
+
+        `level` is the suspicion above which the session is locked, in place of the calibrated one.
 
         Examples
         --------
@@ -291,33 +296,34 @@ class Verifier:
         >>> bool(watched.trust[-1] < 0.5)
         True
         """
-        return Watch(self.watch_many([user]))
+        return Watch(self.watch_many([user], level))
 
-    def watch_many(self, users: Sequence[str]) -> WatchedSessions:
+    def watch_many(self, users: Sequence[str], level: float | None = None) -> WatchedSessions:
         """Follow many sessions, each in the name of one of these users; one call advances all of them."""
         state, background = self._ready()
         claimed = [_person(state, user).template for user in users]
-        return self._watched(background, claimed, [background.place(user) for user in users])
+        watching = self._watching(background) if level is None else Watching(level)
+        return watched_sessions(background, claimed, watching, [background.place(user) for user in users])
 
     def watch_pool(self, sessions: int) -> WatchedSessions:
-        """Room for a number of sessions; `WatchedSessions.restart` begins each in a user's name."""
-        background = self.background
-        return self._watched(background, list(nobody(self.pattern)) * sessions, [-1] * sessions)
+        """Room for a number of sessions; `WatchedSessions.restart` begins each in a user's name.
 
-    def _watched(self, background: Background, claimed: list[Detector], places: list[int]) -> WatchedSessions:
-        if not isinstance(background.pattern, PopulationDetector):
-            raise ValueError(
-                f"sessions are followed key by key with a population, not with {self.pattern.name}"
-            )
-        templates = [one.template_ for one in (*claimed, *background.others) if _of_population(one)]
-        return WatchedSessions(
-            background.pattern.people,
-            templates[: len(claimed)],
-            templates[len(claimed) :],
-            background.calibration,
-            self._watching(background),
-            places,
-        )
+        Only with a population.
+        """
+        background = self.background
+        anyone = list(nobody(self.pattern)) * sessions
+        return watched_sessions(background, anyone, self._watching(background), [-1] * sessions)
+
+    def suspicion(self, user: str, samples: Typing) -> Floats:
+        """(N,) the suspicion after each key of samples that are complete, each watched in the user's name.
+
+        It is what `watch` finds, but for two things: the first interval of a sample is not missing, and with
+        a population a key's worth is known at the key itself, since the next one is there.
+        """
+        state, background = self._ready()
+        typed = recorded_samples(samples, self.sensors)
+        templates = [_person(state, user).template, *background.beside(user)]
+        return suspicion_of(type(self.pattern).score_events_many(templates, typed), typed.sequences.offsets)
 
     @property
     def watching(self) -> Watching:

@@ -11,7 +11,9 @@ from sklearn.metrics import roc_auc_score
 from keydyn.datasets import make_typists
 from keydyn.decisions import Verifier
 from keydyn.decisions.calibration.calibration import Calibration
-from keydyn.decisions.watching.sessions import LOCKED, TRUSTED, Watch, WatchedSessions, Watching
+from keydyn.decisions.watching.sessions import WatchedSessions
+from keydyn.decisions.watching.watch import LOCKED, TRUSTED, Watch
+from keydyn.decisions.watching.watched import Watching
 from keydyn.keystrokes.samples import Samples
 from keydyn.lab.verification.swapping import swapped
 from keydyn.population import PopulationModel

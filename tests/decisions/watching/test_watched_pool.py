@@ -9,7 +9,7 @@ from keydyn.datasets import make_typists
 from keydyn.decisions import Verifier
 from keydyn.decisions.calibration import sequential
 from keydyn.decisions.calibration.shipped import shipped_background
-from keydyn.decisions.watching.sessions import Watched
+from keydyn.decisions.watching.watched import Watched
 
 USERS = "abcdef"
 

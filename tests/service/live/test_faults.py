@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from sqlalchemy import select
 
-from keydyn.decisions.watching.sessions import Watching
-from keydyn.service.live import pool as pools
+from keydyn.decisions.watching.pool import WatchedPool
+from keydyn.decisions.watching.watched import Watching
 from keydyn.service.live.limits import Limits
 from keydyn.service.live.session_rows import expire
 from keydyn.service.storage.database import Database, DatabaseUnavailableError
@@ -311,14 +311,14 @@ def test_a_state_that_was_changed_restarts_the_session(database):
 
 def test_one_session_that_cannot_be_judged_disturbs_no_other(database, monkeypatch):
     """Whatever the model does with somebody's frame, which should not be possible."""
-    real = pools.Pool.advance
+    real = WatchedPool.advance
 
     def advance(self, places, names, times):
         if "Break" in names:
             raise RuntimeError("broken")
         return real(self, places, names, times)
 
-    monkeypatch.setattr(pools.Pool, "advance", advance)
+    monkeypatch.setattr(WatchedPool, "advance", advance)
     rows = session_of(PEOPLE[0])
     with (
         Server(database, replace(QUICK, tick_s=0.3)) as server,

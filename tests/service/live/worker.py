@@ -11,7 +11,7 @@ import signal
 import sys
 from dataclasses import replace
 
-from keydyn.decisions.watching.sessions import Watching
+from keydyn.decisions.watching.watched import Watching
 from keydyn.service.clock import wall_clock
 from keydyn.service.live.engine import Engine
 from keydyn.service.storage.database import Database

@@ -1,26 +1,22 @@
-"""Sessions watched as they are typed: how far each claim is believed, and which sessions are locked.
-
-Two things are followed. The *ratio* says how much more probable the last keys are coming from the claimed
-person than from somebody else, calibrated, older keys forgotten: it is what to show, and what to base other
-decisions on. The *suspicion* is Page's sum (`sequential`), which notices a change of person soonest: a
-session is locked when it rises above the level, and stays locked until it is restarted.
-"""
+"""Many sessions watched at once: one call advances all of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy.special import expit
 
 from keydyn.arrays import Floats, Integers, Truths
+from keydyn.decisions.calibration.background import Background
 from keydyn.decisions.calibration.calibration import Calibration
-from keydyn.decisions.calibration.cohort import open_set_scores
-from keydyn.decisions.calibration.sequential import KEEP, LEAST, faded, increments, suspicion
+from keydyn.decisions.calibration.sequential import faded, increments, suspicion
+from keydyn.decisions.watching.streams import MarkovStreams, TermStreams
+from keydyn.decisions.watching.watched import ABSENT, Watched, Watching, calibrated
+from keydyn.detectors import Detector, Markov, PopulationDetector
 from keydyn.files import Tensors
 from keydyn.keystrokes.one_sample import times_given
 from keydyn.keystrokes.schema import check_columns, refuse
@@ -28,109 +24,39 @@ from keydyn.population.model import PopulationModel
 from keydyn.population.stream.session_state import joined, packed, packed_each, parsed, record_of
 from keydyn.population.template import Template
 
-# From sums of log-likelihoods, (n, 1 + C), the claimed person's first, and how many keys they amount to,
-# (n,), to calibrated log-likelihood ratios (n,).
-Evidence = Callable[[Floats, Floats], Floats]
-TRUSTED, LOCKED = "trusted", "locked"
-# The term of somebody in the cohort who does not count.
-ABSENT = -1e9
-# How much of the ratio is left after each key: it is that of the last fifty, roughly.
-RATIO_KEEPS = 0.98
-# A longer time, milliseconds, is no time between keys: it is taken as not seen.
+# A longer time, milliseconds, is no time between keys: it counts as missing.
 LONGEST = 1e12
 
 
-def calibrated(calibration: Calibration) -> Evidence:
-    """The ratios of fading sums: those of open-set scores after as many keys as the sums amount to."""
+class Runs(NamedTuple):
+    """Events in the order of their sessions.
 
-    def evidence(sums: Floats, keys: Floats) -> Floats:
-        cohort = sums[:, 1:]
-        scores = open_set_scores(sums[:, :1], cohort, cohort <= ABSENT)[:, 0]
-        return calibration.llr(scores, np.rint(keys).astype(np.int64))
-
-    return evidence
-
-
-@dataclass(frozen=True)
-class Watching:
-    """How sessions are watched.
-
-    Attributes
-    ----------
-    level : suspicion above which a session is locked
-    accept : the suspicion restarts when it has fallen to −accept: 0 for Page's sum, Wald's bound for his test
-    ratio_keeps : how much of the ratio is left after each key
-    keep, least : see `sequential.increments`
-
-    Examples
-    --------
-    >>> from keydyn.decisions import Targets, Verifier
-    >>> often = Verifier.shipped(at=Targets(lockouts_per_hour=5.0)).watching
-    >>> rarely = Verifier.shipped(at=Targets(lockouts_per_hour=0.5)).watching
-    >>> often.level < rarely.level
-    True
+    `order` sorts the events, `own` are the sessions that have any, and `offsets` says where each begins.
     """
 
-    level: float
-    accept: float = 0.0
-    ratio_keeps: float = RATIO_KEEPS
-    keep: float = KEEP
-    least: float = LEAST
+    order: Integers
+    own: Integers
+    offsets: Integers
 
-    def __post_init__(self) -> None:
-        if not self.level > 0.0:
-            raise ValueError(f"level must be above 0, not {self.level}")
-
-
-@dataclass(frozen=True, eq=False)
-class Watched:
-    """What is known after each of B events.
-
-    Attributes
-    ----------
-    ratio : (B,) calibrated log-likelihood ratio of the last keys; NaN before there is a term
-    keys : (B,) how many keys it amounts to
-    suspicion : (B,) evidence against the claim
-    locked : (B,) whether the session is locked
-    pausing : (B,) probability that the typist paused at the key before; NaN if there is none
-
-    Examples
-    --------
-    >>> from keydyn.datasets import make_typists
-    >>> from keydyn.decisions import Verifier
-    >>> typing = make_typists(1, 6, "free", 80)
-    >>> verifier = Verifier.shipped()
-    >>> enrolled = verifier.enrol("ada", typing[typing["session"] < 5])
-    >>> watched = verifier.watch("ada").update(typing[typing["session"] == 5])
-    >>> watched.trust.shape, bool(watched.trust[-1] > 0.5), bool(watched.locked.any())
-    ((80,), True, False)
-    """
-
-    ratio: Floats
-    keys: Floats
-    suspicion: Floats
-    locked: Truths
-    pausing: Floats
-
-    @property
-    def trust(self) -> Floats:
-        """(B,) probability that the claimed person typed the last keys, if both were equally probable before.
-
-        It is 1 / (1 + e^−ratio), and 0.5 before there is a ratio: nothing is known yet.
-        """
-        trust: Floats = expit(np.where(np.isnan(self.ratio), 0.0, self.ratio))
-        return trust
+    @classmethod
+    def of(cls, sessions: Integers) -> Runs:
+        """The runs of events of these sessions, (B,)."""
+        order = np.argsort(sessions, kind="stable")
+        s = sessions[order]
+        begins = np.flatnonzero(_begins(s))
+        return cls(order, s[begins], np.append(begins, len(s)))
 
 
 class WatchedSessions:
     """S sessions, each in the name of one person, beside a cohort that all share.
 
-    An event says what the one before it was worth, because that needs the next key. Neither the time of an
-    update nor memory grows with the length of sessions. Nobody is compared with themselves: `left_out` says
-    for each session where in the cohort the person claimed is, −1 for nowhere.
+    With a population, an event says what the one before it was worth, because that needs the next key.
+    Neither the time of an update nor memory grows with the length of sessions. No person is compared with
+    their own template: `left_out` says for each session where in the cohort the claimed person is, −1 for
+    nowhere.
 
-    Sessions may come and go: make as many as there can be at a time, and `restart` one in the name of whoever
-    comes. An update is refused, or interrupted, as a whole: every session is then as it was before.
+    Sessions may come and go: make as many as there can be at a time, and `restart` one in another person's
+    name. An update is refused, or interrupted, as a whole: every session is then as it was before.
 
     Examples
     --------
@@ -156,16 +82,39 @@ class WatchedSessions:
     ) -> None:
         if len(cohort) == 0:
             raise ValueError("a claim is judged beside a cohort, and there is nobody in it")
-        self._streams = population.online_many(claimed, cohort)
-        self._features = population.parameters.features
-        self._evidence, self._watching = calibrated(calibration), watching
-        n, U = len(claimed), self._streams.n_templates
+        streams = population.online_many(claimed, cohort)
+        self._begin(streams, population.parameters.features, calibration, watching, left_out)
+
+    @classmethod
+    def over(
+        cls, streams: MarkovStreams, calibration: Calibration, watching: Watching, left_out: ArrayLike
+    ) -> WatchedSessions:
+        """Sessions of hidden Markov models, which cannot be stored or given to another person."""
+        made = cls.__new__(cls)
+        made._begin(streams, streams.features, calibration, watching, left_out)
+        return made
+
+    def _begin(
+        self,
+        streams: TermStreams,
+        features: tuple[str, ...],
+        calibration: Calibration,
+        watching: Watching,
+        left_out: ArrayLike | None,
+    ) -> None:
+        self._streams, self._features = streams, features
+        self._ratios, self._watching = calibrated(calibration), watching
+        n, U = len(streams), streams.n_templates
         self._sums, self._weights = np.zeros((n, U + 1)), np.zeros((n, U - 1))
         self._suspicion, self._press = np.zeros(n), np.full(n, np.nan)
         self._locked_at: Integers = np.zeros(n, dtype=np.int64)
         self._left_out: Integers = np.full(n, -1)
         self._leave_out(np.arange(n), left_out)
-        self._record = record_of(self._state(np.zeros(0, dtype=np.int64)))
+
+    @cached_property
+    def _record(self) -> np.dtype[Any]:
+        """The layout of one session's state."""
+        return record_of(self._state(np.zeros(0, dtype=np.int64)))
 
     def __len__(self) -> int:
         return len(self._streams)
@@ -195,7 +144,7 @@ class WatchedSessions:
     ) -> None:
         """Begin these sessions (all unless named) again, trusted.
 
-        `claimed` gives each another person, and `left_out` says where those are in the cohort.
+        `claimed` gives each another person's template; `left_out` says where these people are in the cohort.
         """
         which = self._streams.numbers(sessions)
         places = self._left_out[which] if claimed is None else self._places(left_out, len(which))
@@ -213,14 +162,14 @@ class WatchedSessions:
         *,
         codes: ArrayLike | None = None,
     ) -> Watched:
-        """The next events, as `PopulationStreams.update` takes them: many sessions, in any order."""
+        """Take the next events of many sessions, in any order, as `PopulationStreams.update` does."""
         which = self._streams.numbers(sessions, distinct=False)
         return self._updated(values, keys, codes, which, None)
 
     def update_keystrokes(self, keystrokes: pd.DataFrame, sessions: ArrayLike) -> Watched:
-        """The next keystrokes, in order of press: `keyname`, `timepress`, `timerelease`, other features.
+        """Take the next keystrokes, in order of press: `keyname`, `timepress`, `timerelease`, other features.
 
-        A time that is 0 or negative, which no model of times can take, is taken as not seen.
+        Times of 0 or less, which no model of times can take, count as missing.
         """
         names = ("keyname", "timepress", "timerelease")
         others = self._features[2:]
@@ -241,10 +190,10 @@ class WatchedSessions:
         codes: ArrayLike | None = None,
         further: ArrayLike | None = None,
     ) -> Watched:
-        """The same from lists or arrays, without the time that data frames take.
+        """Take the next keystrokes from lists or arrays, which is faster than from a data frame.
 
-        `codes` from `check_typed` or `encode` may stand in place of `keys`, which then are None. `further`
-        are (B, F − 2), the values of further features.
+        `codes` from `check_typed` or `encode` may replace `keys`, which then are None. `further` has the
+        values of further features, (B, F − 2).
         """
         which = self._streams.numbers(sessions, distinct=False)
         pressed, released = _times(press, release, len(which))
@@ -269,24 +218,24 @@ class WatchedSessions:
     def check_typed(self, keys: Any, press: ArrayLike, release: ArrayLike) -> tuple[Integers, Floats, Floats]:
         """Codes, presses and releases as `update_typed` takes them; a `ValueError` says what is wrong.
 
-        What passes here is not refused there: whoever advances many sessions in one call checks what each
-        has sent when it comes, so that nobody's mistake holds up the others.
+        What passes here is not refused there: a server that advances many sessions in one call can check
+        each client's keystrokes on arrival, so that one client's mistake does not hold up the others.
         """
         codes = self.encode(keys)
         return codes, *_times(press, release, len(codes))
 
     def state(self, sessions: ArrayLike | None = None) -> bytes:
-        """All that is needed to go on with these sessions (all unless named) anywhere."""
+        """What another process needs to continue these sessions (all unless named)."""
         return packed(self._state(self._streams.numbers(sessions)))
 
     def states_of(self, sessions: ArrayLike | None = None) -> list[bytes]:
-        """The `state` of each of these sessions (all unless named) for itself, in a fraction of the time."""
+        """The `state` of each of these sessions (all unless named), much faster than one by one."""
         return packed_each(self._state(self._streams.numbers(sessions)))
 
     def resume(self, contents: bytes | Sequence[bytes], sessions: ArrayLike | None = None) -> None:
-        """Let these sessions (all unless named) go on from a `state`, or a `ValueError` says why not.
+        """Continue these sessions (all unless named) from a `state`; a `ValueError` says what does not fit.
 
-        Several states, as `states_of` gives them, are taken all or none.
+        Of several states, as `states_of` gives them, all are taken or none.
         """
         state = parsed(contents if isinstance(contents, bytes) else joined(contents), self._record)
         which = self._streams.numbers(sessions)
@@ -310,38 +259,28 @@ class WatchedSessions:
     def _updated(
         self, values: ArrayLike, keys: Any, codes: ArrayLike | None, which: Integers, press: Floats | None
     ) -> Watched:
-        """After the next events, or as it was if that does not succeed."""
-        order = np.argsort(which, kind="stable")
-        s = which[order]
-        begins = np.flatnonzero(_begins(s))
-        own, offsets = s[begins], np.append(begins, len(s))
+        """Advance by the next events; if that fails, every session is as it was before."""
+        runs = Runs.of(which)
+        own = runs.own
         kept = self._streams.kept(own), {name: array[own] for name, array in self._own().items()}
         try:
-            found = self._advanced(values, keys, codes, which, order, own, offsets)
+            hidden = np.empty((len(which), self._streams.n_states))
+            terms = self._streams.update(values, keys, which, codes=codes, states=hidden)[runs.order]
+            found = self._advanced(terms, hidden[runs.order], runs)
             if press is not None:
-                self._press[own] = press[order[offsets[1:] - 1]]
+                self._press[own] = press[runs.order[runs.offsets[1:] - 1]]
         except BaseException:
             self._streams.put_back(own, kept[0])
             for name, array in self._own().items():
                 array[own] = kept[1][name]
             raise
-        return found
+        return found.in_order(runs.order)
 
-    def _advanced(
-        self,
-        values: ArrayLike,
-        keys: Any,
-        codes: ArrayLike | None,
-        which: Integers,
-        order: Integers,
-        own: Integers,
-        offsets: Integers,
-    ) -> Watched:
-        """The same, with the sessions that have events, and where their events begin in this order."""
-        before, settings = self._streams.n_events[own], self._watching
-        hidden = np.empty((len(which), self._streams.n_states))
-        terms = self._streams.update(values, keys, which, codes=codes, states=hidden)[order]
-        absent = self._left_out[which[order]]
+    def _advanced(self, terms: Floats, hidden: Floats, runs: Runs) -> Watched:
+        """What is known after each event, from its terms and hidden states, session by session."""
+        own, offsets, settings = runs.own, runs.offsets, self._watching
+        lengths = np.diff(offsets)
+        absent = np.repeat(self._left_out[own], lengths)
         there = np.flatnonzero(absent >= 0)
         terms[there, 1 + absent[there]] = ABSENT
         states = self._sums[own], self._weights[own], self._suspicion[own]
@@ -351,12 +290,14 @@ class WatchedSessions:
         ratio = np.full(len(terms), np.nan)
         known = n_keys > 0
         if known.any():
-            ratio[known] = self._evidence(sums[known], n_keys[known])
-        number = np.repeat(before - offsets[:-1], np.diff(offsets)) + np.arange(len(terms)) + 1
+            ratio[known] = self._ratios(sums[known], n_keys[known])
+        # The number of each event in its session, from 1.
+        before = self._streams.n_events[own] - lengths
+        number = np.repeat(before - offsets[:-1], lengths) + np.arange(len(terms)) + 1
         self._sums[own], self._weights[own], self._suspicion[own] = states
         at = self._first_lock(own, offsets, number, level)
-        pausing = hidden[order, 1] if hidden.shape[1] > 1 else np.full(len(order), np.nan)
-        return _in_order(Watched(ratio, n_keys, level, (at > 0) & (at <= number), pausing), order)
+        pausing = hidden[:, 1] if hidden.shape[1] > 1 else np.full(len(terms), np.nan)
+        return Watched(ratio, n_keys, level, (at > 0) & (at <= number), pausing)
 
     def _places(self, places: ArrayLike | None, n: int) -> Integers:
         """Places in the cohort, −1 for nowhere."""
@@ -367,7 +308,7 @@ class WatchedSessions:
         return found
 
     def _leave_out(self, which: Integers, places: ArrayLike | None) -> None:
-        """Where in the cohort the person claimed is, who does not count."""
+        """Note where in the cohort the claimed person is, who does not count."""
         found = self._places(places, len(which))
         self._left_out[which] = found
         there = found >= 0
@@ -394,68 +335,6 @@ class WatchedSessions:
         return np.repeat(self._locked_at[own], np.diff(offsets))
 
 
-class Watch:
-    """One session: `WatchedSessions` of one.
-
-    Examples
-    --------
-    >>> from keydyn.datasets import make_typists
-    >>> from keydyn.decisions import Verifier
-    >>> typing = make_typists(1, 6, "free", 80)
-    >>> verifier = Verifier.shipped()
-    >>> enrolled = verifier.enrol("ada", typing[typing["session"] < 5])
-    >>> watch = verifier.watch("ada")
-    >>> watched = watch.update(typing[typing["session"] == 5])
-    >>> watch.standing, watch.locked_at
-    ('trusted', None)
-    """
-
-    def __init__(self, session: WatchedSessions) -> None:
-        if len(session) != 1:
-            raise ValueError(f"a watch follows one session, not {len(session)}")
-        self._sessions = session
-
-    @property
-    def standing(self) -> str:
-        """Whether the session is "trusted" or "locked"."""
-        return LOCKED if self._sessions.locked_at[0] else TRUSTED
-
-    @property
-    def pausing(self) -> float:
-        """Probability that the typist paused at the key before the last.
-
-        NaN before there were two keys, and if the population has no hidden states.
-        """
-        states = self._sessions.states[0]
-        return float(states[1]) if len(states) > 1 else np.nan
-
-    @property
-    def locked_at(self) -> int | None:
-        """The key, from 1, at which it was locked; None if it is not."""
-        return int(self._sessions.locked_at[0]) or None
-
-    def update(self, keystrokes: pd.DataFrame) -> Watched:
-        """The next keystrokes, one or more, as `WatchedSessions.update_keystrokes` takes them."""
-        return self._sessions.update_keystrokes(keystrokes, np.zeros(len(keystrokes), dtype=np.int64))
-
-    def update_values(self, values: ArrayLike, keys: Any) -> Watched:
-        """The next events as values (B, F) and keys."""
-        rows = np.asarray(values, dtype=np.float64)
-        return self._sessions.update(rows, keys, np.zeros(len(rows), dtype=np.int64))
-
-    def restart(self) -> None:
-        """Another session of the same person, trusted."""
-        self._sessions.restart()
-
-    def state(self) -> bytes:
-        """All that is needed to go on anywhere."""
-        return self._sessions.state()
-
-    def resume(self, contents: bytes) -> None:
-        """Go on from a `state`; a `ValueError` says what does not fit."""
-        self._sessions.resume(contents)
-
-
 def _times(press: ArrayLike, release: ArrayLike, n: int) -> tuple[Floats, Floats]:
     """Presses and releases of n keystrokes, checked; a release may be missing."""
     pressed, released = times_given(press, "timepress", n), times_given(release, "timerelease", n)
@@ -464,20 +343,23 @@ def _times(press: ArrayLike, release: ArrayLike, n: int) -> tuple[Floats, Floats
 
 
 def _begins(sessions: Integers) -> Truths:
-    """Where another session begins among sessions that are in order."""
+    """Where each run of one session begins, among sessions that are in order."""
     begins = np.ones(len(sessions), dtype=bool)
     begins[1:] = sessions[1:] != sessions[:-1]
     return begins
 
 
-def _in_order(found: Watched, order: Integers) -> Watched:
-    """Rows that were taken in another order, in their own."""
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order))
-    return Watched(
-        found.ratio[place],
-        found.keys[place],
-        found.suspicion[place],
-        found.locked[place],
-        found.pausing[place],
-    )
+def watched_sessions(
+    background: Background, claimed: Sequence[Detector], watching: Watching, left_out: ArrayLike
+) -> WatchedSessions:
+    """Sessions beside a background's cohort; a `ValueError` if its detector cannot follow sessions."""
+    everyone = [*claimed, *background.others]
+    n, calibration = len(claimed), background.calibration
+    of_population = [one.template_ for one in everyone if isinstance(one, PopulationDetector)]
+    if len(of_population) == len(everyone):
+        own, cohort = of_population[:n], of_population[n:]
+        return WatchedSessions(background.population, own, cohort, calibration, watching, left_out)
+    models = [one for one in everyone if isinstance(one, Markov)]
+    if len(models) < len(everyone):
+        raise ValueError(f"sessions cannot be followed key by key with {background.pattern.name}")
+    return WatchedSessions.over(MarkovStreams(models[:n], models[n:]), calibration, watching, left_out)

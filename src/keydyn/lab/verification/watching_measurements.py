@@ -21,7 +21,7 @@ from keydyn.arrays import Floats, Integers
 from keydyn.decisions.calibration.lockout_levels import MS_PER_HOUR
 from keydyn.decisions.calibration.trials import hours_of
 from keydyn.decisions.liveness.sample_times import times_of
-from keydyn.decisions.watching.sessions import calibrated
+from keydyn.decisions.watching.watched import calibrated
 from keydyn.detectors import PopulationDetector
 from keydyn.keystrokes.samples import Samples
 from keydyn.keystrokes.schema import SAMPLE

@@ -14,7 +14,8 @@ from contextlib import suppress
 
 from sqlalchemy import Connection
 
-from keydyn.decisions.watching.sessions import Watching
+from keydyn.decisions.watching.pool import NotWatchableError, WatchedPool
+from keydyn.decisions.watching.watched import Watching
 from keydyn.service.clock import Clock
 from keydyn.service.live import protocol
 from keydyn.service.live.admission import Admitted
@@ -22,7 +23,6 @@ from keydyn.service.live.client import Client, Ending
 from keydyn.service.live.judging import judged
 from keydyn.service.live.limits import Limits, Meter, NoMeter
 from keydyn.service.live.model_thread import ModelThread
-from keydyn.service.live.pool import Pool
 from keydyn.service.live.saving import Saver
 from keydyn.service.live.session import LOCKED, UNLOCKED, Answer, Live, Waiting
 from keydyn.service.live.session_rows import (
@@ -76,7 +76,7 @@ class Engine:
             lambda live, epoch: self._lose(live, _GONE if epoch is None else _TAKEN_OVER),
             lambda: self._meter.happened("not_saved"),
         )
-        self._pools: dict[tuple[str, Watching], Pool] = {}
+        self._pools: dict[tuple[str, Watching], WatchedPool] = {}
         self._live: dict[str, Live] = {}
         # Sessions whose connections have gone, until they are durable, and how many are on their way in.
         self._leaving: set[Live] = set()
@@ -250,12 +250,16 @@ class Engine:
             live.client.end(ending)
             self._meter.happened(f"closed_{ending.code}")
 
-    def _into_pool(self, admitted: Admitted, state: bytes | None) -> tuple[Pool, int, bool]:
+    def _into_pool(self, admitted: Admitted, state: bytes | None) -> tuple[WatchedPool, int, bool]:
         key = admitted.background_id, admitted.watching
         pool = self._pools.get(key)
-        if pool is None:
-            pool = self._pools[key] = Pool(admitted.background, admitted.watching)
-        at, resumed = pool.join(admitted.enrolled.template, admitted.left_out, state)
+        try:
+            if pool is None:
+                pool = self._pools[key] = WatchedPool(admitted.background, admitted.watching)
+            at, resumed = pool.join(admitted.enrolled.template, admitted.left_out, state)
+        except NotWatchableError as error:
+            title = "Sessions of this person cannot be watched"
+            raise Problem(409, "not-watchable", title, str(error)) from None
         return pool, at, resumed
 
     def _out_of_pool(self, live: Live) -> None:

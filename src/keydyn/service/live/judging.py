@@ -9,8 +9,8 @@ from itertools import accumulate, chain
 import numpy as np
 
 from keydyn.arrays import Floats
-from keydyn.decisions.watching.sessions import Watched
-from keydyn.service.live.pool import Pool
+from keydyn.decisions.watching.pool import WatchedPool
+from keydyn.decisions.watching.watched import Watched
 from keydyn.service.live.protocol import Keys
 from keydyn.service.live.session import Answer, Live, Waiting
 
@@ -24,7 +24,7 @@ def judged(frames: Sequence[Waiting]) -> list[Answer | None]:
     Frames of a session are in order. Those of locked sessions, and those without keystrokes, are not judged.
     """
     answers: list[Answer | None] = [_unjudged(frame) for frame in frames]
-    by_pool: dict[Pool, list[int]] = {}
+    by_pool: dict[WatchedPool, list[int]] = {}
     for n, frame in enumerate(frames):
         if frame.keys is not None and frame.live.locked_at is None and not frame.live.lost:
             by_pool.setdefault(frame.live.pool, []).append(n)
@@ -35,7 +35,7 @@ def judged(frames: Sequence[Waiting]) -> list[Answer | None]:
     return answers
 
 
-def _of_pool(pool: Pool, some: Sequence[Typed]) -> Sequence[Answer | None]:
+def _of_pool(pool: WatchedPool, some: Sequence[Typed]) -> Sequence[Answer | None]:
     try:
         return _together(pool, some)
     except Exception:
@@ -54,7 +54,7 @@ def _of_pool(pool: Pool, some: Sequence[Typed]) -> Sequence[Answer | None]:
     return answers
 
 
-def _together(pool: Pool, some: Sequence[Typed]) -> list[Answer]:
+def _together(pool: WatchedPool, some: Sequence[Typed]) -> list[Answer]:
     sizes = [len(keys.names) for _, keys in some]
     places = np.repeat([frame.live.place for frame, _ in some], sizes)
     names = list(chain.from_iterable(keys.names for _, keys in some))

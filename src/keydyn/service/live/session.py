@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
+from keydyn.decisions.watching.pool import WatchedPool
 from keydyn.service.live.admission import Admitted
 from keydyn.service.live.client import Client
-from keydyn.service.live.pool import Pool
 from keydyn.service.live.protocol import Keys
 from keydyn.service.problems import Problem
 
@@ -35,7 +35,7 @@ class Live:
     id: str
     epoch: int
     admitted: Admitted
-    pool: Pool
+    pool: WatchedPool
     place: int
     client: Client | None
     accepted: int

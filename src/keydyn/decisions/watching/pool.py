@@ -1,4 +1,4 @@
-"""Sessions of one background in one `WatchedSessions`, with places to spare: all advance in one call."""
+"""Sessions of one background that come and go, with places to spare: all advance in one call."""
 
 from __future__ import annotations
 
@@ -8,22 +8,26 @@ import numpy as np
 
 from keydyn.arrays import Floats, Integers
 from keydyn.decisions.calibration.background import Background
-from keydyn.decisions.watching.sessions import Watched, WatchedSessions, Watching
+from keydyn.decisions.watching.sessions import WatchedSessions
+from keydyn.decisions.watching.watched import Watched, Watching
 from keydyn.detectors import Detector, PopulationDetector
 from keydyn.population.template import Template
-from keydyn.service.problems import Problem
 
-# How many places the smallest pool has.
-FEWEST = 64
+# The number of places of the smallest pool.
+FEWEST_PLACES = 64
 
 
-class Pool:
-    """Not for several threads at once."""
+class NotWatchableError(ValueError):
+    """Sessions of this background or person cannot be watched here."""
+
+
+class WatchedPool:
+    """Sessions that join and leave; not for several threads at once."""
 
     def __init__(self, background: Background, watching: Watching) -> None:
         self._cohort = [_template(one) for one in background.others]
         if len(background.population.parameters.features) > 2:
-            raise _unwatchable("the population expects more than the times of keys")
+            raise NotWatchableError("the population expects more than the times of keys")
         self._background, self._watching = background, watching
         self._claimed: list[Template] = []
         self._left_out: list[int] = []
@@ -31,13 +35,13 @@ class Pool:
         self._sessions: WatchedSessions | None = None
 
     def __len__(self) -> int:
-        """How many sessions there are."""
+        """The number of sessions."""
         return len(self._claimed) - len(self._free)
 
     def join(self, claimed: Detector, left_out: int, state: bytes | None) -> tuple[int, bool]:
-        """A place for a session, and whether it goes on from the state.
+        """The place of a new session, and whether it continues from the state.
 
-        It does not if the state is that of another template, population or cohort: it is trusted then.
+        It does not if the state is that of another template, population or cohort: then it begins trusted.
         """
         template = _template(claimed)
         if not self._free:
@@ -70,13 +74,13 @@ class Pool:
         self._all.restart([place])
 
     def states(self, places: Sequence[int]) -> list[bytes]:
-        """All that each of these sessions needs to go on elsewhere."""
+        """What another process needs to continue each of these sessions."""
         return self._all.states_of(places)
 
     def advance(self, places: Integers, names: list[str], times: Floats) -> Watched:
-        """The next keystrokes of these sessions: their places (B,), keys and times (2, B).
+        """Take the next keystrokes: their sessions' places (B,), their keys, and their times (2, B).
 
-        A `ValueError` leaves all of them as they were.
+        A `ValueError` leaves all sessions as they were.
         """
         return self._all.update_typed(names, times[0], times[1], places)
 
@@ -87,9 +91,9 @@ class Pool:
         return self._sessions
 
     def _grow(self) -> None:
-        """Twice as many places; the sessions that there are stay where they are."""
+        """Double the places; the sessions in them stay where they are."""
         n = len(self._claimed)
-        more = max(n, FEWEST)
+        more = max(n, FEWEST_PLACES)
         claimed, left_out = self._claimed + self._cohort[:1] * more, self._left_out + [-1] * more
         grown = WatchedSessions(
             self._background.population,
@@ -107,9 +111,5 @@ class Pool:
 
 def _template(one: Detector) -> Template:
     if not isinstance(one, PopulationDetector):
-        raise _unwatchable(f"templates of {one.name} cannot be followed")
+        raise NotWatchableError(f"templates of {one.name} cannot be followed")
     return one.template_
-
-
-def _unwatchable(detail: str) -> Problem:
-    return Problem(409, "not-watchable", "Sessions of this person cannot be watched", detail)

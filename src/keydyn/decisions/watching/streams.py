@@ -1,0 +1,169 @@
+"""What sessions are followed with: the log-likelihoods of events under several templates, as they come."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NoReturn, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from keydyn.arrays import Floats, Integers
+from keydyn.decisions.calibration.cohort import HIGHEST, LOWEST
+from keydyn.detectors import Markov
+from keydyn.files import Tensors
+from keydyn.model.watch.online_batch import OnlineBatch
+from keydyn.population.template import Template
+
+
+class TermStreams(Protocol):
+    """What `WatchedSessions` needs of a population's streams, or of those of hidden Markov models."""
+
+    @property
+    def n_templates(self) -> int: ...
+
+    @property
+    def n_states(self) -> int: ...
+
+    @property
+    def states(self) -> Floats: ...
+
+    @property
+    def n_events(self) -> Integers: ...
+
+    def __len__(self) -> int: ...
+
+    def encode(self, keys: Any) -> Integers: ...
+
+    def numbers(self, sessions: ArrayLike | None, distinct: bool = True) -> Integers: ...
+
+    def restart(
+        self, sessions: ArrayLike | None = None, claimed: Sequence[Template] | None = None
+    ) -> None: ...
+
+    def update(
+        self,
+        values: ArrayLike,
+        keys: Any = None,
+        sessions: ArrayLike | None = None,
+        *,
+        codes: ArrayLike | None = None,
+        states: Floats | None = None,
+    ) -> Floats: ...
+
+    def state(self, sessions: ArrayLike | None = None) -> Tensors: ...
+
+    def restore(self, state: Tensors, sessions: ArrayLike | None = None) -> None: ...
+
+    def kept(self, s: Integers) -> Tensors: ...
+
+    def put_back(self, s: Integers, kept: Tensors) -> None: ...
+
+
+class MarkovStreams:
+    """Sessions followed under hidden Markov models: the claimed person's, then the cohort's.
+
+    An event's terms are known at once. A session keeps its model, and its state cannot be stored. An update
+    that is refused changes nothing; one that is interrupted may have advanced some sessions.
+    """
+
+    n_states = 1
+
+    def __init__(self, claimed: Sequence[Markov], cohort: Sequence[Markov]) -> None:
+        n, C = len(claimed), len(cohort)
+        chosen = np.column_stack([np.arange(n), np.tile(np.arange(n, n + C), (n, 1))])
+        self._batch = OnlineBatch([one.model_ for one in (*claimed, *cohort)], cohorts=chosen)
+        # Values come as interval, hold and sensors; the models have them in alphabetical order.
+        names = list(claimed[0].model_.feature_names_in_)
+        times = [name for name in ("tau", "duration") if name in names]
+        self.features = (*times, *(name for name in names if name not in times))
+        self._places = [self.features.index(name) for name in names]
+        self.n_templates = 1 + C
+
+    def __len__(self) -> int:
+        return len(self._batch)
+
+    @property
+    def states(self) -> Floats:
+        """(S, 1) nothing is said of pauses."""
+        return np.full((len(self), 1), np.nan)
+
+    @property
+    def n_events(self) -> Integers:
+        """(S,) the number of events in each session."""
+        return self._batch.n_events
+
+    def encode(self, keys: Any) -> Integers:
+        """The code of each key's name."""
+        return self._batch.encode(keys)
+
+    def numbers(self, sessions: ArrayLike | None, distinct: bool = True) -> Integers:
+        """These sessions, all unless named; a `ValueError` if there are no such ones."""
+        which = np.arange(len(self)) if sessions is None else np.asarray(sessions)
+        if which.ndim != 1 or (len(which) and which.dtype.kind not in "iu"):
+            raise ValueError("sessions must be a list of whole numbers")
+        if ((which < 0) | (which >= len(self))).any():
+            raise ValueError(f"sessions are numbered 0 to {len(self) - 1}")
+        return which.astype(np.int64)
+
+    def restart(self, sessions: ArrayLike | None = None, claimed: Sequence[Template] | None = None) -> None:
+        """The next event of these sessions (all unless named) is the first of another sample."""
+        if claimed is not None:
+            self._refuse()
+        self._batch.restart(sessions)
+
+    def update(
+        self,
+        values: ArrayLike,
+        keys: Any = None,
+        sessions: ArrayLike | None = None,
+        *,
+        codes: ArrayLike | None = None,
+        states: Floats | None = None,
+    ) -> Floats:
+        """(B, 1 + C) the terms of B events; events of one session are in the order of typing."""
+        which = self.numbers(sessions, distinct=False)
+        rows = np.asarray(values, dtype=np.float64)
+        if rows.shape != (len(which), len(self.features)):
+            raise ValueError(f"an event has {len(self.features)} values, not {rows.shape[1:]}")
+        if np.isinf(rows).any():
+            raise ValueError("values must be finite, or NaN if missing")
+        typed = self.encode(keys) if codes is None else np.asarray(codes, dtype=np.int64)
+        if len(typed) != len(which):
+            raise ValueError(f"there are {len(typed)} keys for {len(which)} events")
+        terms = np.empty((len(which), self.n_templates))
+        # One event of each session at a time.
+        turn = _turns(which)
+        for number in range(int(turn.max(initial=-1)) + 1):
+            now = np.flatnonzero(turn == number)
+            terms[now] = self._batch.update(rows[now][:, self._places], None, which[now], codes=typed[now])
+        if states is not None:
+            states[:] = np.nan
+        return np.clip(terms, LOWEST, HIGHEST)
+
+    def state(self, sessions: ArrayLike | None = None) -> Tensors:
+        """Refused: only a population's sessions can be stored."""
+        self._refuse()
+
+    def restore(self, state: Tensors, sessions: ArrayLike | None = None) -> None:
+        """Refused: only a population's sessions can be stored."""
+        self._refuse()
+
+    def kept(self, s: Integers) -> Tensors:
+        """Nothing: an update that is refused has not changed anything."""
+        return {}
+
+    def put_back(self, s: Integers, kept: Tensors) -> None:
+        """Nothing to put back."""
+
+    def _refuse(self) -> NoReturn:
+        raise ValueError("sessions are stored, or given to another person, with a population only")
+
+
+def _turns(sessions: Integers) -> Integers:
+    """(B,) how many events of the same session come before each event."""
+    order = np.argsort(sessions, kind="stable")
+    s = sessions[order]
+    turns = np.empty(len(s), dtype=np.int64)
+    turns[order] = np.arange(len(s)) - np.searchsorted(s, s)
+    return turns
