@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from rebuilding import rebuilt
 
 from keydyn.arrays import compiled
-from keydyn.model.engine.densities import log_densities, prepare_cells
+from keydyn.model.engine.densities import Densities, log_densities, prepare_cells
 from keydyn.model.engine.elementary import exponential, logarithm
 from keydyn.model.engine.expectation import posteriors
-from keydyn.model.engine.layout import variant_of
+from keydyn.model.engine.layout import Observed, Walk, Work, variant_of
 from keydyn.model.engine.recursions import backward, forward, scale_densities
 from keydyn.model.families.family import families_of
 from keydyn.model.fit.batch import Batch
@@ -31,7 +31,6 @@ Parts = tuple[str, Any, Any, int]
 N_SEQUENCES, LENGTH = 2_000, 11
 RNG = np.random.default_rng(0)
 TWO_STATES, ANY_STATES = variant_of(2), ((), ())
-NO_FLOOR = -math.inf
 
 fresh = numba.njit(nogil=True, error_model="numpy")
 
@@ -45,20 +44,14 @@ class Step:
         fits = Fits(batch, workloads.unsmoothed()._settings(2))
         fits.tables.start[..., 0] = RNG.dirichlet([3.0, 3.0], len(fits.tables.start))
         fits.tables.transitions[..., 0] = RNG.dirichlet([3.0, 3.0], (len(fits.tables.transitions), 2))
-        self.n, self.events, self.span = data.n_events, batch.events, batch.spans[0]
-        self.x, self.features = batch.engine_values, fits.features
-        self.tables, self.sums, self.scratch = fits.tables, fits.sums, fits._scratch()
-        self.all_at_once = self.scratch._replace(
-            density=np.empty((self.n, 2, 1)), largest=np.empty((self.n, 1))
-        )
-        self.none = np.empty((0, 2, 1))
+        self.n, self.events, self.span, self.rules = data.n_events, batch.events, batch.spans[0], fits.rules
+        self.tables, self.sums, self.work = fits.tables, fits.sums, fits._work()
+        self.all_at_once = self.work._replace(density=np.empty((self.n, 2, 1)), largest=np.empty((self.n, 1)))
 
     def log_densities(self) -> Floats:
         """ln f of all events, (N, 2, 1)."""
         found = np.empty((self.n, 2, 1))
-        densities_of(
-            TWO_STATES, self.events, self.x, self.features, self.tables, self.scratch.cells, self.none, found
-        )
+        densities_of(TWO_STATES, self.events, self.rules, self.tables, found)
         return found
 
     def scaled(self) -> tuple[Floats, Floats]:
@@ -67,12 +60,10 @@ class Step:
         scaled_as_it_is(density, largest)
         return density, largest
 
-    def run(self, function: Any, variant: Any = TWO_STATES, scratch: Any = None) -> Floats:
+    def run(self, function: Any, variant: Any = TWO_STATES, work: Any = None) -> Floats:
         """All that an expectation step finds, by a form of `expectation`."""
-        room = scratch or self.scratch
-        function(
-            variant, self.span, self.events, self.x, self.none, self.features, self.tables, self.sums, room
-        )
+        room = work or self.work
+        function(variant, self.span, self.rules, self.events, self.tables, self.sums, room)
         return np.concatenate([room.scores.ravel(), self.sums.transitions.ravel(), self.sums.moments.ravel()])
 
 
@@ -83,34 +74,17 @@ def step_of(n_sequences: int = N_SEQUENCES) -> Step:
 
 
 @compiled
-def expectation(
-    variant: Any,
-    span: Any,
-    events: Any,
-    x: Floats,
-    given: Floats,
-    features: Any,
-    tables: Any,
-    sums: Any,
-    scratch: Any,
-) -> None:
+def expectation(variant: Any, span: Any, rules: Any, events: Any, tables: Any, sums: Any, work: Any) -> None:
     """γ, ξ and their sums, as every fit computes them."""
-    posteriors(variant, span, events, x, given, features, NO_FLOOR, tables, sums, scratch)
+    posteriors(variant, span, rules, events, tables, sums, work)
 
 
 @fresh
-def densities_of(
-    variant: Any,
-    events: Any,
-    x: Floats,
-    features: Any,
-    tables: Any,
-    cells: Floats,
-    given: Floats,
-    found: Floats,
-) -> None:
-    prepare_cells(variant, 0, len(tables.emission), features, tables.emission, cells)
-    log_densities(variant, 0, len(x), events.codes, x, features, cells, NO_FLOOR, given, found)
+def densities_of(variant: Any, events: Any, rules: Any, tables: Any, found: Floats) -> None:
+    prepare_cells(variant, 0, len(tables.emission), rules.features, tables.emission, tables.cells)
+    how = Densities(rules.features, rules.log_floor, tables.cells)
+    observed = Observed(events.x, events.codes, events.given)
+    log_densities(variant, 0, len(events.x), observed, how, found)
 
 
 @fresh
@@ -143,7 +117,7 @@ def in_blocks() -> Parts:
     step = step_of(10 * N_SEQUENCES)
     return (
         "some sequences at a time, in the nearest cache (expectation step)",
-        lambda: step.run(expectation, scratch=step.all_at_once),
+        lambda: step.run(expectation, work=step.all_at_once),
         lambda: step.run(expectation),
         step.n,
     )
@@ -203,49 +177,37 @@ def written_out(name: str, library: Any, own: Any, values: Floats) -> Parts:
 
 
 @fresh
-def forward_as_it_is(events: Any, tables: Any, density: Floats, largest: Floats, scratch: Any) -> None:
-    forward(
-        ((), (2,)),
-        0,
-        len(events.weights),
-        events.offsets,
-        events.start_rows,
-        events.steps,
-        tables.start,
-        tables.transitions,
-        density,
-        largest,
-        scratch.states,
-        scratch.scores,
-        scratch.worst,
-        scratch.increments,
+def walk_of(events: Any, tables: Any) -> Any:
+    return Walk(
+        events.offsets, events.weights, events.start_rows, events.steps, tables.start, tables.transitions
     )
+
+
+@fresh
+def work_with(density: Floats, largest: Floats, work: Any) -> Any:
+    states, inverse, scores = work.states, work.inverse, work.scores
+    return Work(density, largest, states, inverse, scores, work.worst, work.increments)
+
+
+@fresh
+def forward_as_it_is(events: Any, tables: Any, density: Floats, largest: Floats, work: Any) -> None:
+    room = work_with(density, largest, work)
+    forward(((), (2,)), 0, len(events.weights), walk_of(events, tables), room)
 
 
 @fresh
 def both_as_they_are(
-    events: Any, tables: Any, density: Floats, largest: Floats, scratch: Any, step_sums: Floats
+    events: Any, tables: Any, density: Floats, largest: Floats, work: Any, step_sums: Floats
 ) -> None:
-    forward_as_it_is(events, tables, density, largest, scratch)
-    backward(
-        ((), (2,)),
-        0,
-        len(events.weights),
-        events.offsets,
-        events.weights,
-        events.steps,
-        tables.transitions,
-        scratch.states,
-        scratch.scores,
-        scratch.inverse,
-        step_sums,
-    )
+    room, walk = work_with(density, largest, work), walk_of(events, tables)
+    forward(((), (2,)), 0, len(events.weights), walk, room)
+    backward(((), (2,)), 0, len(events.weights), walk, room, step_sums)
 
 
 @fresh
-def forward_of_textbook(events: Any, tables: Any, density: Floats, largest: Floats, scratch: Any) -> None:
+def forward_of_textbook(events: Any, tables: Any, density: Floats, largest: Floats, work: Any) -> None:
     """α divided by its sum, and a logarithm taken, at every event; two states, unrolled."""
-    start, transitions, states = tables.start, tables.transitions, scratch.states
+    start, transitions, states = tables.start, tables.transitions, work.states
     if start.shape[1] != 2 or transitions.shape[1] != 2 or transitions.shape[2] != 2 or states.shape[1] != 2:
         return
     if start.shape[2] != 1 or transitions.shape[3] != 1 or states.shape[2] != 1 or density.shape[2] != 1:
@@ -263,16 +225,16 @@ def forward_of_textbook(events: Any, tables: Any, density: Floats, largest: Floa
             total = alpha_0 + alpha_1
             states[n, 0, 0], states[n, 1, 0] = alpha_0 / total, alpha_1 / total
             score += math.log(total) + largest[n, 0]
-        scratch.scores[s, 0] = score
+        work.scores[s, 0] = score
 
 
 @fresh
 def both_with_beta(
-    events: Any, tables: Any, density: Floats, largest: Floats, scratch: Any, step_sums: Floats
+    events: Any, tables: Any, density: Floats, largest: Floats, work: Any, step_sums: Floats
 ) -> None:
-    """The same forward, then β and with it γ and ξ, each divided by its sum; two states, unrolled."""
-    forward_as_it_is(events, tables, density, largest, scratch)
-    transitions, states = tables.transitions, scratch.states
+    """`forward` as it is, then β and with it γ and ξ, each divided by its sum; two states, unrolled."""
+    forward_as_it_is(events, tables, density, largest, work)
+    transitions, states = tables.transitions, work.states
     if transitions.shape[1] != 2 or transitions.shape[2] != 2 or transitions.shape[3] != 1:
         return
     if step_sums.shape[1] != 2 or step_sums.shape[2] != 2 or step_sums.shape[3] != 1:
@@ -306,8 +268,8 @@ def deferred() -> Parts:
     density, largest = step.scaled()
 
     def run(function: Any) -> Floats:
-        function(step.events, step.tables, density, largest, step.scratch)
-        return step.scratch.scores.copy()
+        function(step.events, step.tables, density, largest, step.work)
+        return step.work.scores.copy()
 
     return (
         "logarithms put off to the end of a sequence (forward)",
@@ -323,7 +285,7 @@ def without_beta() -> Parts:
 
     def run(function: Any) -> Floats:
         step_sums = np.zeros(step.tables.transitions.shape)
-        function(step.events, step.tables, density, largest, step.scratch, step_sums)
+        function(step.events, step.tables, density, largest, step.work, step_sums)
         return step_sums
 
     return (

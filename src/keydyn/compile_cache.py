@@ -1,6 +1,6 @@
 """Compiled functions on disk: where they are kept, and that nothing is run that is damaged or not ours.
 
-What is read from the cache is executed, so it stands in a folder that nobody else can write to, or nowhere.
+What is read from the cache is executed, so it stands in a folder that no other user can write to, or nowhere.
 Numba's own files break in two ways: a damaged one raises an error in every later process, and two processes
 that compile at the same time can give an entry the other's code. Here an entry is one file whose name has the
 digest of its content; one that does not fit its name is removed, and the function compiled again.
@@ -42,7 +42,7 @@ def keep_on_disk(dispatcher: Any, function: Callable[..., object]) -> None:
 
 
 class _Cache(FunctionCache):
-    """A cache that may fail at any time, without anybody noticing but by the time it takes."""
+    """A cache that may fail at any time, with no other consequence than the time it takes."""
 
     def __init__(self, function: Callable[..., object]) -> None:
         super().__init__(function)
@@ -122,13 +122,13 @@ def user_caches() -> Path:
 
 
 def is_private(folder: Path) -> bool:
-    """Whether only this user, its owner, can write in a folder, and nobody else can replace it."""
+    """Whether only this user, its owner, can write in a folder, and no other user can replace it."""
     if not hasattr(os, "getuid"):
         return True
     own, parent = folder.lstat(), folder.parent.stat()
     others = stat.S_IWGRP | stat.S_IWOTH
     if not stat.S_ISDIR(own.st_mode) or own.st_uid != os.getuid() or own.st_mode & others:
         return False
-    # In a sticky folder, such as one for temporary files, nobody can move what belongs to another.
+    # In a sticky folder, such as one for temporary files, no user can move what belongs to another.
     safe = not parent.st_mode & others or parent.st_mode & stat.S_ISVTX
     return bool(safe) and parent.st_uid in (0, os.getuid())

@@ -112,14 +112,16 @@ def snapshot(model: Any) -> dict[str, bytes | str]:
     """All that makes up an estimator, so that two can be compared."""
     parts = {f"setting {name}": repr(value) for name, value in model.get_params(deep=False).items()}
     for name, value in sorted(vars(model).items()):
-        if name not in ("_source", "_theta"):
+        if name != "_state":
             parts[name] = repr(value)
-    if hasattr(model, "_source"):
-        parts |= _numbers("theta", vars(model._parameters))
-        if model._totals is not None:
-            parts |= _numbers("totals", vars(model._totals))
-    elif hasattr(model, "_theta"):
-        parts |= _numbers("theta", vars(model._theta))
+    state = vars(model).get("_state")
+    if isinstance(model, POHMM) and state is not None:
+        known = state.result.__getstate__()
+        parts |= _numbers("theta", vars(known.pop("parameters")))
+        parts |= _numbers("result", known)
+        parts |= {name: repr(getattr(state, name)) for name in ("feature_names", "closed", "totals_from_fit")}
+    elif state is not None:
+        parts |= _numbers("state", state)
     return parts
 
 
@@ -140,7 +142,10 @@ def _numbers(name: str, value: Any) -> dict[str, Any]:
 # Properties that keep what they computed.
 CACHED = {
     name
-    for kind in (type(POHMM(tol=1.0).fit(X)._parameters), type(POHMM(tol=1.0).fit(X)._totals))
+    for kind in (
+        type(POHMM(tol=1.0).fit(X)._parameters),
+        type(POHMM(tol=1.0).fit(X)._state.result.statistics),
+    )
     for name, member in vars(kind).items()
     if type(member).__name__ == "cached_property"
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -161,10 +163,10 @@ def test_files_of_classifiers_are_checked(tmp_path):
     classifier = POHMMClassifier(HMM(n_states=1)).fit(X, ["a", "b"] * 2)
     with pytest.raises(NotFittedError):
         POHMMClassifier().save(path)
-    classifier.classes_ = np.array([None, None])
+    classifier._state = replace(classifier._state, labels=np.array([None, None]))
     with pytest.raises(ValueError, match="labels of type object cannot be saved"):
         classifier.save(path)
-    classifier.classes_ = np.array(["a", "b"])
+    classifier._state = replace(classifier._state, labels=np.array(["a", "b"]))
     values, tensors = _contents(classifier)
     header = CLASSIFIER.header(values)
     for changes, message in [

@@ -14,8 +14,8 @@ from keydyn.model import HMM, POHMM, fit_many
 from keydyn.model.data.vocabulary import Types, is_single
 from keydyn.model.families.family import Family
 from keydyn.model.families.student import LogStudent, Student
+from keydyn.model.fit.learning import parameter_names
 from keydyn.model.fit.many import score_many
-from keydyn.model.fit.one_state import parameter_names
 from keydyn.model.model_files import MODEL, packed
 
 # Fewer than MANY models of the same text are as fast one by one, and more than SIDE_BY_SIDE in one call gain

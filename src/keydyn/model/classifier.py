@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Self
 
@@ -10,19 +11,27 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.utils.validation import check_is_fitted
 
 from keydyn import files
 from keydyn.arrays import Floats
 from keydyn.files import Kind, Tensor, Tensors, Values, check_tensors, declared
 from keydyn.model.data.sequences import as_sequences, check_weights
+from keydyn.model.fit.learning import Learner
 from keydyn.model.fit.many import fit_many, score_many
-from keydyn.model.fit.one_state import OneState
 from keydyn.model.model_files import MODEL, contents_of
 from keydyn.model.pohmm import POHMM
 
 
-class POHMMClassifier(OneState, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+@dataclass(frozen=True, eq=False)
+class Classes:
+    """The labels, sorted, a fitted model of each, and their probabilities (C,)."""
+
+    labels: NDArray[Any]
+    models: list[Any]
+    priors: Floats
+
+
+class POHMMClassifier(Learner, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Maximum a posteriori classification of sequences.
 
     Parameters
@@ -68,30 +77,46 @@ class POHMMClassifier(OneState, ClassifierMixin, BaseEstimator):  # type: ignore
         sequences = as_sequences(X, events, lengths)
         labels = _check_labels(y, len(sequences))
         weights = None if sample_weight is None else check_weights(sample_weight, len(sequences))
-        self.classes_, number = np.unique(labels, return_inverse=True)
-        if len(self.classes_) < 2:
-            only = self.classes_.tolist()[0]
-            raise ValueError(f"there is one class only, {only!r}: nothing to tell apart")
-        members = [np.flatnonzero(number == c) for c in range(len(self.classes_))]
-        self.priors_ = self._check_priors(np.bincount(number, weights))
-        self.models_ = fit_many(
+        classes, number = np.unique(labels, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(f"there is one class only, {classes.tolist()[0]!r}: nothing to tell apart")
+        members = [np.flatnonzero(number == c) for c in range(len(classes))]
+        priors = self._check_priors(classes, np.bincount(number, weights))
+        models = fit_many(
             POHMM() if self.model is None else self.model,
             [sequences[which] for which in members],
             n_jobs=self.n_jobs,
             sample_weight=None if weights is None else [weights[which] for which in members],
         )
+        self._state = Classes(classes, models, priors)
         return self
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        return self._known().labels
+
+    @property
+    def models_(self) -> list[Any]:
+        return self._known().models
+
+    @property
+    def priors_(self) -> Floats:
+        return self._known().priors
+
+    def _known(self) -> Classes:
+        state: Classes = super()._known()
+        return state
 
     def log_likelihoods(self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None) -> Floats:
         """ln P(x | Ω, class) of each sequence under each class's model, (S, C)."""
-        check_is_fitted(self)
-        sequences = as_sequences(X, events, lengths)
-        return score_many(self.models_, sequences, self.n_jobs).T
+        models = self._known().models
+        return score_many(models, as_sequences(X, events, lengths), self.n_jobs).T
 
     def predict_log_proba(self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None) -> Floats:
         """ln P(class | x, Ω) of each sequence, (S, C)."""
+        own = self._as_it_is()
         with np.errstate(divide="ignore"):
-            joint = self.log_likelihoods(X, events=events, lengths=lengths) + np.log(self.priors_)
+            joint = own.log_likelihoods(X, events=events, lengths=lengths) + np.log(own.priors_)
         total = np.logaddexp.reduce(joint, axis=1)
         impossible = np.flatnonzero(np.isneginf(total))
         if len(impossible):
@@ -105,8 +130,9 @@ class POHMMClassifier(OneState, ClassifierMixin, BaseEstimator):  # type: ignore
 
     def predict(self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None) -> NDArray[Any]:
         """The most probable class of each sequence."""
-        best = np.argmax(self.predict_log_proba(X, events=events, lengths=lengths), axis=1)
-        labels: NDArray[Any] = self.classes_[best]
+        own = self._as_it_is()
+        best = np.argmax(own.predict_log_proba(X, events=events, lengths=lengths), axis=1)
+        labels: NDArray[Any] = own.classes_[best]
         return labels
 
     def score(
@@ -130,11 +156,11 @@ class POHMMClassifier(OneState, ClassifierMixin, BaseEstimator):  # type: ignore
         `n_jobs` and priors that were given as numbers are not settings of the file: after loading the priors
         are those that were used.
         """
-        check_is_fitted(self)
-        files.write(path, CLASSIFIER.packed(*_contents(self)))
+        self._known()
+        files.write(path, CLASSIFIER.packed(*_contents(self._as_it_is())))
 
-    def _check_priors(self, counts: NDArray[Any]) -> Floats:
-        n_classes = len(self.classes_)
+    def _check_priors(self, classes: NDArray[Any], counts: NDArray[Any]) -> Floats:
+        n_classes = len(classes)
         if isinstance(self.priors, str):
             if self.priors == "uniform":
                 return np.full(n_classes, 1.0 / n_classes)
@@ -142,7 +168,7 @@ class POHMMClassifier(OneState, ClassifierMixin, BaseEstimator):  # type: ignore
                 return np.asarray(counts / counts.sum(), dtype=np.float64)
             raise ValueError(f"priors must be 'uniform', 'empirical', numbers or a dict, not {self.priors!r}")
         if isinstance(self.priors, Mapping):
-            labels = self.classes_.tolist()
+            labels = classes.tolist()
             if set(self.priors) != set(labels):
                 raise ValueError(f"priors must have an entry for each of {labels}")
             given = np.array([self.priors[label] for label in labels], dtype=np.float64)
@@ -209,7 +235,7 @@ def _built(values: Values, tensors: Tensors) -> POHMMClassifier:
     check_tensors(own, {"priors": Tensor((len(labels),), files.probabilities)})
     given = values["priors"] == "given"
     classifier = POHMMClassifier(clone(models[0]), own["priors"].tolist() if given else values["priors"])
-    classifier.classes_, classifier.priors_, classifier.models_ = labels, own["priors"], models
+    classifier._state = Classes(labels, models, own["priors"])
     return classifier
 
 

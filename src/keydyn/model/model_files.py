@@ -15,7 +15,8 @@ from keydyn.files import Field, Kind, Tensor, Tensors, Values, many, probabiliti
 from keydyn.model.data import vocabulary
 from keydyn.model.data.settings import Smoothing, check_settings
 from keydyn.model.families.family import Emission, Family, families_of, family
-from keydyn.model.fit.result import Estimates
+from keydyn.model.fit.estimator import State
+from keydyn.model.fit.result import FitResult
 from keydyn.model.theta.event_chain import EventChain
 from keydyn.model.theta.given import check_emission
 from keydyn.model.theta.parameters import Marginal, Parameters
@@ -86,7 +87,7 @@ def _header(model: POHMM) -> Values:
             "families": [plain_emission(emission.distribution) for emission in parameters.emission],
             "settings": settings,
             "smoothing": asdict(parameters.smoothing),
-            "closed": model._closed,
+            "closed": model._state.closed,
             "fit": {name: getattr(model, name) for name in OF_A_FIT if hasattr(model, name)},
         }
     )
@@ -107,10 +108,8 @@ def given_emission(plain: Any) -> Any:
 
 
 def _tensors_of_fit(model: POHMM) -> Tensors:
-    tensors: Tensors = {}
-    if model._stationary is not None:
-        tensors["stationary"] = model._stationary
-    return tensors | history_of(model)
+    stationary = model._state.result.stationary
+    return history_of(model) | ({} if stationary is None else {"stationary": stationary})
 
 
 def history_of(model: Any) -> Tensors:
@@ -241,37 +240,48 @@ def _declared(values: Values) -> dict[str, Tensor]:
 
 
 def _built(values: Values, tensors: Tensors) -> POHMM:
-    families = values["families"]
     model = _unfitted(values)
     parameters = _parameters(values, tensors)
     if parameters.n_states != model.n_states:
         raise ValueError(f"the header says {model.n_states} states, the arrays {parameters.n_states}")
     if values["class"] == "HMM" and not vocabulary.is_single(parameters.event_types):
         raise ValueError("an HMM has no event types of its own")
-    model._take_given(parameters)
-    model._closed = values["closed"]
-    reported = dict(values["fit"])
-    used, full = reported.pop("n_parameters_", None), reported.pop("n_parameters_full_", None)
-    take_reported(model, values | {"fit": reported}, tensors)
-    floored = None
-    if "scale_floored.0" in tensors:
-        floored = [tensors[f"scale_floored.{k}"] for k in range(len(families))]
-    counted = None if used is None or full is None else (used, full)
-    model._source = Estimates(parameters, None, floored, tensors.get("stationary"), counted)
+    used, full = values["fit"].get("n_parameters_"), values["fit"].get("n_parameters_full_")
+    result = FitResult.of(
+        parameters,
+        stationary=tensors.get("stationary"),
+        n_parameters=None if used is None or full is None else (used, full),
+        floored=floored(values, tensors),
+        **of_a_fit(values, tensors),
+    )
+    names = feature_names(values)
+    model._state = State(result, len(parameters.families), names, values["closed"])
     return model
 
 
-def take_reported(model: Any, values: Values, tensors: Tensors) -> None:
-    """Give a model what the file says of its features and its fit."""
+def feature_names(values: Values) -> tuple[str, ...] | None:
+    """The names of the features, if the file has any."""
     names = values["feature_names"]
-    if names:
-        if len(names) != len(values["families"]):
-            raise ValueError(f"feature_names has {len(names)} names for {len(values['families'])} features")
-        model.feature_names_in_ = np.array(names, dtype=object)
-    for name, value in values["fit"].items():
-        setattr(model, name, value)
-    if "history" in tensors:
-        model.history_ = tensors["history"]
+    if names and len(names) != len(values["families"]):
+        raise ValueError(f"feature_names has {len(names)} names for {len(values['families'])} features")
+    return tuple(names) or None
+
+
+def of_a_fit(values: Values, tensors: Tensors) -> Values:
+    """How the fit went, as far as the file says."""
+    fit = values["fit"]
+    return {
+        "log_likelihood": fit.get("log_likelihood_"),
+        "history": tensors.get("history"),
+        "stop_reason": fit.get("stop_reason_"),
+    }
+
+
+def floored(values: Values, tensors: Tensors) -> list[Any] | None:
+    """Where the scale floor acted on each feature, if the file says so."""
+    if "scale_floored.0" not in tensors:
+        return None
+    return [tensors[f"scale_floored.{k}"] for k in range(len(values["families"]))]
 
 
 def _unfitted(values: Values) -> POHMM:

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, DensityMixin
-from sklearn.utils.validation import check_is_fitted
 
 from keydyn.model import model_files
 from keydyn.model.ask.generative import Generative
-from keydyn.model.ask.inference import Criterion
 from keydyn.model.ask.scoring import Scoring
 from keydyn.model.check.diagnostics import Diagnostics
 from keydyn.model.data.sequences import Sequences
 from keydyn.model.data.vocabulary import SINGLE_TYPE
 from keydyn.model.families.family import Family
-from keydyn.model.fit.chunks import Incremental
-from keydyn.model.fit.estimator import Estimation
+from keydyn.model.fit.chunks import Chunks
+from keydyn.model.fit.estimator import State
 from keydyn.model.model_files import restorable
 from keydyn.model.summary import MOST_ROWS, Summary, summary_of
 from keydyn.model.theta import given
@@ -28,7 +27,7 @@ from keydyn.model.watch.online_filters import OnlineFilter, OnlineFilters
 
 
 @restorable
-class POHMM(Diagnostics, Incremental, Estimation, Generative, Scoring, DensityMixin, BaseEstimator):  # type: ignore[misc]
+class POHMM(Diagnostics, Chunks, Generative, Scoring, DensityMixin, BaseEstimator):  # type: ignore[misc]
     """Partially observable hidden Markov model (Monaco and Tappert, 2018).
 
     A hidden Markov model whose start, transition and emission parameters depend on an observed event type.
@@ -209,27 +208,8 @@ class POHMM(Diagnostics, Incremental, Estimation, Generative, Scoring, DensityMi
         made.n_states = theta.n_states
         made.emission = [e.distribution if e.distribution.settings() else e.family for e in theta.emission]
         made._settings(len(emission))
-        made._take_given(theta)
+        made._state = State.of(theta)
         return made
-
-    def aic(self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None) -> Criterion:
-        """Akaike's information criterion, lower is better."""
-        score = self.score(X, events=events, lengths=lengths)
-        return Criterion(2.0 * self.n_parameters_ - 2.0 * score, self._approximate())
-
-    def bic(self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None) -> Criterion:
-        """Bayesian information criterion, lower is better; N counts events with a value.
-
-        Examples
-        --------
-        >>> two, three = model, POHMM(n_states=3).fit(tau, events=keys)
-        >>> two.bic(tau, events=keys) < three.bic(tau, events=keys)
-        True
-        """
-        sequences, _ = self._encode(X, events, lengths)
-        n_values = int(np.count_nonzero(~np.isnan(sequences.X).all(axis=1)))
-        penalty = self.n_parameters_ * np.log(max(n_values, 1))
-        return Criterion(penalty - 2.0 * self.score(sequences), self._approximate())
 
     def summary(self, most: int = MOST_ROWS) -> Summary:
         """A readable table: a row for each of the most frequent event types and one for all together.
@@ -237,8 +217,8 @@ class POHMM(Diagnostics, Incremental, Estimation, Generative, Scoring, DensityMi
         It has the share of each type, the share of each state among its events, and the median of each
         feature in each state. `print` shows it, and notebooks show it as a table.
         """
-        check_is_fitted(self)
-        return summary_of(self, most)
+        self._known()
+        return summary_of(self._as_it_is(), most)
 
     def to_hmm(self) -> HMM:
         """The marginal model: an HMM with event types integrated out.
@@ -248,16 +228,15 @@ class POHMM(Diagnostics, Incremental, Estimation, Generative, Scoring, DensityMi
         >>> model.to_hmm().transmat_.shape
         (1, 1, 2, 2)
         """
-        check_is_fitted(self)
-        marginal = self._parameters.known_marginal()
+        state = self._known()
+        marginal = state.parameters.known_marginal()
         hmm = HMM.from_parameters(
             marginal.startprob,
             marginal.transmat,
             [(e.distribution, e.params) for e in marginal.emission],
             density_floor=self._floor,
         )
-        if hasattr(self, "feature_names_in_"):
-            hmm.feature_names_in_ = self.feature_names_in_
+        hmm._state = replace(hmm._state, feature_names=state.feature_names)
         return hmm
 
     def online(self, state: dict[str, Any] | None = None, *, n_streams: int | None = None) -> Any:
@@ -272,13 +251,13 @@ class POHMM(Diagnostics, Incremental, Estimation, Generative, Scoring, DensityMi
         >>> bool(np.isclose(sum(scores), model.score(tau, events=keys)))
         True
         """
-        check_is_fitted(self)
+        theta = self._parameters
         streams = OnlineFilters(
-            self._parameters,
+            theta,
             1 if n_streams is None else n_streams,
             self._floor,
             self.handle_unknown == "error",
-            model_files.fingerprint(self._parameters),
+            model_files.fingerprint(theta),
         )
         if state is not None:
             streams.resume(state)
@@ -301,17 +280,13 @@ class POHMM(Diagnostics, Incremental, Estimation, Generative, Scoring, DensityMi
         >>> load("user.keydyn").score(tau, events=keys) == model.score(tau, events=keys)
         True
         """
-        check_is_fitted(self)
-        model_files.save(self, path, event_chain=event_chain)
+        self._known()
+        model_files.save(self._as_it_is(), path, event_chain=event_chain)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
-
-    def _approximate(self) -> bool:
-        smoothed = self._parameters.smoothing.acts and self._parameters.n_types > 1
-        return smoothed or self.density_floor is not None
 
 
 @restorable

@@ -49,7 +49,7 @@ class SequenceTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc
         return self
 
     def transform(self, X: Any, *, lengths: ArrayLike | None = None) -> Any:
-        """The same, a `Sequences`, a list of arrays or a flat array, with every row transformed."""
+        """Every row transformed; a `Sequences`, a list of arrays or a flat array, as `X` is."""
         check_is_fitted(self)
         sequences = as_sequences(X, None, lengths)
         values: Floats = np.asarray(self.transformer_.transform(sequences.X), dtype=np.float64)

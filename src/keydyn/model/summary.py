@@ -12,7 +12,7 @@ from keydyn.model.data import vocabulary
 from keydyn.model.families.family import Emission
 
 if TYPE_CHECKING:
-    from keydyn.model.fit.estimator import Fitted
+    from keydyn.model.fit.estimator import Estimator
 
 STOPPED = {"tol": "converged", "max_iter": "limit of iterations", "decrease": "no further gain"}
 MOST_ROWS = 30
@@ -59,8 +59,8 @@ class Summary:
         )
 
 
-def summary_of(model: Fitted, most: int = MOST_ROWS) -> Summary:
-    """The summary of a fitted model with at most so many event types, the most frequent ones."""
+def summary_of(model: Estimator, most: int = MOST_ROWS) -> Summary:
+    """The summary of a fitted model with at most `most` event types, the most frequent ones."""
     types, n_states = model.event_types_, model.startprob_.shape[1]
     emission = model.emission_
     names = [str(name) for name in getattr(model, "feature_names_in_", [])]
@@ -95,11 +95,12 @@ def _row(name: str, share: float, states: Floats, medians: list[Floats], place: 
     return [name, f"{share:.3f}", *(f"{state:.3f}" for state in states), *values]
 
 
-def _facts(model: Fitted) -> str:
+def _facts(model: Estimator) -> str:
     facts = [_counted(model.n_parameters_, "free parameter")] if hasattr(model, "n_parameters_") else []
     if hasattr(model, "log_likelihood_"):
-        reason = STOPPED.get(model.stop_reason_, model.stop_reason_)
         facts.append(f"log-likelihood {model.log_likelihood_:.6g}")
+    if hasattr(model, "stop_reason_"):
+        reason = STOPPED.get(model.stop_reason_, model.stop_reason_)
         facts.append(f"{_counted(model.n_iter_, 'iteration')}, {reason}")
     return "; ".join([*facts, "shares of event types and states, medians of the features"])
 

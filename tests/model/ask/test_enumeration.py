@@ -92,7 +92,7 @@ def test_joint_posterior_of_neighbouring_states(case):
         expected = np.zeros_like(found)
         for path, log_p in paths.items():
             for n, (i, j) in enumerate(itertools.pairwise(path)):
-                expected[lattice.steps[n + 1], i, j] += np.exp(log_p - total)
+                expected[lattice.walk.steps[n + 1], i, j] += np.exp(log_p - total)
         np.testing.assert_allclose(found, expected, **CLOSE)
 
 

@@ -9,9 +9,10 @@ from scipy.special import logsumexp
 
 from keydyn import HMM
 from keydyn.arrays import compiled
-from keydyn.model.engine.layout import variant_of
+from keydyn.model.engine.layout import Work, variant_of
 from keydyn.model.engine.recursions import forward, scale_densities
-from keydyn.model.theta.lattice import Lattice, filtered, posterior
+from keydyn.model.engine.scores_and_states import Lattice
+from keydyn.model.theta.lattice import filtered, posterior
 
 CLOSE = 1e-8
 
@@ -54,7 +55,7 @@ def random_problem(rng):
 def lattice_of(log_density, start, transmat):
     n = len(log_density)
     zeros = np.zeros(n, dtype=np.int64)
-    return Lattice(log_density, np.array([0, n]), zeros[:1], start[None], zeros, transmat[None])
+    return Lattice.of(log_density, np.array([0, n]), zeros[:1], start[None], zeros, transmat[None])
 
 
 def check(log_density, start, transmat):
@@ -82,26 +83,11 @@ def test_random_extremes(seed):
 
 
 @compiled
-def scaled_score(variant, density, offsets, rows, steps, start, transitions, largest, states, scores, worst):
+def scaled_score(variant, walk, work):
     """ln P of one sequence by the scaled recursion alone: NaN where it gives up."""
-    scale_densities(variant, len(density), density, largest)
-    forward(
-        variant,
-        0,
-        1,
-        offsets,
-        rows,
-        steps,
-        start,
-        transitions,
-        density,
-        largest,
-        states,
-        scores,
-        worst,
-        np.empty(0),
-    )
-    return scores[0, 0]
+    scale_densities(variant, len(work.density), work.density, work.largest)
+    forward(variant, 0, 1, walk, work)
+    return work.scores[0, 0]
 
 
 def test_both_ways_are_taken():
@@ -110,9 +96,10 @@ def test_both_ways_are_taken():
     scaled = 0
     for _ in range(200):
         log_density, start, transmat = random_problem(rng)
-        arrays = lattice_of(log_density.copy(), start, transmat).arrays()
-        room = np.empty((len(log_density), 1)), np.empty_like(arrays[0]), np.empty((1, 1)), np.empty(1)
-        scaled += scaled_score(variant_of(len(start)), *arrays, *room) > -np.inf
+        density, walk = lattice_of(log_density.copy(), start, transmat)
+        largest, inverse, scores = np.empty((len(density), 1)), np.empty((len(start), 1)), np.empty((1, 1))
+        work = Work(density, largest, np.empty_like(density), inverse, scores, np.empty(1), np.empty(0))
+        scaled += scaled_score(variant_of(len(start)), walk, work) > -np.inf
     assert 20 < scaled < 180
 
 

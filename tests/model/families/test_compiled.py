@@ -79,7 +79,9 @@ def test_a_fit_by_the_engine_is_that_by_the_familys_own_methods(name, n_states, 
     for part in ("start", "transitions", "emissions"):
         ours, theirs = getattr(found._parameters, part), getattr(expected._parameters, part)
         np.testing.assert_allclose(ours, theirs, err_msg=part, **close)
-    np.testing.assert_allclose(found._totals.occupancy, expected._totals.occupancy, **close)
+    np.testing.assert_allclose(
+        found._state.result.statistics.occupancy, expected._state.result.statistics.occupancy, **close
+    )
     np.testing.assert_array_equal(found.scale_floored_, expected.scale_floored_)
     query = values[::-1]
     asked = {"events": [*events[:40], "z", *events[41:]], "lengths": LENGTHS}

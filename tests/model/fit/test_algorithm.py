@@ -84,7 +84,7 @@ def fitted(model, X, events, lengths, weights):
 
 def assert_same(found, expected, **close):
     """Every parameter and sum of a fitted model, unseen pairs and marginals included."""
-    marginal, sums = found.marginal_, found._totals
+    marginal, sums = found.marginal_, found._state.result.statistics
     pairs = sums.counts.pairs
     of_arrays = {
         "startprob": (found.startprob_, expected.start),
@@ -166,7 +166,7 @@ def test_expectation_against_every_path(n_states, apart, zeros):
                 occupancy[codes[first + n], j] += share
             for n, (i, j) in enumerate(itertools.pairwise(path)):
                 steps[codes[first + n], codes[first + n + 1], i, j] += share
-    found = model._totals
+    found = model._state.result.statistics
     assert found.log_likelihood == pytest.approx(log_likelihood, rel=1e-11)
     np.testing.assert_allclose(found.occupancy, occupancy[:3], rtol=1e-9, atol=1e-13)
     np.testing.assert_allclose(found.start[:3], start[:3], rtol=1e-9, atol=1e-13)
@@ -186,7 +186,7 @@ def test_a_long_sequence_keeps_its_precision():
     truth = Truth.random(rng, m=4, n_states=2, families=("lognormal",))
     truth.emission[0][1]["loc"][:] = [[4.5, 5.5]] * 4
     model = POHMM.from_parameters(*truth.arguments())
-    found = model.accumulate(x[:, None], events=np.array(truth.types)[codes])._totals
+    found = model.accumulate(x[:, None], events=np.array(truth.types)[codes])._state.result.statistics
 
     params = truth.emission[0][1]
     density = stats.lognorm.pdf(x[:, None], s=params["scale"][codes], scale=np.exp(params["loc"][codes]))

@@ -49,7 +49,7 @@ def test_every_model_has_its_own_part(weighted):
         for name in ("pairs", "types", "starts", "pair"):
             np.testing.assert_array_equal(getattr(counts, name), getattr(expected, name))
         # Sums over all models are taken in one pass, so that they may differ in their last digit.
-        np.testing.assert_allclose(least[b], alone.least_scales(rules)[0], rtol=1e-14)
+        np.testing.assert_allclose(least[before["rows_of"]], alone.least_scales(rules)[0], rtol=1e-14)
         values = slice(n_events, n_events + item.n_events)
         np.testing.assert_array_equal(together.engine_values[values], alone.engine_values)
         rows, pairs = slice(before["rows_of"], sizes["rows_of"]), slice(before["pairs_of"], sizes["pairs_of"])

@@ -10,6 +10,7 @@ from hmmlearn.hmm import GaussianHMM
 
 from keydyn import HMM, POHMM
 from keydyn.model import Student
+from keydyn.model.engine.scores_and_states import Lattice
 from keydyn.model.theta import lattice
 from tests.model.enumeration import FAMILIES, Truth, random_values
 
@@ -40,8 +41,8 @@ def test_gradient_by_fishers_identity():
         offsets = np.concatenate([[0], np.cumsum(lengths)])
         index = lattice.EventIndex.of(codes, offsets, 3)
         built = lattice.build(theta, X, index, None)
-        moved = lattice.Lattice(
-            built.log_density,
+        moved = Lattice.of(
+            built.log_density[..., 0],
             offsets,
             index.start_rows,
             start,
@@ -52,7 +53,7 @@ def test_gradient_by_fishers_identity():
 
     model = POHMM.from_parameters(*truth.arguments())
     families = [e.distribution for e in model.emission_]
-    statistics = model.accumulate(X, events=events, lengths=lengths)._totals
+    statistics = model.accumulate(X, events=events, lengths=lengths)._state.result.statistics
     gamma = model.predict_proba(X, events=events, lengths=lengths)
     step = 1e-5
 

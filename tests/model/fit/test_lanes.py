@@ -82,7 +82,9 @@ def test_lanes_give_what_each_fit_alone_gives(kind, changes, monkeypatch):
         np.testing.assert_allclose(one.startprob_, other.startprob_, atol=1e-6)
         np.testing.assert_allclose(one.transmat_, other.transmat_, atol=1e-5)
         np.testing.assert_allclose(one.stationary_, other.stationary_, atol=1e-6)
-        np.testing.assert_allclose(one._totals.first_seen, other._totals.first_seen, atol=1e-5)
+        np.testing.assert_allclose(
+            one._state.result.statistics.first_seen, other._state.result.statistics.first_seen, atol=1e-5
+        )
         for a, b in zip(one.emission_, other.emission_, strict=True):
             np.testing.assert_allclose(a.loc, b.loc, rtol=1e-5, atol=1e-6)
             np.testing.assert_allclose(a.scale, b.scale, rtol=1e-4, atol=1e-7)

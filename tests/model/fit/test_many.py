@@ -53,7 +53,9 @@ def test_together_as_alone(kind, changes, weighted):
             for name in a.params:
                 np.testing.assert_array_equal(a.params[name], b.params[name])
         np.testing.assert_array_equal(one.scale_floored_, other.scale_floored_)
-        np.testing.assert_array_equal(one._totals.transitions, other._totals.transitions)
+        np.testing.assert_array_equal(
+            one._state.result.statistics.transitions, other._state.result.statistics.transitions
+        )
 
 
 def test_the_name_of_a_single_type_as_a_label():

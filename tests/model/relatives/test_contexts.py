@@ -115,14 +115,14 @@ def test_a_callable_sees_events(X):
     assert model.emission_context_.labels == ("a", "b")
     unseen = model.score_samples(X[:2], events=["z", "a"])
     lattice = model._lattice(X[:2], np.array(["z", "a"]), None)
-    assert lattice.steps[1] == 3
+    assert lattice.walk.steps[1] == 3
     pooled = model.emission_[0].loc[3], model.emission_[0].scale[3]
     ordinary = (np.log(X[1, 0]) - pooled[0]) / pooled[1]
     density = -0.5 * ordinary**2 - np.log(pooled[1] * np.sqrt(2 * np.pi)) - np.log(X[1, 0])
     other = model.emission_[1].loc[3], model.emission_[1].scale[3]
     ordinary = (np.log(X[1, 1]) - other[0]) / other[1]
     density += -0.5 * ordinary**2 - np.log(other[1] * np.sqrt(2 * np.pi)) - np.log(X[1, 1])
-    np.testing.assert_allclose(lattice.log_density[1], density, rtol=1e-12)
+    np.testing.assert_allclose(lattice.log_density[1, :, 0], density, rtol=1e-12)
     assert np.isfinite(unseen).all()
     stream = model.online()
     np.testing.assert_allclose([stream.update(X[0], "z"), stream.update(X[1], "a")], unseen, atol=1e-12)

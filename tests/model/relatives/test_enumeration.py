@@ -78,7 +78,7 @@ def test_pairs_of_states(asked):
         found = lattices.posterior(lattice).transitions
         expected = np.zeros_like(found)
         for n, pair in enumerate(paths_of(truth, x, given, rows).pairs()):
-            expected[lattice.steps[n + 1]] += pair
+            expected[lattice.walk.steps[n + 1]] += pair
         np.testing.assert_allclose(found, expected, atol=1e-12)
 
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
 
 from keydyn.arrays import Floats, Integers
 from keydyn.model.ask import joint, next_emission, sampling
@@ -16,12 +15,14 @@ from keydyn.model.data.input_forms import check_lengths
 from keydyn.model.data.sequences import Sequences
 from keydyn.model.data.settings import generator_of, is_whole
 from keydyn.model.data.vocabulary import Types
-from keydyn.model.fit.estimator import Fitted
+from keydyn.model.engine.scores_and_states import Lattice
+from keydyn.model.fit.estimator import Estimator, State
 from keydyn.model.theta import lattice as lattices
-from keydyn.model.theta.lattice import EventIndex, Lattice
+from keydyn.model.theta.lattice import EventIndex
+from keydyn.model.theta.parameters import Parameters
 
 
-class Generative(Fitted):
+class Generative(Estimator):
     """Questions that need the event chain."""
 
     def score_joint(self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None) -> Floats:
@@ -32,8 +33,9 @@ class Generative(Fitted):
         >>> model.score_joint(tau, events=keys) < model.score(tau, events=keys)
         array([ True])
         """
-        sequences, codes = self._encode(X, events, lengths, reject_unknown=True)
-        parameters, offsets = self._parameters, sequences.offsets
+        state = self._known()
+        sequences, codes = self._encoded(state, X, events, lengths, reject=True)
+        parameters, offsets = state.parameters, sequences.offsets
         if (codes < parameters.n_types).all():
             index = EventIndex.of(codes, offsets, parameters.n_types)
             lattice = lattices.build(parameters, sequences.X, index, self._floor)
@@ -55,12 +57,13 @@ class Generative(Fitted):
         >>> guessed.shape, set(guessed) <= set(keys)
         ((460,), True)
         """
-        lattice = self._joint_lattice(X, events, lengths)
+        state = self._known()
+        lattice = self._joint_lattice(state, X, events, lengths)
         posterior = lattices.posterior(lattice)
         lattices.check_posterior(posterior, lattice)
-        by_type = posterior.states.reshape(len(posterior.states), -1, self._parameters.n_states)
+        by_type = posterior.states.reshape(len(posterior.states), -1, state.parameters.n_states)
         probabilities: Floats = by_type.sum(axis=2)
-        return self.event_types_[np.argmax(probabilities, axis=1)], probabilities
+        return state.parameters.event_types[np.argmax(probabilities, axis=1)], probabilities
 
     def decode_events(
         self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None
@@ -73,9 +76,10 @@ class Generative(Fitted):
         >>> guessed.shape, states.shape
         ((460,), (460,))
         """
-        log_probability, path = lattices.most_probable(self._joint_lattice(X, events, lengths))
-        types, states = np.divmod(path, self._parameters.n_states)
-        return log_probability, self.event_types_[types], states
+        state = self._known()
+        log_probability, path = lattices.most_probable(self._joint_lattice(state, X, events, lengths))
+        types, states = np.divmod(path, state.parameters.n_states)
+        return log_probability, state.parameters.event_types[types], states
 
     def predict_next(
         self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None, next_event: Any = None
@@ -92,17 +96,19 @@ class Generative(Fitted):
         >>> bool((low < high).all()), after.mean().shape
         (True, (1, 1))
         """
-        sequences, codes = self._encode(X, events, lengths)
-        index = EventIndex.of(codes, sequences.offsets, self._parameters.n_types)
-        lattice = lattices.build(self._parameters, sequences.X, index, self._floor)
+        state, floor = self._known(), self._floor
+        theta = state.parameters
+        sequences, codes = self._encoded(state, X, events, lengths)
+        index = EventIndex.of(codes, sequences.offsets, theta.n_types)
+        lattice = lattices.build(theta, sequences.X, index, floor)
         probabilities, increments = lattices.filtered(lattice)
         lattices.check_possible(increments, lattice.offsets)
         ends = sequences.offsets[1:] - 1
-        state, last = probabilities[ends], codes[ends]
+        now, last = probabilities[ends], codes[ends]
         if next_event is None:
-            return next_emission.after_any(self._parameters, state, last, self._floor)
-        following = self._next_codes(next_event, len(sequences))
-        return next_emission.after(self._parameters, state, last, following, self._floor)
+            return next_emission.after_any(theta, now, last, floor)
+        following = self._next_codes(theta, next_event, len(sequences))
+        return next_emission.after(theta, now, last, following, floor)
 
     def sample(
         self,
@@ -123,21 +129,24 @@ class Generative(Fitted):
         >>> x.shape, typed.shape, states.shape
         ((50, 1), (50,), (50,))
         """
-        check_is_fitted(self)
+        state = self._known()
+        theta = state.parameters
         generator = generator_of(random_state)
-        drawn = self._events_to_draw(n_events, events, lengths)
+        drawn = self._events_to_draw(state.n_features, n_events, events, lengths)
         if events is None:
-            codes = sampling.draw_events(self._parameters, drawn.offsets, generator)
-            labels = self.event_types_[codes]
+            codes = sampling.draw_events(theta, drawn.offsets, generator)
+            labels = theta.event_types[codes]
         else:
-            codes = self._encode(drawn, None, None)[1]
-            labels = self.event_types_[codes] if vocabulary.is_single(self.event_types_) else drawn.labels()
-        index = EventIndex.of(codes, drawn.offsets, self._parameters.n_types)
-        states = sampling.draw_states(self._parameters, index, generator)
-        return sampling.draw_emissions(self._parameters, codes, states, generator), labels, states
+            codes = self._encoded(state, drawn, None, None)[1]
+            single = vocabulary.is_single(theta.event_types)
+            labels = theta.event_types[codes] if single else drawn.labels()
+        index = EventIndex.of(codes, drawn.offsets, theta.n_types)
+        states = sampling.draw_states(theta, index, generator)
+        return sampling.draw_emissions(theta, codes, states, generator), labels, states
 
-    def _events_to_draw(self, n_events: int, events: Any, lengths: ArrayLike | None) -> Sequences:
-        n_features = len(self._parameters.emission)
+    def _events_to_draw(
+        self, n_features: int, n_events: int, events: Any, lengths: ArrayLike | None
+    ) -> Sequences:
         if events is None:
             if not is_whole(n_events) or n_events < 1:
                 raise ValueError(f"n_events must be a whole number, 1 or more, not {n_events!r}")
@@ -147,11 +156,11 @@ class Generative(Fitted):
             return self._as_sequences([np.full((len(e), n_features), np.nan) for e in events], events, None)
         return self._as_sequences(np.full((len(events), n_features), np.nan), events, lengths)
 
-    def _joint_lattice(self, X: Any, events: Any, lengths: ArrayLike | None) -> Lattice:
-        sequences, codes = self._encode(X, events, lengths, reject_unknown=True)
-        return joint.joint_lattice(self._parameters, sequences.X, codes, sequences.offsets, self._floor)
+    def _joint_lattice(self, state: State, X: Any, events: Any, lengths: ArrayLike | None) -> Lattice:
+        sequences, codes = self._encoded(state, X, events, lengths, reject=True)
+        return joint.joint_lattice(state.parameters, sequences.X, codes, sequences.offsets, self._floor)
 
-    def _next_codes(self, next_event: Any, n_sequences: int) -> Integers:
+    def _next_codes(self, theta: Parameters, next_event: Any, n_sequences: int) -> Integers:
         if np.ndim(next_event) == 0:
             labels = np.full(n_sequences, next_event, dtype=object)
         else:
@@ -161,7 +170,7 @@ class Generative(Fitted):
                 f"next_event must be one type, or one per sequence: {n_sequences}, not {len(labels)}"
             )
         codes, types = vocabulary.encode(labels)
-        places, unseen = vocabulary.find(codes, types, self.event_types_)
+        places, unseen = vocabulary.find(codes, types, theta.event_types)
         if self.handle_unknown == "error" and unseen.any():
             raise ValueError(f"next_event {labels[int(np.argmax(unseen))]!r} was not seen in fitting")
         return places

@@ -10,23 +10,65 @@ from numpy.typing import ArrayLike
 
 from keydyn.arrays import Floats, Integers
 from keydyn.model.data.input_forms import refuse_lengths_as_y
-from keydyn.model.data.sequences import check_weights
-from keydyn.model.fit.one_state import OneState
+from keydyn.model.data.sequences import Sequences, check_weights
+from keydyn.model.engine.scores_and_states import Lattice
+from keydyn.model.fit.learning import Learner
 from keydyn.model.theta import lattice as lattices
-from keydyn.model.theta.lattice import Lattice
 from keydyn.model.theta.marginals import normalised
 
 
-class Inference(OneState, ABC):
+class Criterion(float):
+    """A value of AIC or BIC that remembers whether it is approximate.
+
+    The criteria assume maximum likelihood. Smoothed parameters and floored densities are no such estimates;
+    the value says so when printed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn import HMM
+    >>> x = np.random.default_rng(0).lognormal(5.0, 0.4, (300, 1))
+    >>> criterion = HMM(n_states=1).fit(x).bic(x)
+    >>> criterion.approximate, criterion == float(criterion)
+    (False, True)
+    """
+
+    approximate: bool
+
+    def __new__(cls, value: float, approximate: bool = False) -> Criterion:
+        made = super().__new__(cls, value)
+        made.approximate = approximate
+        return made
+
+    def __repr__(self) -> str:
+        return f"{float(self)!r}{' (approximate: smoothed or floored)' if self.approximate else ''}"
+
+    __str__ = __repr__
+
+
+class Inference(Learner, ABC):
     """The questions one asks of a fitted model. Nothing here changes it.
 
     `X` is a flat (N, K) array with `lengths`, a list of (n_i, K) arrays, or a `Sequences`; `events` has the
     same form. Results are flat arrays in input order.
     """
 
+    @property
+    @abstractmethod
+    def n_parameters_(self) -> int:
+        """Free parameters that the likelihood depends on."""
+
     @abstractmethod
     def _lattice(self, X: Any, events: Any, lengths: ArrayLike | None) -> Lattice:
-        """What the kernels see of these sequences."""
+        """What the kernels see of these sequences, under the state that the model has now."""
+
+    @abstractmethod
+    def _as_sequences(self, X: Any, events: Any, lengths: ArrayLike | None) -> Sequences:
+        """Any accepted form of input as sequences."""
+
+    @abstractmethod
+    def _approximate(self) -> bool:
+        """Whether the parameters are not those of the largest likelihood, as criteria assume."""
 
     def score(
         self,
@@ -113,31 +155,23 @@ class Inference(OneState, ABC):
         """
         return lattices.most_probable(self._lattice(X, events, lengths))
 
+    def aic(self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None) -> Criterion:
+        """Akaike's information criterion, lower is better."""
+        own = self._as_it_is()
+        score = own.score(X, events=events, lengths=lengths)
+        return Criterion(2.0 * own.n_parameters_ - 2.0 * score, own._approximate())
 
-class Criterion(float):
-    """A value of AIC or BIC that remembers whether it is approximate.
+    def bic(self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None) -> Criterion:
+        """Bayesian information criterion, lower is better; N counts events with a value.
 
-    The criteria assume maximum likelihood. Smoothed parameters and floored densities are no such estimates;
-    the value says so when printed.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from keydyn import HMM
-    >>> x = np.random.default_rng(0).lognormal(5.0, 0.4, (300, 1))
-    >>> criterion = HMM(n_states=1).fit(x).bic(x)
-    >>> criterion.approximate, criterion == float(criterion)
-    (False, True)
-    """
-
-    approximate: bool
-
-    def __new__(cls, value: float, approximate: bool = False) -> Criterion:
-        made = super().__new__(cls, value)
-        made.approximate = approximate
-        return made
-
-    def __repr__(self) -> str:
-        return f"{float(self)!r}{' (approximate: smoothed or floored)' if self.approximate else ''}"
-
-    __str__ = __repr__
+        Examples
+        --------
+        >>> two, three = model, POHMM(n_states=3).fit(tau, events=keys)
+        >>> two.bic(tau, events=keys) < three.bic(tau, events=keys)
+        True
+        """
+        own = self._as_it_is()
+        sequences = own._as_sequences(X, events, lengths)
+        score = own.score(sequences)
+        n_values = int(np.count_nonzero(~np.isnan(sequences.X).all(axis=1)))
+        return Criterion(own.n_parameters_ * np.log(max(n_values, 1)) - 2.0 * score, own._approximate())

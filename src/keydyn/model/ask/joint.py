@@ -12,12 +12,13 @@ import math
 import numpy as np
 
 from keydyn.arrays import Floats, Integers
-from keydyn.model.theta.lattice import Lattice, per_sequence
+from keydyn.model.engine.scores_and_states import Lattice
+from keydyn.model.theta.lattice import per_sequence
 from keydyn.model.theta.marginals import joint_transmat
 from keydyn.model.theta.parameters import Parameters
 
 # (mM)² entries of eight bytes: half a gigabyte.
-LARGEST_TABLE = 2**26
+LARGEST_JOINT_TABLE = 2**26
 
 
 def interpolated_chain(parameters: Parameters) -> Floats:
@@ -31,12 +32,9 @@ def interpolated_chain(parameters: Parameters) -> Floats:
 
 def log_event_probability(parameters: Parameters, codes: Integers, offsets: Integers) -> Floats:
     """ln P(Ω) of sequences whose types are all known, one per sequence, over observed pairs only."""
-    chain, m = parameters.chain, parameters.n_types
-    startprob, pair_prob = chain.known()
-    before, after = codes[:-1], codes[1:]
-    rows = parameters.find_pairs(before * m + after)
-    observed = np.append(pair_prob, 0.0)[rows]
-    observed[chain.leaving[before] == 0] = 1.0 / m
+    chain, (before, after) = parameters.chain, (codes[:-1], codes[1:])
+    startprob, _ = chain.known()
+    observed = parameters.event_prob_of(before, after)
     share = 1.0 / (1.0 + chain.leaving[before])
     steps = observed if not share.any() else (1.0 - share) * observed + share * chain.prob[after]
     factors = np.append(1.0, steps)
@@ -50,7 +48,7 @@ def joint_lattice(
 ) -> Lattice:
     """The lattice over (ω, j), state number ω·M + j; a known type (code < m) rules out all others."""
     m, n_states = parameters.n_types, parameters.n_states
-    if (m * n_states) ** 2 > LARGEST_TABLE:
+    if (m * n_states) ** 2 > LARGEST_JOINT_TABLE:
         raise ValueError(
             f"{m} event types × {n_states} states are too many: the joint lattice would need "
             f"{(m * n_states) ** 2 * 8 / 2**30:.1f} GiB"
@@ -66,7 +64,7 @@ def joint_lattice(
     log_density[excluded] = -np.inf
     startprob = (event_startprob[:, None] * parameters.startprob).reshape(1, -1)
     transmat = joint_transmat(parameters.dense_transmat(), interpolated_chain(parameters))
-    return Lattice(
+    return Lattice.of(
         log_density.reshape(len(X), m * n_states),
         offsets,
         np.zeros(len(offsets) - 1, dtype=np.int64),

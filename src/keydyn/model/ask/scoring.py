@@ -13,19 +13,28 @@ from keydyn.arrays import Floats, Integers
 from keydyn.model.ask.inference import Inference
 from keydyn.model.data import vocabulary
 from keydyn.model.data.sequences import Sequences
+from keydyn.model.engine.densities import Densities
 from keydyn.model.engine.layout import variant_of
-from keydyn.model.engine.scores_and_states import room_for, score
+from keydyn.model.engine.scores_and_states import (
+    Lattice,
+    Room,
+    Scored,
+    Source,
+    check_scoring,
+    room_for,
+    score,
+)
 from keydyn.model.families.compiled import custom_features, features_of
-from keydyn.model.fit.estimator import Fitted
+from keydyn.model.fit.estimator import Estimator, State, refuse_unseen
 from keydyn.model.fit.threads import piece_for, run_hearing_signals
 from keydyn.model.theta import lattice as lattices
+from keydyn.model.theta.lattice import EventIndex
 from keydyn.model.theta.parameters import SMALL_TABLE, Parameters
 
-NONE = np.empty(0)
 NO_STEPS = np.empty(0, dtype=np.int64)
 
 
-class Scoring(Fitted, Inference):
+class Scoring(Estimator, Inference):
     """The two scores that are asked for most, without laying out a lattice."""
 
     def score_sequences(self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None) -> Floats:
@@ -49,75 +58,71 @@ class Scoring(Fitted, Inference):
         return self._scores(X, events, lengths, of_events=True)
 
     def _scores(self, X: Any, events: Any, lengths: ArrayLike | None, of_events: bool) -> Floats:
-        self._check_fitted()
-        sequences, _ = self._take(X, events, lengths, new=False)
-        theta = self._parameters
+        state, floor = self._known(), self._floor
+        theta = state.parameters
+        sequences, _ = self._checked(X, events, lengths, state)
         places = places_of(theta, sequences.event_types)
-        if self.handle_unknown == "error" or not theta.has_marginal:
-            self._check_known(sequences, places)
+        reject = self.handle_unknown == "error"
+        if reject or not theta.has_marginal:
+            check_known(theta, sequences, places, reject)
         scores = np.empty(len(sequences))
-        increments = np.empty(sequences.n_events) if of_events else NONE
-        small = len(theta.start) ** 2 <= 4 * sequences.n_events + SMALL_TABLE
-        codes = NO_STEPS if small and not custom_features(theta.families) else places[sequences.codes]
-        step_rows, transitions = theta.all_steps if small else (NO_STEPS, NONE)
-        given_steps = NO_STEPS
-        if not small:
-            given_steps, transitions = theta.steps_of(codes)
-        values, source, offsets = sequences.engine_arrays
+        increments = np.empty(sequences.n_events if of_events else 0)
+        values, codes, offsets = sequences.engine_arrays
         x = np.empty((room_for(sequences.longest, sequences.n_events), sequences.n_features, 1))
-        call = partial(
-            score,
-            variant_of(theta.n_states),
-            values.reshape(-1),
-            source,
-            offsets,
-            places,
-            step_rows,
-            given_steps,
-            features_of(theta.families),
-            theta.cells,
-            -math.inf if self._floor is None else math.log(self._floor),
-            self._custom_densities(theta, sequences, codes),
-            np.ascontiguousarray(theta.start)[..., None],
-            transitions,
-            x,
-            x.reshape(-1),
-            scores,
-            increments,
+        model = scored(theta, places, sequences, floor)
+        source = Source(
+            values.reshape(-1), codes, offsets, _custom_densities(theta, places, sequences, floor)
         )
+        room = Room(scores, increments, x, x.reshape(-1))
+        check_scoring(source, model, room)
+        call = partial(score, variant_of(theta.n_states), source, model, room)
         run_hearing_signals(call, is_long=sequences.n_events > piece_for(theta.n_states))
         lost = np.flatnonzero(~(scores > -math.inf))
         if len(lost):
-            self._score_lost(sequences[lost], lost, sequences.offsets, scores, increments)
+            self._score_lost(state, sequences, lost, room)
         return increments if of_events else scores
 
-    def _score_lost(
-        self, sequences: Sequences, lost: Integers, offsets: Integers, scores: Floats, increments: Floats
-    ) -> None:
+    def _score_lost(self, state: State, sequences: Sequences, lost: Integers, room: Room) -> None:
         """Scores of sequences for which underflow threatens, by the lattice, which has a log domain."""
-        of_events = lattices.filtered(self._lattice(sequences, None, None))[1]
-        scores[lost] = lattices.per_sequence(of_events, sequences.offsets)
-        if len(increments):
-            places = np.repeat(offsets[lost] - sequences.offsets[:-1], sequences.lengths)
-            increments[places + np.arange(len(places))] = of_events
+        some = sequences[lost]
+        of_events = lattices.filtered(self._lattice_of(state, some, None, None))[1]
+        room.scores[lost] = lattices.per_sequence(of_events, some.offsets)
+        if len(room.increments):
+            places = np.repeat(sequences.offsets[lost] - some.offsets[:-1], some.lengths)
+            room.increments[places + np.arange(len(places))] = of_events
 
-    def _custom_densities(self, theta: Parameters, sequences: Sequences, codes: Integers) -> Floats:
-        """What families that the engine does not know contribute, (N, M, 1), or no rows."""
-        custom = custom_features(theta.families)
-        total = np.zeros((len(codes) if custom else 0, theta.n_states, 1))
-        for k in custom:
-            emission = theta.emission_tables[k]
-            total[..., 0] += emission.log_densities(sequences.X[:, k], codes, self._floor)
-        return total
+    def _lattice(self, X: Any, events: Any, lengths: ArrayLike | None) -> Lattice:
+        return self._lattice_of(self._known(), X, events, lengths)
 
-    def _check_known(self, sequences: Sequences, places: Integers) -> None:
-        """`ValueError` if an event type is unknown to a model that takes none, or can take none."""
-        unknown = places[sequences.codes] == self._parameters.n_types
-        unseen = unknown & (sequences.codes != vocabulary.MISSING)
-        if self.handle_unknown == "error" and unseen.any():
-            self._refuse_unseen(sequences, int(np.argmax(unseen)))
-        if unknown.any():
-            self._parameters.known_marginal()
+    def _lattice_of(self, state: State, X: Any, events: Any, lengths: ArrayLike | None) -> Lattice:
+        sequences, codes = self._encoded(state, X, events, lengths)
+        index = EventIndex.of(codes, sequences.offsets, state.parameters.n_types)
+        return lattices.build(state.parameters, sequences.X, index, self._floor)
+
+    def _approximate(self) -> bool:
+        theta = self._parameters
+        return (theta.smoothing.acts and theta.n_types > 1) or self.density_floor is not None
+
+
+def scored(theta: Parameters, places: Integers, sequences: Sequences, floor: float | None) -> Scored:
+    """A model as scoring these sequences sees it: with all pairs of types if these are few, or its own."""
+    steps, how = NO_STEPS, Densities(features_of(theta.families), _log(floor), theta.cells)
+    if len(theta.start) ** 2 <= 4 * sequences.n_events + SMALL_TABLE:
+        transitions = theta.all_steps
+    else:
+        index = EventIndex.of(places[sequences.codes], sequences.offsets, theta.n_types)
+        steps, transitions = index.steps, theta.transmat_of(index.before, index.after)[..., None]
+    return Scored(places, steps, how, np.ascontiguousarray(theta.start)[..., None], transitions)
+
+
+def check_known(theta: Parameters, sequences: Sequences, places: Integers, reject: bool) -> None:
+    """`ValueError` if an event type is unknown to a model that takes none (`reject`), or can take none."""
+    unknown = places[sequences.codes] == theta.n_types
+    unseen = unknown & (sequences.codes != vocabulary.MISSING)
+    if reject and unseen.any():
+        refuse_unseen(sequences, int(np.argmax(unseen)))
+    if unknown.any():
+        theta.known_marginal()
 
 
 def places_of(theta: Parameters, source: vocabulary.Types) -> Integers:
@@ -125,3 +130,19 @@ def places_of(theta: Parameters, source: vocabulary.Types) -> Integers:
     if vocabulary.is_single(theta.event_types):
         return np.zeros(len(source) + 1, dtype=np.int64)
     return vocabulary.translation(source, theta.event_types, theta.type_places)
+
+
+def _custom_densities(
+    theta: Parameters, places: Integers, sequences: Sequences, floor: float | None
+) -> Floats:
+    """What families that are not compiled contribute, (N, M, 1), or no rows."""
+    custom = custom_features(theta.families)
+    total = np.zeros((sequences.n_events if custom else 0, theta.n_states, 1))
+    for k in custom:
+        codes = places[sequences.codes]
+        total[..., 0] += theta.emission_tables[k].log_densities(sequences.X[:, k], codes, floor)
+    return total
+
+
+def _log(floor: float | None) -> float:
+    return -math.inf if floor is None else math.log(floor)

@@ -12,14 +12,14 @@ from keydyn.model.check import pseudo_residuals as residuals
 from keydyn.model.check.bootstrap import Bootstrap
 from keydyn.model.check.goodness import GoodnessOfFit
 from keydyn.model.data.settings import generator_of
-from keydyn.model.fit.estimator import Fitted
+from keydyn.model.fit.estimator import Estimator
 from keydyn.model.theta.lattice import EventIndex
 
 if TYPE_CHECKING:
     from keydyn.model.pohmm import POHMM
 
 
-class Diagnostics(Fitted):
+class Diagnostics(Estimator):
     """Whether a model fits, where it does not, and how well its parameters are known."""
 
     leading_feature: int
@@ -60,13 +60,14 @@ class Diagnostics(Fitted):
             )
         areas.check_marginal(marginal)
         if refit:
-            sequences, _ = self._take(X, events, lengths, new=True)
+            sequences, _ = self._checked(X, events, lengths, None)
         else:
-            sequences, _ = self._encode(X, events, lengths)
+            sequences, _ = self._encoded(self._known(), X, events, lengths)
         wanted = self.leading_feature if feature is None else feature
         wanted = goodness.check_feature(wanted, sequences.n_features)
         plan = goodness.Plan(n_surrogates, n_second, refit, n_jobs)
-        fits = goodness.refits(cast("POHMM", self), sequences, generator_of(random_state), plan)
+        own = cast("POHMM", self._as_it_is())
+        fits = goodness.refits(own, sequences, generator_of(random_state), plan)
         return goodness.judged_by_areas(fits, wanted, scale, marginal)
 
     def forecast_residuals(
@@ -102,13 +103,15 @@ class Diagnostics(Fitted):
         matched with this model's.
         """
         n_replicates = surrogates.check_number("n_replicates", n_replicates, 2)
-        sequences, _ = self._encode(X, events, lengths)
+        own = self._as_it_is()
+        sequences, _ = own._encoded(own._known(), X, events, lengths)
         generator = generator_of(random_state)
-        return bootstrap.parametric_bootstrap(cast("POHMM", self), sequences, generator, n_replicates, n_jobs)
+        return bootstrap.parametric_bootstrap(cast("POHMM", own), sequences, generator, n_replicates, n_jobs)
 
     def _residuals(
         self, X: Any, events: Any, lengths: ArrayLike | None, from_later: bool, rosenblatt: bool
     ) -> Floats:
-        sequences, codes = self._encode(X, events, lengths)
-        index = EventIndex.of(codes, sequences.offsets, self._parameters.n_types)
-        return residuals.pseudo_residuals(self._parameters, sequences.X, index, from_later, rosenblatt)
+        state = self._known()
+        sequences, codes = self._encoded(state, X, events, lengths)
+        index = EventIndex.of(codes, sequences.offsets, state.parameters.n_types)
+        return residuals.pseudo_residuals(state.parameters, sequences.X, index, from_later, rosenblatt)

@@ -11,8 +11,7 @@ import pandas as pd
 from keydyn.arrays import Floats, Integers
 
 TIMES = (np.ndarray, np.datetime64, np.timedelta64)
-# Bytes.
-LARGEST_TABLE = 1 << 31
+LARGEST_TABLE_BYTES = 1 << 31
 
 
 class NotNumbersError(ValueError, TypeError):
@@ -56,7 +55,7 @@ def refuse_times(name: str, values: Any) -> None:
 
 
 def unmasked(values: Any) -> Any:
-    """The same, with NaN where an array, or one in a list at any depth, is masked."""
+    """These values with NaN where an array, or one in a list at any depth, is masked."""
     if isinstance(values, np.ma.MaskedArray):
         kept = values if values.dtype.kind == "c" else values.astype(np.float64)
         return np.ma.filled(kept, np.nan)
@@ -80,7 +79,7 @@ def whole_numbers(name: str, values: Any) -> Integers:
 
 
 def read_only(array: Any) -> Any:
-    """The same array, as nobody can change it."""
+    """A view of the array that cannot be written to."""
     if not array.flags.writeable:
         return array
     view = array.view()
@@ -89,8 +88,8 @@ def read_only(array: Any) -> Any:
 
 
 def check_size(name: str, n_numbers: int, instead: str) -> None:
-    """`ValueError` if a table of so many numbers would be too large to build; it says what to do instead."""
-    if 8 * n_numbers > LARGEST_TABLE:
+    """`ValueError` if a table of `n_numbers` would be too large to build; it says what to do instead."""
+    if 8 * n_numbers > LARGEST_TABLE_BYTES:
         raise ValueError(f"{name} would take {8 * n_numbers / 2**30:,.1f} GiB of memory: {instead}")
 
 

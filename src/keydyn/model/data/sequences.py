@@ -35,7 +35,7 @@ class Sequences:
     feature_names : the names of the features, or None
     names : what each sequence is called in the data frame it came from, or None
 
-    It is checked when it is made, whoever makes it, and has arrays of its own that cannot be changed.
+    It is checked whenever it is made, and has arrays of its own that cannot be changed.
 
     Examples
     --------
@@ -92,7 +92,7 @@ class Sequences:
         feature_names: tuple[str, ...] | None,
         names: list[Any] | None = None,
     ) -> Sequences:
-        """Sequences of arrays that were checked, and that nobody else has."""
+        """Sequences of arrays that were checked and belong to no other object."""
         made = object.__new__(cls)
         made._take(X, codes, event_types, offsets)
         object.__setattr__(made, "feature_names", feature_names)
@@ -266,7 +266,7 @@ class Sequences:
         )
 
     def without_events(self) -> Sequences:
-        """The same values with every event type missing."""
+        """These values with every event type missing."""
         X, codes, offsets = self._owned
         codes = np.full_like(codes, MISSING)
         return Sequences._of(X, codes, self.event_types[:0], offsets, self.feature_names, self.names)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-# Bounds that nobody meets who means what they say: memory grows with the square of the number of states,
+# Bounds that no sensible setting reaches: memory grows with the square of the number of states,
 # iterations are counted in 64 bits, and start values beyond all data are none.
 MOST_STATES = 1000
 MOST_TIMES = 2**62

@@ -7,10 +7,11 @@ for every event type, feature and state four coefficients, or the logarithms of 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 from keydyn.arrays import Floats, Integers, compiled, inner
 from keydyn.model.engine.elementary import logarithm
-from keydyn.model.engine.layout import Variant, fits, lanes_of, states_of
+from keydyn.model.engine.layout import Observed, Variant, fits, lanes_of, states_of
 
 NORMAL, STUDENT, GAMMA, EXPONENTIAL, CATEGORICAL, CUSTOM = range(6)
 # What stands in the coefficients of a cell: location (or shape), 1 / scale, ln f at the location (or the
@@ -20,7 +21,7 @@ N_COEFFICIENTS = 4
 
 HALF_LOG_TAU = 0.5 * math.log(2.0 * math.pi)
 # A square above this is beyond all densities; it keeps the logarithm finite.
-LARGEST = 1e300
+LARGEST_SQUARE = 1e300
 # From this shape on the next term of Stirling's series for the gamma function is below 1e-18.
 STIRLING = 1e3
 
@@ -45,7 +46,7 @@ def log_density(
     if kind == STUDENT:
         # `inverse` is 1 / (scale √ν)
         standard = (value - loc) * inverse
-        return height - power * logarithm(1.0 + min(standard * standard, LARGEST))
+        return height - power * logarithm(1.0 + min(standard * standard, LARGEST_SQUARE))
     ratio = value * inverse
     if kind == EXPONENTIAL:
         return height - ratio
@@ -97,23 +98,23 @@ def prepare_cells(
                         cells[row, k, POWER, j, lane] = power
 
 
+class Densities(NamedTuple):
+    """How densities are taken: the features, ln of the least density, and the coefficients."""
+
+    features: Integers
+    log_floor: float
+    cells: Floats
+
+
 def _log_densities(
-    variant: Variant,
-    first: int,
-    last: int,
-    codes: Integers,
-    x: Floats,
-    features: Integers,
-    cells: Floats,
-    log_floor: float,
-    given: Floats,
-    density: Floats,
+    variant: Variant, first: int, last: int, observed: Observed, how: Densities, density: Floats
 ) -> None:
     """ln f(x_n; b[j | Ω_n]) of the events `first` … `last` − 1 into `density`, features multiplied.
 
-    A missing value drops its factor; no single feature's density is below the floor. `given` (N, M, L) holds
-    what custom families contribute, or has no rows.
+    A missing value drops its factor; no single feature's density is below the floor.
     """
+    x, codes, given = observed
+    features, log_floor, cells = how.features, how.log_floor, how.cells
     n_states, n_lanes = states_of(variant, density.shape[1]), lanes_of(variant)
     if not (
         fits(n_states, n_lanes, density.shape[1:])

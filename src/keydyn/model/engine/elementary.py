@@ -106,7 +106,7 @@ def log_minus_digamma(a: float) -> float:
 
 @inner
 def trigamma(a: float) -> float:
-    """ψ′(a), likewise."""
+    """ψ′(a), by its recurrence and asymptotic series."""
     recurrence, shifted = 0.0, a
     while shifted < ASYMPTOTIC:
         recurrence += 1.0 / (shifted * shifted)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from keydyn.arrays import Floats, Integers, inner, merged
 from keydyn.model.engine.densities import (
     CATEGORICAL,
@@ -15,11 +13,28 @@ from keydyn.model.engine.densities import (
     NORMAL,
     POWER,
     STUDENT,
+    Densities,
     log_densities,
     prepare_cells,
 )
 from keydyn.model.engine.elementary import logarithm
-from keydyn.model.engine.layout import Variant, fits, lanes_of, states_of
+from keydyn.model.engine.layout import (
+    PAIR,
+    ROW,
+    SEQUENCE,
+    STEP,
+    Events,
+    Observed,
+    Rules,
+    Sums,
+    Tables,
+    Variant,
+    Walk,
+    Work,
+    fits,
+    lanes_of,
+    states_of,
+)
 from keydyn.model.engine.recursions import backward, forward, scale_densities
 
 # Below this a sum of weights is nothing to divide by.
@@ -31,171 +46,60 @@ MASS, SUM, SQUARE, PRECISION = range(4)
 LOG_SUM = 2
 FIRST_CATEGORY = 1
 
-# Columns of a span, the part of the arrays that belongs to one model: sequences, rows of the tables (the last
-# is that of unknown types), pairs of types, the first row of the transition table.
-SEQUENCE, ROW, PAIR, STEP = 0, 2, 4, 6
-
-
-class Events(NamedTuple):
-    """The training events of all models, one model after the other.
-
-    Attributes
-    ----------
-    codes : (N,) the row of each event's type in the tables
-    steps : (N,) the row of the transition table that leads to each event; any at the start of a sequence
-    offsets : (S + 1,) sequences; weights : (S,); start_rows : (S,) the row of the first event's type
-    """
-
-    codes: Integers
-    steps: Integers
-    offsets: Integers
-    weights: Floats
-    start_rows: Integers
-
-
-class Tables(NamedTuple):
-    """θ in lanes, R rows and T steps of all models together; the last row of a model is the marginal.
-
-    Attributes
-    ----------
-    start : (R, M, L)
-    transitions : (T, M, M, L) of the observed pairs; then a[i, j | ψ] of each earlier type, a[i, j | ω] of
-        each later one, and a[i, j]
-    emission : (R, F, M, L) the parameters of all features
-    """
-
-    start: Floats
-    transitions: Floats
-    emission: Floats
-
-
-class Sums(NamedTuple):
-    """Expected counts, laid out like the tables.
-
-    Attributes
-    ----------
-    start : (R, M, L) Σγ at the first events of sequences, by type; the last row of all types
-    first_seen : (R, M, L) Σγ at the first event of each type in each sequence
-    transitions : (T, M, M, L) Σξ
-    moments : (R, K, W, M, L) of each feature, see above
-    """
-
-    start: Floats
-    first_seen: Floats
-    transitions: Floats
-    moments: Floats
-
-
-class Scratch(NamedTuple):
-    """Room that is used again at each iteration.
-
-    Attributes
-    ----------
-    cells : (R, K, W, M, L) coefficients of the densities
-    density : (n, M, L), largest : (n, L) of some sequences; states : (N, M, L) α, then γ
-    inverse : (M, L); scores : (S, L) ln P(x | Ω); worst : (L,) the smallest probability, in lanes
-    increments : empty, since nobody looks at single events
-    latest : (R,) the sequence in which a type was last seen
-    """
-
-    cells: Floats
-    density: Floats
-    largest: Floats
-    states: Floats
-    inverse: Floats
-    scores: Floats
-    worst: Floats
-    increments: Floats
-    latest: Integers
-
 
 @merged
 def posteriors(
-    variant: Variant,
-    span: Integers,
-    events: Events,
-    x: Floats,
-    given: Floats,
-    features: Integers,
-    log_floor: float,
-    tables: Tables,
-    sums: Sums,
-    scratch: Scratch,
+    variant: Variant, span: Integers, rules: Rules, events: Events, tables: Tables, sums: Sums, work: Work
 ) -> None:
-    """γ of every event and the score of every sequence into `scratch`; sums of ξ, and of features.
+    """γ of every event and the score of every sequence into `work`; sums of ξ, and of features.
 
-    Some sequences at a time are dealt with while they are in the nearest cache. Those for which underflow
-    threatens have a score of NaN or −inf. They are left to the log domain, and the sums are no good then.
+    A block of sequences at a time is dealt with while it is in the nearest cache. Sequences for which
+    underflow threatens have a score of NaN or −inf. They are left to the log domain, and the sums are no good
+    then.
     """
     row, end_row, first, last = span[ROW], span[ROW + 1], span[SEQUENCE], span[SEQUENCE + 1]
     step, end_step = span[STEP], span[STEP] + span[PAIR + 1] - span[PAIR] + 2 * (end_row - row) - 1
-    prepare_cells(variant, row, end_row, features, tables.emission, scratch.cells)
+    observed = Observed(events.x, events.codes, events.given)
+    how = Densities(rules.features, rules.log_floor, tables.cells)
+    walk = Walk(
+        events.offsets, events.weights, events.start_rows, events.steps, tables.start, tables.transitions
+    )
+    prepare_cells(variant, row, end_row, rules.features, tables.emission, tables.cells)
     sums.transitions[step:end_step] = 0.0
     sums.moments[row:end_row] = 0.0
-    scratch.worst[:] = 1.0
+    work.worst[:] = 1.0
     while first < last:
-        end = end_of_block(events.offsets, first, last, len(scratch.density))
+        end = end_of_block(events.offsets, first, last, len(work.density))
         begin, stop = events.offsets[first], events.offsets[end]
-        log_densities(
-            variant, begin, stop, events.codes, x, features, scratch.cells, log_floor, given, scratch.density
-        )
-        scale_densities(variant, stop - begin, scratch.density, scratch.largest)
-        forward(
-            variant,
-            first,
-            end,
-            events.offsets,
-            events.start_rows,
-            events.steps,
-            tables.start,
-            tables.transitions,
-            scratch.density,
-            scratch.largest,
-            scratch.states,
-            scratch.scores,
-            scratch.worst,
-            scratch.increments,
-        )
-        backward(
-            variant,
-            first,
-            end,
-            events.offsets,
-            events.weights,
-            events.steps,
-            tables.transitions,
-            scratch.states,
-            scratch.scores,
-            scratch.inverse,
-            sums.transitions,
-        )
-        sum_moments(
-            variant, begin, stop, events.codes, x, features, scratch.cells, scratch.states, sums.moments
-        )
+        log_densities(variant, begin, stop, observed, how, work.density)
+        scale_densities(variant, stop - begin, work.density, work.largest)
+        forward(variant, first, end, walk, work)
+        backward(variant, first, end, walk, work, sums.transitions)
+        sum_moments(variant, begin, stop, observed, how, work.states, sums.moments)
         first = end
 
 
 @inner
 def sum_first_events(
-    variant: Variant, span: Integers, events: Events, every_type: bool, sums: Sums, scratch: Scratch
+    variant: Variant, span: Integers, events: Events, every_type: bool, sums: Sums, work: Work
 ) -> None:
     """The sums of γ at the first events of sequences, and, `every_type`, at the first events of each type."""
     row, end_row = span[ROW], span[ROW + 1]
     sums.start[row:end_row] = 0.0
     for s in range(span[SEQUENCE], span[SEQUENCE + 1]):
         n = events.offsets[s]
-        add_states(variant, n, events.start_rows[s], scratch.states, sums.start)
+        add_states(variant, n, events.start_rows[s], work.states, sums.start)
         if events.start_rows[s] < end_row - 1:
-            add_states(variant, n, end_row - 1, scratch.states, sums.start)
+            add_states(variant, n, end_row - 1, work.states, sums.start)
     if every_type:
-        latest = scratch.latest
+        latest = sums.latest
         latest[row:end_row] = -1
         sums.first_seen[row:end_row] = 0.0
         for s in range(span[SEQUENCE], span[SEQUENCE + 1]):
             for n in range(events.offsets[s], events.offsets[s + 1]):
                 if latest[events.codes[n]] != s:
                     latest[events.codes[n]] = s
-                    add_states(variant, n, events.codes[n], scratch.states, sums.first_seen)
+                    add_states(variant, n, events.codes[n], work.states, sums.first_seen)
         # Those without a type are not of one type.
         sums.first_seen[end_row - 1] = 0.0
 
@@ -228,10 +132,8 @@ def sum_moments(
     variant: Variant,
     first: int,
     last: int,
-    codes: Integers,
-    x: Floats,
-    features: Integers,
-    cells: Floats,
+    observed: Observed,
+    how: Densities,
     states: Floats,
     moments: Floats,
 ) -> None:
@@ -240,6 +142,7 @@ def sum_moments(
     The mean of the normal and t families comes ever nearer to the current location: with sums of deviations
     from it one pass is enough, and next to nothing cancels.
     """
+    x, codes, features, cells = observed.x, observed.codes, how.features, how.cells
     n_states, n_lanes = states_of(variant, states.shape[1]), lanes_of(variant)
     if not (
         fits(n_states, n_lanes, states.shape[1:])

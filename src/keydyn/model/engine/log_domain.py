@@ -1,7 +1,7 @@
 """The recursions in the log domain: slower, and right wherever scaled probabilities underflow.
 
-They see one model: the lane axis of the tables has length one. Of the sequence `first` … `last` − 1 the
-log-densities are the rows of `log_density` (n, M, 1).
+They see one model, whose tables have a single lane, and one of its sequences, number `s`, whose n events have
+the log-densities `log_density` (n, M, 1).
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ import math
 
 import numpy as np
 
-from keydyn.arrays import Floats, Integers, Truths, compiled, inner
+from keydyn.arrays import Floats, Truths, compiled, inner
+from keydyn.model.engine.layout import Walk
 
 
 @inner
@@ -43,28 +44,18 @@ def log_predicted(log_before: Floats, transitions: Floats, step: int, j: int) ->
 
 
 @inner
-def log_forward(
-    first: int,
-    last: int,
-    code: int,
-    steps: Integers,
-    start: Floats,
-    transitions: Floats,
-    log_density: Floats,
-    log_filtered: Floats,
-    increments: Floats,
-) -> None:
-    """ln α (n, M), normalised at each step, and ln P(x_n | x_1..n−1, Ω) (n,).
+def log_forward(s: int, walk: Walk, log_density: Floats, log_filtered: Floats, increments: Floats) -> None:
+    """ln α (n, M) of a sequence, normalised at each step, and ln P(x_n | x_1..n−1, Ω) (n,).
 
     From the first impossible event on, every increment is −inf.
     """
-    n_states = log_density.shape[1]
+    n_states, first, last = log_density.shape[1], walk.offsets[s], walk.offsets[s + 1]
     for row in range(last - first):
         for j in range(n_states):
             if row == 0:
-                predicted = safe_log(start[code, j, 0])
+                predicted = safe_log(walk.start[walk.start_rows[s], j, 0])
             else:
-                predicted = log_predicted(log_filtered[row - 1], transitions, steps[first + row], j)
+                predicted = log_predicted(log_filtered[row - 1], walk.transitions, walk.steps[first + row], j)
             log_filtered[row, j] = predicted + log_density[row, j, 0]
         total = log_sum_exp(log_filtered[row])
         increments[row] = total
@@ -74,24 +65,16 @@ def log_forward(
 
 
 @inner
-def log_backward(
-    first: int,
-    last: int,
-    steps: Integers,
-    transitions: Floats,
-    log_density: Floats,
-    increments: Floats,
-    log_beta: Floats,
-) -> None:
-    """ln β (n, M) with the scale of the forward loop."""
-    n_states = log_density.shape[1]
+def log_backward(s: int, walk: Walk, log_density: Floats, increments: Floats, log_beta: Floats) -> None:
+    """ln β (n, M) of a sequence with the scale of the forward loop."""
+    n_states, first, last = log_density.shape[1], walk.offsets[s], walk.offsets[s + 1]
     terms = np.empty(n_states)
     log_beta[last - first - 1] = 0.0
     for row in range(last - first - 2, -1, -1):
         for i in range(n_states):
             for j in range(n_states):
                 terms[j] = (
-                    safe_log(transitions[steps[first + row + 1], i, j, 0])
+                    safe_log(walk.transitions[walk.steps[first + row + 1], i, j, 0])
                     + log_density[row + 1, j, 0]
                     + log_beta[row + 1, j]
                 )
@@ -99,52 +82,35 @@ def log_backward(
 
 
 @inner
-def filtered_in_logs(
-    first: int,
-    last: int,
-    code: int,
-    steps: Integers,
-    start: Floats,
-    transitions: Floats,
-    log_density: Floats,
-    states: Floats,
-    increments: Floats,
-) -> None:
-    """P(z_n | x_1..n, Ω) into `states` and ln P(x_n | x_1..n−1, Ω) into `increments`, from `first` on."""
+def filtered_in_logs(s: int, walk: Walk, log_density: Floats, states: Floats, increments: Floats) -> None:
+    """P(z_n | x_1..n, Ω) of a sequence into `states` and ln P(x_n | x_1..n−1, Ω) into `increments`."""
+    first, last = walk.offsets[s], walk.offsets[s + 1]
     log_filtered = np.empty((last - first, log_density.shape[1]))
-    log_forward(
-        first, last, code, steps, start, transitions, log_density, log_filtered, increments[first:last]
-    )
+    log_forward(s, walk, log_density, log_filtered, increments[first:last])
     for row in range(last - first):
         for j in range(log_density.shape[1]):
             states[first + row, j, 0] = math.exp(log_filtered[row, j])
 
 
 @inner
-def posterior_in_logs(
-    first: int,
-    last: int,
-    code: int,
-    weight: float,
-    steps: Integers,
-    start: Floats,
-    transitions: Floats,
-    log_density: Floats,
-    states: Floats,
-    step_sums: Floats,
-) -> float:
-    """γ times the weight into `states`, ξ added to `step_sums`; ln P(x | Ω).
+def posterior_in_logs(s: int, walk: Walk, log_density: Floats, states: Floats, step_sums: Floats) -> float:
+    """γ of a sequence times its weight into `states`, ξ added to `step_sums`; ln P(x | Ω).
 
     A sequence that the model cannot produce has −inf, γ = 0 and adds nothing.
     """
-    n_states = log_density.shape[1]
+    n_states, first, last, weight = (
+        log_density.shape[1],
+        walk.offsets[s],
+        walk.offsets[s + 1],
+        walk.weights[s],
+    )
     alpha, beta = np.empty((last - first, n_states)), np.empty((last - first, n_states))
     increments, terms = np.empty(last - first), np.empty(n_states)
-    log_forward(first, last, code, steps, start, transitions, log_density, alpha, increments)
+    log_forward(s, walk, log_density, alpha, increments)
     if increments[last - first - 1] == -math.inf:
         states[first:last] = 0.0
         return -math.inf
-    log_backward(first, last, steps, transitions, log_density, increments, beta)
+    log_backward(s, walk, log_density, increments, beta)
     for row in range(last - first):
         for j in range(n_states):
             terms[j] = alpha[row, j] + beta[row, j]
@@ -153,12 +119,12 @@ def posterior_in_logs(
             states[first + row, j, 0] = weight * math.exp(terms[j] - total)
     joint = np.empty((n_states, n_states))
     for row in range(1, last - first):
-        step = steps[first + row]
+        step = walk.steps[first + row]
         for i in range(n_states):
             for j in range(n_states):
                 joint[i, j] = (
                     alpha[row - 1, i]
-                    + safe_log(transitions[step, i, j, 0])
+                    + safe_log(walk.transitions[step, i, j, 0])
                     + log_density[row, j, 0]
                     + beta[row, j]
                 )

@@ -6,118 +6,53 @@ What has no evidence is left as it stands.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
-from keydyn.arrays import Floats, Integers, Truths, compiled, inner, merged
+from keydyn.arrays import Floats, Integers, compiled, inner, merged
 from keydyn.model.engine.densities import CATEGORICAL, CUSTOM, END, EXPONENTIAL, FIRST, GAMMA, KIND, STUDENT
 from keydyn.model.engine.elementary import log_minus_digamma, trigamma
-from keydyn.model.engine.expectation import (
-    FIRST_CATEGORY,
-    LOG_SUM,
-    MASS,
-    NOTHING,
+from keydyn.model.engine.expectation import FIRST_CATEGORY, LOG_SUM, MASS, NOTHING, PRECISION, SQUARE, SUM
+from keydyn.model.engine.layout import (
+    LEAVING,
     PAIR,
-    PRECISION,
+    PAIR_PROB,
+    PROB,
     ROW,
-    SQUARE,
     STEP,
-    SUM,
+    Chain,
+    Rules,
     Sums,
     Tables,
+    Variant,
+    fits,
+    lanes_of,
+    states_of,
 )
-from keydyn.model.engine.layout import Variant, fits, lanes_of, states_of
 
 # Below this a sum of posterior probabilities is no evidence, and the parameter stays as it was: it is not for
 # underflow to decide.
 NO_MASS = 1e-250
 
-# Columns of `of_types`: Π[ω], f(ψ,·), and what a type's own start and emission estimates weigh in smoothing.
-PROB, LEAVING, KEEP_START, KEEP_EMISSION = range(4)
-# Columns of `of_pairs`: a[ψ, ω], and what a[i, j | ψ] and a[i, j | ω] weigh in smoothing.
-PAIR_PROB, WEIGHT_BEFORE, WEIGHT_AFTER = range(3)
-
-
-class Rules(NamedTuple):
-    """The settings of a fit as numbers.
-
-    Attributes
-    ----------
-    log_floor : ln of the least density, −inf for none; count_floor : least divisor
-    fixed_start, fixed_transitions, fixed_emission : what is not estimated
-    exact : exact marginals; first_occurrence : how π is estimated
-    smooth_start, smooth_transitions, smooth_emission : what is smoothed
-    tol, max_iter : when to stop
-    """
-
-    log_floor: float
-    count_floor: float
-    fixed_start: bool
-    fixed_transitions: bool
-    fixed_emission: bool
-    exact: bool
-    first_occurrence: bool
-    smooth_start: bool
-    smooth_transitions: bool
-    smooth_emission: bool
-    tol: float
-    max_iter: int
-
-
-class Chain(NamedTuple):
-    """What follows from the event types alone, the same for all models that share them.
-
-    Attributes
-    ----------
-    pairs : (P, 2) the rows of the earlier and the later type
-    of_pairs : (P, 3) and of_types : (R, 4), see above
-    """
-
-    pairs: Integers
-    of_pairs: Floats
-    of_types: Floats
-
 
 @merged
 def maximisation(
-    variant: Variant,
-    span: Integers,
-    chain: Chain,
-    rules: Rules,
-    features: Integers,
-    sums: Sums,
-    min_scale: Floats,
-    tables: Tables,
-    floored: Truths,
+    variant: Variant, span: Integers, rules: Rules, chain: Chain, sums: Sums, tables: Tables
 ) -> None:
-    """New parameters, nothing smoothed yet.
-
-    `min_scale` (K, L) is the least scale of each feature; of a categorical, its pseudocount.
-    """
-    floor, exact = rules.count_floor, rules.exact
-    start_sums = sums.first_seen if rules.first_occurrence else sums.start
-    update_start(variant, span, floor, rules.fixed_start, start_sums, sums.start, tables.start)
-    fixed, expected, transitions = rules.fixed_transitions, sums.transitions, tables.transitions
-    update_transitions(variant, span, chain, fixed, exact, floor, expected, transitions)
+    """New parameters, nothing smoothed yet."""
+    update_start(variant, span, rules, sums, tables.start)
+    update_transitions(variant, span, rules, chain, sums.transitions, tables.transitions)
     if not rules.fixed_emission:
-        update_emission(variant, span, features, sums.moments, min_scale, floor, tables.emission, floored)
-    marginal_emission(variant, span, chain.of_types, exact, features, sums.moments, tables.emission)
+        update_emission(variant, span, rules, sums.moments, tables)
+    marginal_emission(variant, span, rules, chain, sums.moments, tables.emission)
 
 
 @inner
-def update_start(
-    variant: Variant,
-    span: Integers,
-    floor: float,
-    fixed: bool,
-    expected: Floats,
-    expected_of_all: Floats,
-    start: Floats,
-) -> None:
+def update_start(variant: Variant, span: Integers, rules: Rules, sums: Sums, start: Floats) -> None:
     """π[j] into the last row, and π[j | ω] (Eq. 12); a type that starts no sequence has the marginal."""
+    expected, floor = sums.first_seen if rules.first_occurrence else sums.start, rules.count_floor
     n_states, n_lanes = states_of(variant, start.shape[1]), lanes_of(variant)
     m = span[ROW + 1] - 1
-    for row in range(m, span[ROW] - 1 if not fixed else m - 1, -1):
-        counts = expected if row < m else expected_of_all
+    for row in range(m, span[ROW] - 1 if not rules.fixed_start else m - 1, -1):
+        counts = expected if row < m else sums.start
         for lane in range(n_lanes):
             total = 0.0
             for j in range(n_states):
@@ -129,20 +64,14 @@ def update_start(
 
 @inner
 def update_transitions(
-    variant: Variant,
-    span: Integers,
-    chain: Chain,
-    fixed: bool,
-    exact: bool,
-    floor: float,
-    expected: Floats,
-    transitions: Floats,
+    variant: Variant, span: Integers, rules: Rules, chain: Chain, expected: Floats, transitions: Floats
 ) -> None:
     """a[i, j | ψ, ω] (Eq. 14) of the pairs, and a[i, j | ψ], a[i, j | ω] and a[i, j] in the rows after them.
 
     Marginals as printed (Eqs. 26–28): every earlier type counts alike, whatever its share of the events; a
     type that none follows is followed by any, each step uniform. Exact ones sum what occurred together, Σξ.
     """
+    fixed, exact, floor = rules.fixed_transitions, rules.exact, rules.count_floor
     n_states, n_lanes = states_of(variant, transitions.shape[1]), lanes_of(variant)
     m = span[ROW + 1] - span[ROW] - 1
     if not (fits(n_states, n_lanes, transitions.shape[1:]) and fits(n_states, n_lanes, expected.shape[1:])):
@@ -191,23 +120,18 @@ def update_transitions(
 
 
 @compiled
-def marginals_of_transitions(variant: Variant, span: Integers, chain: Chain, transitions: Floats) -> None:
-    """a[i, j | ψ], a[i, j | ω] and a[i, j] as printed, for Python."""
-    update_transitions(variant, span, chain, True, False, 0.0, transitions, transitions)
+def marginals_of_transitions(
+    variant: Variant, span: Integers, rules: Rules, chain: Chain, transitions: Floats
+) -> None:
+    """a[i, j | ψ], a[i, j | ω] and a[i, j], for Python; `rules` say that transitions are fixed."""
+    update_transitions(variant, span, rules, chain, transitions, transitions)
 
 
 @inner
-def update_emission(
-    variant: Variant,
-    span: Integers,
-    features: Integers,
-    moments: Floats,
-    min_scale: Floats,
-    count_floor: float,
-    emission: Floats,
-    floored: Truths,
-) -> None:
-    """b[j | ω] (Eq. 15) of all types, feature by feature; `floored` (R, K, M, L): where the floor acted."""
+def update_emission(variant: Variant, span: Integers, rules: Rules, moments: Floats, tables: Tables) -> None:
+    """b[j | ω] (Eq. 15) of all types, feature by feature, and where the scale floor acted."""
+    features, count_floor = rules.features, rules.count_floor
+    emission, least_scales, floored = tables.emission, tables.least, tables.floored
     n_states, n_lanes = states_of(variant, emission.shape[2]), lanes_of(variant)
     if not (
         fits(n_states, n_lanes, emission.shape[2:])
@@ -224,7 +148,7 @@ def update_emission(
             divisor = PRECISION if kind == STUDENT else MASS
             for j in range(n_states):
                 for lane in range(n_lanes):
-                    mass, least = moments[row, k, MASS, j, lane], min_scale[k, lane]
+                    mass, least = moments[row, k, MASS, j, lane], least_scales[row, k, lane]
                     total, deviation = moments[row, k, SUM, j, lane], math.inf
                     if kind == CATEGORICAL:
                         n_categories = features[k, END] - at
@@ -285,18 +209,13 @@ def gamma_shape(excess: float) -> float:
 
 @inner
 def marginal_emission(
-    variant: Variant,
-    span: Integers,
-    of_types: Floats,
-    exact: bool,
-    features: Integers,
-    moments: Floats,
-    emission: Floats,
+    variant: Variant, span: Integers, rules: Rules, chain: Chain, moments: Floats, emission: Floats
 ) -> None:
     """b[j] (Eqs. 29–31) into the last row: one distribution with the mixture's mean and variance.
 
     Types weigh Π[ω], or, exact, as often as they occur in the state.
     """
+    features, exact, of_types = rules.features, rules.exact, chain.of_types
     n_states, n_lanes = states_of(variant, emission.shape[2]), lanes_of(variant)
     m = span[ROW + 1] - 1
     if not (fits(n_states, n_lanes, emission.shape[2:]) and fits(n_states, n_lanes, moments.shape[3:])):

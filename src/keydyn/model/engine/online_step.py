@@ -29,8 +29,9 @@ from keydyn.model.engine.densities import (
     log_density,
 )
 from keydyn.model.engine.elementary import exponential, logarithm
-from keydyn.model.engine.layout import Variant, fits, lanes_of, states_of
+from keydyn.model.engine.layout import Variant, check_shape, fits, lanes_of, states_of
 from keydyn.model.engine.log_domain import log_predicted, log_sum_exp, safe_log
+from keydyn.model.engine.pairs import Pairs, find_step, lay_out_unseen
 
 # Columns of a filter after its M probabilities.
 IN_LOGS, LAST, COUNT, TOTAL, EXTRA = range(5)
@@ -60,9 +61,8 @@ class Models(NamedTuple):
         be too many, of the observed ones and then the marginals, as θ has them, and at the end TOGETHER rows
         for the unseen pairs of the filters that are taken together
     steps : (R,) the row of `transitions` where those from a type begin; where only observed pairs are there,
-        then (T,) the later type of each pair, ascending for each earlier one
-    weights : (R, 3) what a[i, j | ψ] weighs in an unseen pair that leads to a type, a[i, j | ω] in one that
-        leaves it, and what both may add up to; no rows if all pairs are laid out
+        the steps of `engine.pairs`
+    weights : (R, 3) those of `engine.pairs`; no rows if all pairs are laid out
     """
 
     start: Floats
@@ -72,55 +72,68 @@ class Models(NamedTuple):
     weights: Floats
 
 
-@inner
-def find_step(steps: Integers, n_rows: int, unknown: int, earlier: int, later: int, code: int) -> int:
-    """The row of the transitions between two types, given by their rows; −1 for a pair that is not observed.
+class Columns(NamedTuple):
+    """The tables between the passes, a column per filter: places (N_PLACES, n) and numbers."""
 
-    For models of which not all pairs are laid out. `n_rows` is R, `unknown` the row of the model's unknown
-    types, `code` that of the later type.
+    places: Integers
+    numbers: Floats
+
+
+class Arrived(NamedTuple):
+    """The values of events, (K, B), and what is to be known of their features, (K, 4)."""
+
+    x: Floats
+    features: Floats
+
+
+class NewEvents(NamedTuple):
+    """One event in each of B sessions.
+
+    Attributes
+    ----------
+    x : (K, B) values, used up; codes : (B,) of their types; sessions : (B,) their numbers
+    given : (B·C, M) ln f of features that are not compiled; no rows where all are
     """
-    marginals = steps[unknown]
-    if earlier == unknown:
-        return int(marginals + unknown - later + 2 * code)
-    if later == unknown:
-        return int(marginals + earlier - later + code)
-    # Halving without a branch on what is found: types come in no order that a processor could guess.
-    first, size = n_rows + steps[earlier], steps[earlier + 1] - steps[earlier]
-    while size > 1:
-        half = size >> 1
-        first += half if steps[first + half] <= code else 0
-        size -= half
-    return int(first - n_rows) if size == 1 and steps[first] == code else -1
+
+    x: Floats
+    codes: Integers
+    sessions: Integers
+    given: Floats
 
 
-@inner
-def lay_out_unseen(
-    transitions: Floats,
-    steps: Integers,
-    weights: Floats,
-    unknown: int,
-    earlier: int,
-    later: int,
-    code: int,
-    row: int,
-) -> None:
-    """a[i, j | ψ, ω] of a pair that was never observed into `row`: a uniform estimate, smoothed."""
-    n_states, first, marginals = transitions.shape[1], later - code, steps[unknown]
-    from_earlier, to_later = marginals + earlier - first, marginals + unknown - first + code
-    of_earlier, of_later = weights[later, 0], weights[earlier, 1]
-    excess = max((of_earlier + of_later) / weights[later, 2], 1.0)
-    of_earlier, of_later = of_earlier / excess, of_later / excess
-    for i in range(n_states):
-        total = 0.0
-        for j in range(n_states):
-            mixed = (1.0 - of_earlier - of_later) / n_states + of_earlier * transitions[from_earlier, i, j, 0]
-            mixed = max(mixed + of_later * transitions[to_later, i, j, 0], 0.0)
-            transitions[row, i, j, 0] = mixed
-            total += mixed
-        for j in range(n_states):
-            # Without marginals all this is NaN.
-            share = transitions[row, i, j, 0] / total
-            transitions[row, i, j, 0] = share if total > 0.0 else 1.0 / n_states
+class Sessions(NamedTuple):
+    """S sessions, each with C filters, session s those from s·C on.
+
+    Attributes
+    ----------
+    chosen : (S, C) the number of each filter's model; translation : (U, V) each model's own code of a code
+    first_row : (U + 1,) where the rows of a model begin; log_floors : (U,) ln of its least density
+    features : (K, 4), see the columns above
+    """
+
+    chosen: Integers
+    translation: Integers
+    first_row: Integers
+    log_floors: Floats
+    features: Floats
+
+
+def check_update(events: NewEvents, sessions: Sessions, models: Models, filters: Floats) -> None:
+    """`ValueError` if arrays have shapes that do not fit each other."""
+    n, n_states, (n_sessions, n_models) = len(events.sessions), models.start.shape[1], sessions.chosen.shape
+    check_shape("x", events.x, (len(sessions.features), n))
+    check_shape("codes", events.codes, (n,))
+    check_shape("filters", filters, (n_sessions * n_models, n_states + EXTRA))
+    if len(events.given):
+        check_shape("given", events.given, (n * n_models, n_states))
+    check_models(models, len(sessions.features))
+
+
+def check_models(models: Models, n_features: int) -> None:
+    """`ValueError` if arrays have shapes that do not fit each other."""
+    n_rows, n_states, _ = models.start.shape
+    check_shape("cells", models.cells, (n_rows, n_features, models.cells.shape[2], n_states, 1))
+    check_shape("transitions", models.transitions, (len(models.transitions), n_states, n_states, 1))
 
 
 @inner
@@ -148,23 +161,15 @@ def scale_values(x: Floats, features: Floats) -> int:
 
 
 def _look_up(
-    variant: Variant,
-    n_filters: int,
-    places: Integers,
-    numbers: Floats,
-    x: Floats,
-    features: Floats,
-    start: Floats,
-    cells: Floats,
-    transitions: Floats,
-    steps: Integers,
-    weights: Floats,
-    filters: Floats,
+    variant: Variant, n_filters: int, columns: Columns, arrived: Arrived, models: Models, filters: Floats
 ) -> None:
     """P(z_n | x_1..n−1, Ω) of each filter, and ln f of its event added to what there is, by state.
 
     A missing value drops its factor.
     """
+    places, numbers = columns
+    x, features = arrived
+    start, cells, transitions, steps, weights = models
     n_states, n_lanes = states_of(variant, start.shape[1]), lanes_of(variant)
     all_pairs = len(weights) == 0
     if not (
@@ -186,10 +191,11 @@ def _look_up(
                 step = steps[earlier] + code
             else:
                 unknown = places[UNKNOWN, place]
-                step = find_step(steps, len(start), unknown, earlier, row, code)
+                pairs = Pairs(steps, weights)
+                step = find_step(pairs, unknown, earlier, row, code)
                 if step < 0:
                     step = len(transitions) - 1 - place
-                    lay_out_unseen(transitions, steps, weights, unknown, earlier, row, code, step)
+                    lay_out_unseen(pairs, transitions, unknown, earlier, row, code, transitions, step)
             places[STEP, place] = step
             for j in range(n_states):
                 predicted = 0.0
@@ -252,10 +258,10 @@ normalise = inner(_normalise, fastmath={"contract"})
 
 
 @inner
-def step_in_logs(
-    place: int, places: Integers, numbers: Floats, start: Floats, transitions: Floats, filters: Floats
-) -> None:
+def step_in_logs(place: int, columns: Columns, models: Models, filters: Floats) -> None:
     """The step of one filter again, in the log domain. Rare, so that it may allocate."""
+    places, numbers = columns
+    start, transitions = models.start, models.transitions
     n_states, number, step = start.shape[1], places[FILTER, place], places[STEP, place]
     in_logs = filters[number, n_states + IN_LOGS] > 0.0
     before, after = np.empty(n_states), np.empty(n_states)
@@ -280,31 +286,19 @@ def step_in_logs(
 
 @inner
 def advance(
-    variant: Variant,
-    n_filters: int,
-    places: Integers,
-    numbers: Floats,
-    x: Floats,
-    features: Floats,
-    start: Floats,
-    cells: Floats,
-    transitions: Floats,
-    steps: Integers,
-    weights: Floats,
-    filters: Floats,
+    variant: Variant, n_filters: int, columns: Columns, arrived: Arrived, models: Models, filters: Floats
 ) -> None:
     """One step of as many filters as have a column; ln P(x_n | x_1..n−1, Ω) is left in the row SUM."""
-    n_states = states_of(variant, start.shape[1])
+    places, numbers = columns
+    n_states = states_of(variant, models.start.shape[1])
     if filters.shape[1] != n_states + EXTRA:
         return
-    look_up(
-        variant, n_filters, places, numbers, x, features, start, cells, transitions, steps, weights, filters
-    )
+    look_up(variant, n_filters, columns, arrived, models, filters)
     normalise(variant, n_filters, n_states, numbers)
     for place in range(n_filters):
         in_logs = filters[places[FILTER, place], n_states + IN_LOGS] > 0.0
         if in_logs or not numbers[2 * n_states + LEAST, place] > COVERED:
-            step_in_logs(place, places, numbers, start, transitions, filters)
+            step_in_logs(place, columns, models, filters)
     for place in range(n_filters):
         number = places[FILTER, place]
         for j in range(n_states):
@@ -345,38 +339,29 @@ def update_one(
     for j in range(n_states):
         numbers[n_states + j, 0] = 0.0
     numbers[2 * n_states + FLOOR, 0] = log_floor
-    advance(((), ()), 1, places, numbers, event, features, start, cells, transitions, steps, weights, filters)
+    models = Models(start, cells, transitions, steps, weights)
+    advance(((), ()), 1, Columns(places, numbers), Arrived(event, features), models, filters)
     return float(numbers[2 * n_states + SUM, 0])
 
 
 @compiled
 def update_many(
     variant: Variant,
-    x: Floats,
-    codes: Integers,
-    sessions: Integers,
-    chosen: Integers,
-    translation: Integers,
-    first_row: Integers,
-    log_floor: Floats,
-    features: Floats,
+    events: NewEvents,
+    sessions: Sessions,
     models: Models,
-    given: Floats,
     filters: Floats,
     increments: Floats,
 ) -> int:
-    """One event in each of B sessions, `x` (K, B), used up, for each of the C filters of a session.
+    """One event in each of B sessions, for each of the C filters of a session; ln P into `increments` (B·C,).
 
-    Session s has the filters s·C … and `chosen` (S, C) tells the model of each, `first_row` (U + 1,) where
-    the rows of a model begin. `translation` (U, V) turns `codes` (B,) into each model's own. `given`
-    (B·C, M) has ln f of features that are not compiled; it has no rows where all are. ln P goes into
-    `increments` (B·C,). If a feature's family cannot have some value, nothing is done, and the answer is the
-    feature's number; otherwise −1.
+    If a feature's family cannot have some value, nothing is done, and the answer is the feature's number;
+    otherwise −1.
     """
-    bad = scale_values(x, features)
+    bad = scale_values(events.x, sessions.features)
     if bad >= 0:
         return bad
-    start, cells, transitions, steps, weights = models
+    codes, rows, given, chosen = events.codes, events.sessions, events.given, sessions.chosen
     n_states, n_models = states_of(variant, filters.shape[1] - EXTRA), chosen.shape[1]
     places = np.empty((N_PLACES, TOGETHER), dtype=np.int64)
     numbers = np.empty((2 * n_states + N_NUMBERS, TOGETHER))
@@ -384,33 +369,21 @@ def update_many(
     for begin in range(0, len(increments), TOGETHER):
         together = min(TOGETHER, len(increments) - begin)
         for place in range(together):
-            model = chosen[sessions[b], c]
-            code = translation[model, codes[b]]
-            places[FILTER, place] = sessions[b] * n_models + c
+            model = chosen[rows[b], c]
+            code = sessions.translation[model, codes[b]]
+            places[FILTER, place] = rows[b] * n_models + c
             places[EVENT, place] = b
-            places[ROW, place] = first_row[model] + code
-            places[UNKNOWN, place] = first_row[model + 1] - 1
+            places[ROW, place] = sessions.first_row[model] + code
+            places[UNKNOWN, place] = sessions.first_row[model + 1] - 1
             places[CODE, place] = code
-            numbers[2 * n_states + FLOOR, place] = log_floor[model]
+            numbers[2 * n_states + FLOOR, place] = sessions.log_floors[model]
             for j in range(n_states):
                 numbers[n_states + j, place] = given[begin + place, j] if len(given) else 0.0
             c += 1
             if c == n_models:
                 b, c = b + 1, 0
-        advance(
-            variant,
-            together,
-            places,
-            numbers,
-            x,
-            features,
-            start,
-            cells,
-            transitions,
-            steps,
-            weights,
-            filters,
-        )
+        arrived = Arrived(events.x, sessions.features)
+        advance(variant, together, Columns(places, numbers), arrived, models, filters)
         for place in range(together):
             increments[begin + place] = numbers[2 * n_states + SUM, place]
     return -1

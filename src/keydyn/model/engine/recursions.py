@@ -16,11 +16,11 @@ from __future__ import annotations
 
 import math
 
-from keydyn.arrays import Floats, Integers, inner
+from keydyn.arrays import Floats, inner
 from keydyn.model.engine.elementary import exponential, logarithm
-from keydyn.model.engine.layout import Variant, fits, lanes_of, states_of
+from keydyn.model.engine.layout import Variant, Walk, Work, fits, lanes_of, states_of
 
-# α of a single model is scaled back to one when its sum is below SMALL, that of lanes every so many events.
+# α of a single model is scaled back to one when its sum is below SMALL, that of lanes at regular intervals.
 SMALL = 1e-60
 RESCALE_EVERY = 16
 # A probability below LOST may have lost digits to underflow; thirty digits above it, at COVERED, that cannot
@@ -59,26 +59,14 @@ def scale_densities(variant: Variant, n_events: int, density: Floats, largest: F
 
 
 @inner
-def forward(
-    variant: Variant,
-    first: int,
-    last: int,
-    offsets: Integers,
-    start_rows: Integers,
-    steps: Integers,
-    start: Floats,
-    transitions: Floats,
-    density: Floats,
-    largest: Floats,
-    states: Floats,
-    scores: Floats,
-    worst: Floats,
-    increments: Floats,
-) -> None:
+def forward(variant: Variant, first: int, last: int, walk: Walk, work: Work) -> None:
     """α (Eqs. 3–4) of every event into `states`; ln P(x | Ω) of every sequence, or NaN, into `scores`.
 
     `increments`, if it has rows, gets ln P(x_n | x_1..n−1, Ω) of every event.
     """
+    offsets, start_rows, steps = walk.offsets, walk.start_rows, walk.steps
+    start, transitions, density, largest = walk.start, walk.transitions, work.density, work.largest
+    states, scores, worst, increments = work.states, work.scores, work.worst, work.increments
     n_states, n_lanes, begin = states_of(variant, density.shape[1]), lanes_of(variant), offsets[first]
     if not (
         fits(n_states, n_lanes, density.shape[1:])
@@ -161,23 +149,13 @@ def rescale(variant: Variant, n: int, s: int, states: Floats, scores: Floats, wo
 
 
 @inner
-def backward(
-    variant: Variant,
-    first: int,
-    last: int,
-    offsets: Integers,
-    weights: Floats,
-    steps: Integers,
-    transitions: Floats,
-    states: Floats,
-    scores: Floats,
-    inverse: Floats,
-    step_sums: Floats,
-) -> None:
+def backward(variant: Variant, first: int, last: int, walk: Walk, work: Work, step_sums: Floats) -> None:
     """γ (Eq. 10) times its sequence's weight in place of α; ξ (Eq. 13, corrected) added to `step_sums`.
 
-    Sequences whose score is NaN are left out. `inverse` (M, L) is scratch.
+    Sequences whose score is NaN are left out.
     """
+    offsets, weights, steps, transitions = walk.offsets, walk.weights, walk.steps, walk.transitions
+    states, scores, inverse = work.states, work.scores, work.inverse
     n_states, n_lanes = states_of(variant, states.shape[1]), lanes_of(variant)
     if not (
         fits(n_states, n_lanes, states.shape[1:])

@@ -1,4 +1,4 @@
-"""Likelihood and hidden states of sequences under one model, from log-densities (N, M, 1)."""
+"""Likelihood and hidden states of sequences under one model."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from keydyn.arrays import Floats, Integers, compiled, inner
-from keydyn.model.engine.densities import ON_LOG_SCALE, log_densities
+from keydyn.arrays import Floats, Integers, compiled, inner, plain
+from keydyn.model.engine.densities import ON_LOG_SCALE, Densities, log_densities
 from keydyn.model.engine.elementary import logarithm
 from keydyn.model.engine.expectation import end_of_block
-from keydyn.model.engine.layout import Variant
+from keydyn.model.engine.layout import Observed, Variant, Walk, Work, check_shape
 from keydyn.model.engine.log_domain import (
     filtered_in_logs,
     log_backward,
@@ -23,7 +23,7 @@ from keydyn.model.engine.log_domain import (
 )
 from keydyn.model.engine.recursions import backward, forward, scale_densities
 
-# So many events, if they are more than a sequence, keep all that is known of them in a core's own cache.
+# This many events, or one sequence if that is longer, keep all that is known of them in a core's own cache.
 BLOCK = 4096
 
 
@@ -32,78 +32,105 @@ def room_for(longest: int, n_events: int) -> int:
     return min(max(longest, BLOCK), n_events)
 
 
+class Source(NamedTuple):
+    """Sequences as they were given.
+
+    Attributes
+    ----------
+    values : (N · K,) of all events, one after the other; codes : (N,) into the source's own event types
+    offsets : (S + 1,) sequences
+    given : (N, M, 1) ln f of the features whose family is not compiled; no rows if there are none
+    """
+
+    values: Floats
+    codes: Integers
+    offsets: Integers
+    given: Floats
+
+
+class Scored(NamedTuple):
+    """A model as scoring sees it.
+
+    Attributes
+    ----------
+    places : (V + 1,) the model's code of each event type of the source, and of no type, last
+    steps : (N,) the row of `transitions` that leads to each event; none if these are of all pairs, in order
+    how : how densities are taken; start : (R, M, 1); transitions : (T, M, M, 1)
+    """
+
+    places: Integers
+    steps: Integers
+    how: Densities
+    start: Floats
+    transitions: Floats
+
+
+class Room(NamedTuple):
+    """Where scores go: (S,) of sequences, and (N,) of events or no rows; and room for a block of events.
+
+    `x` (n, K, 1) and `flat_x` (n · K,) are the same memory, for the longest sequence at least.
+    """
+
+    scores: Floats
+    increments: Floats
+    x: Floats
+    flat_x: Floats
+
+
+def check_scoring(source: Source, model: Scored, room: Room) -> None:
+    """`ValueError` if arrays have shapes that do not fit each other."""
+    n, n_states, n_features = len(source.codes), model.start.shape[1], len(model.how.features)
+    check_shape("values", source.values, (n * n_features,))
+    check_shape("start", model.start, (len(model.start), n_states, 1))
+    check_shape("transitions", model.transitions, (len(model.transitions), n_states, n_states, 1))
+    check_shape(
+        "cells", model.how.cells, (len(model.start), n_features, model.how.cells.shape[2], n_states, 1)
+    )
+    if len(model.steps) != n and len(model.transitions) != len(model.start) ** 2:
+        raise ValueError(f"there are {n} events and {len(model.steps)} steps")
+    if len(source.given) or n == 0:
+        check_shape("given", source.given, (n, n_states, 1))
+    check_shape("scores", room.scores, (len(source.offsets) - 1,))
+    check_shape("x", room.x, (len(room.x), n_features, 1))
+
+
 @compiled
-def score(
-    variant: Variant,
-    values: Floats,
-    source: Integers,
-    offsets: Integers,
-    places: Integers,
-    step_rows: Integers,
-    given_steps: Integers,
-    features: Integers,
-    cells: Floats,
-    log_floor: float,
-    given: Floats,
-    start: Floats,
-    transitions: Floats,
-    x: Floats,
-    same_x: Floats,
-    scores: Floats,
-    increments: Floats,
-) -> None:
-    """ln P(x | Ω) of each sequence, and of each event given those before it if `increments` has rows.
+def score(variant: Variant, source: Source, model: Scored, room: Room) -> None:
+    """ln P(x | Ω) of each sequence, and of each event given those before it if there are `increments`.
 
     NaN or −inf where underflow threatens: that is for the log domain.
-
-    `values` (N · K) are those of all events, one after the other. `places` is the model's code of each type
-    in the source, and of no type, last. `step_rows` (m + 1)² is the row of the transition table for each pair
-    of codes; where that would be too large, `given_steps` (N,) is the row of each event. `x` (n, K, 1), with
-    `same_x` (n · K) the same memory, is room for a block of events, the longest sequence at least.
     """
-    n_codes, n_states, n_features, room = len(start), start.shape[1], len(features), len(x)
-    codes, steps = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
-    states, density = np.empty((room, n_states, 1)), np.empty((room, n_states, 1))
-    largest, worst = np.empty((room, 1)), np.empty(1)
-    own, rows = np.empty(room + 1, dtype=np.int64), np.empty(room, dtype=np.int64)
-    of_sequences, of_events = np.empty((room, 1)), np.empty(room if len(increments) else 0)
+    offsets, how, increments, n_room = source.offsets, model.how, room.increments, len(room.x)
+    n_codes, n_states, n_features = len(model.start), model.start.shape[1], len(how.features)
+    codes, steps = np.empty(n_room, dtype=np.int64), np.empty(n_room, dtype=np.int64)
+    states, density = np.empty((n_room, n_states, 1)), np.empty((n_room, n_states, 1))
+    largest, worst = np.empty((n_room, 1)), np.empty(1)
+    own, rows = np.empty(n_room + 1, dtype=np.int64), np.empty(n_room, dtype=np.int64)
+    scores, of_events = np.empty((n_room, 1)), np.empty(n_room if len(increments) else 0)
+    walk = Walk(own, worst, rows, steps, model.start, model.transitions)
+    work = Work(density, largest, states, largest, scores, worst, of_events)
     # Numbers that the compiler does not know: a constant would be a variant of its own.
     none = len(offsets) * 0
     first = none
     while first < len(offsets) - 1:
-        end = end_of_block(offsets, first, len(offsets) - 1, room)
+        end = end_of_block(offsets, first, len(offsets) - 1, n_room)
         begin, n_events = offsets[first], offsets[end] - offsets[first]
-        scaled_values(begin * n_features, n_events * n_features, values, features, same_x)
+        scaled_values(begin * n_features, n_events * n_features, source.values, how.features, room.flat_x)
         before = 0
         for n in range(n_events):
-            codes[n] = places[source[begin + n]]
-            steps[n] = given_steps[begin + n] if len(given_steps) else step_rows[before * n_codes + codes[n]]
+            codes[n] = model.places[source.codes[begin + n]]
+            steps[n] = model.steps[begin + n] if len(model.steps) else before * n_codes + codes[n]
             before = codes[n]
-        others = given[begin : begin + n_events]
-        log_densities(variant, none, n_events, codes, x, features, cells, log_floor, others, density)
-        scale_densities(variant, n_events, density, largest)
         own[0] = 0
         for s in range(end - first):
             own[s + 1] = offsets[first + s + 1] - begin
             rows[s] = codes[own[s]]
-        forward(
-            variant,
-            none,
-            end - first,
-            own,
-            rows,
-            steps,
-            start,
-            transitions,
-            density,
-            largest,
-            states,
-            of_sequences,
-            worst,
-            of_events,
-        )
+        observed = Observed(room.x, codes, source.given[begin : begin + n_events])
+        log_densities(variant, none, n_events, observed, how, density)
+        scale_densities(variant, n_events, density, largest)
+        forward(variant, none, end - first, walk, work)
         for s in range(end - first):
-            scores[first + s] = of_sequences[s, 0]
+            room.scores[first + s] = scores[s, 0]
         for n in range(n_events if len(increments) else 0):
             increments[begin + n] = of_events[n]
         first = end
@@ -126,141 +153,122 @@ def scaled_values(begin: int, n_values: int, values: Floats, features: Integers,
 
 
 class Lattice(NamedTuple):
-    """All that the functions below see of sequences and a model, in one lane.
-
-    Attributes
-    ----------
-    log_density : (N, M, 1); offsets : (S + 1,) sequences
-    start_rows : (S,) the row of `start` for each sequence; steps : (N,) that of `transitions` for each event
-    start : (R, M, 1); transitions : (T, M, M, 1)
-    """
+    """Sequences laid out for the functions below: log-densities (N, M, 1), and what recursions walk along."""
 
     log_density: Floats
-    offsets: Integers
-    start_rows: Integers
-    steps: Integers
-    start: Floats
-    transitions: Floats
+    walk: Walk
+
+    @classmethod
+    def of(
+        cls,
+        log_density: Floats,
+        offsets: Integers,
+        start_rows: Integers,
+        start: Floats,
+        steps: Integers,
+        transitions: Floats,
+    ) -> Lattice:
+        """From arrays without lanes; a `ValueError` if their shapes do not fit each other."""
+        n, n_states = log_density.shape
+        check_shape("start_rows", start_rows, (len(offsets) - 1,))
+        check_shape("steps", steps, (n,))
+        check_shape("start", start, (len(start), n_states))
+        check_shape("transitions", transitions, (len(transitions), n_states, n_states))
+        walk = Walk(
+            plain(offsets),
+            np.ones(len(offsets) - 1),
+            plain(start_rows),
+            plain(steps),
+            plain(start)[..., None],
+            plain(transitions)[..., None],
+        )
+        return cls(plain(log_density)[..., None], walk)
+
+    @property
+    def offsets(self) -> Integers:
+        """(S + 1,) where each sequence begins, and the last ends."""
+        return self.walk.offsets
+
+    @property
+    def n_sequences(self) -> int:
+        return len(self.walk.offsets) - 1
+
+    def weighted(self, weights: Floats) -> Lattice:
+        """Sequences that weigh differently, (S,)."""
+        check_shape("weights", weights, (self.n_sequences,))
+        return self._replace(walk=self.walk._replace(weights=plain(weights)))
 
 
 @compiled
-def filter_states(
-    variant: Variant,
-    lattice: Lattice,
-    states: Floats,
-    increments: Floats,
-) -> None:
+def filter_states(variant: Variant, lattice: Lattice, states: Floats, increments: Floats) -> None:
     """P(z_n | x_1..n, Ω) into `states` (N, M, 1), not normalised, and ln P(x_n | x_1..n−1, Ω).
 
     Where underflow threatens, the increments of a sequence are NaN.
     """
-    scores = np.empty((len(lattice.offsets) - 1, 1))
-    forward_all(variant, lattice, states, scores, increments)
+    offsets = lattice.walk.offsets
+    scores = np.empty((len(offsets) - 1, 1))
+    forward_all(variant, lattice, work_for(lattice, states, scores, increments))
     for s in range(len(scores)):
         if not scores[s, 0] > -math.inf:
-            increments[lattice.offsets[s] : lattice.offsets[s + 1]] = math.nan
+            increments[offsets[s] : offsets[s + 1]] = math.nan
 
 
 @compiled
 def smooth_states(
-    variant: Variant,
-    weights: Floats,
-    lattice: Lattice,
-    states: Floats,
-    scores: Floats,
-    step_sums: Floats,
+    variant: Variant, lattice: Lattice, states: Floats, scores: Floats, step_sums: Floats
 ) -> None:
     """γ (Eq. 10), times the weight, into `states` (N, M, 1), ln P(x | Ω) (S, 1), and Σ ξ by row (T, M, M, 1).
 
     Where underflow threatens, the score of a sequence is NaN or −inf, and the sequence adds nothing.
     """
-    none, n_sequences, inverse = len(weights) * 0, len(weights), np.empty(states.shape[1:])
-    forward_all(variant, lattice, states, scores, np.empty(0))
-    backward(
-        variant,
-        none,
-        n_sequences,
-        lattice.offsets,
-        weights,
-        lattice.steps,
-        lattice.transitions,
-        states,
-        scores,
-        inverse,
-        step_sums,
-    )
+    work = work_for(lattice, states, scores, np.empty(0))
+    forward_all(variant, lattice, work)
+    backward(variant, len(scores) * 0, len(scores), lattice.walk, work, step_sums)
 
 
 @inner
-def forward_all(
-    variant: Variant, lattice: Lattice, states: Floats, scores: Floats, increments: Floats
-) -> None:
-    """`forward` along all sequences."""
+def work_for(lattice: Lattice, states: Floats, scores: Floats, increments: Floats) -> Work:
+    """Room for the recursions along all sequences."""
     density, largest = lattice.log_density.copy(), np.empty((len(states), 1))
-    scale_densities(variant, len(states), density, largest)
-    forward(
-        variant,
-        len(scores) * 0,
-        len(scores),
-        lattice.offsets,
-        lattice.start_rows,
-        lattice.steps,
-        lattice.start,
-        lattice.transitions,
-        density,
-        largest,
-        states,
-        scores,
-        np.empty(1),
-        increments,
-    )
+    inverse = np.empty((states.shape[1], 1))
+    return Work(density, largest, states, inverse, scores, np.empty(1), increments)
+
+
+@inner
+def forward_all(variant: Variant, lattice: Lattice, work: Work) -> None:
+    """`forward` along all sequences."""
+    scale_densities(variant, len(work.states), work.density, work.largest)
+    forward(variant, len(work.scores) * 0, len(work.scores), lattice.walk, work)
 
 
 @compiled
-def filter_in_logs(
-    which: Integers,
-    lattice: Lattice,
-    states: Floats,
-    increments: Floats,
-) -> None:
+def filter_in_logs(which: Integers, lattice: Lattice, states: Floats, increments: Floats) -> None:
     """`filter_states` for some sequences, in the log domain."""
-    _, offsets, _, steps, start, transitions = lattice
+    walk = lattice.walk
     for s in which:
-        first, last = offsets[s], offsets[s + 1]
-        density, row = lattice.log_density[first:last], lattice.start_rows[s]
-        filtered_in_logs(first, last, row, steps, start, transitions, density, states, increments)
+        density = lattice.log_density[walk.offsets[s] : walk.offsets[s + 1]]
+        filtered_in_logs(s, walk, density, states, increments)
 
 
 @compiled
 def smooth_in_logs(
-    which: Integers,
-    weights: Floats,
-    lattice: Lattice,
-    states: Floats,
-    scores: Floats,
-    step_sums: Floats,
+    which: Integers, lattice: Lattice, states: Floats, scores: Floats, step_sums: Floats
 ) -> None:
     """`smooth_states` for some sequences, in the log domain.
 
     A sequence that the model cannot produce has a score of −inf, γ = 0 and adds nothing to the sums.
     """
-    _, offsets, _, steps, start, transitions = lattice
+    walk = lattice.walk
     for s in which:
-        first, last = offsets[s], offsets[s + 1]
-        density, row = lattice.log_density[first:last], lattice.start_rows[s]
-        scores[s, 0] = posterior_in_logs(
-            first, last, row, weights[s], steps, start, transitions, density, states, step_sums
-        )
+        density = lattice.log_density[walk.offsets[s] : walk.offsets[s + 1]]
+        scores[s, 0] = posterior_in_logs(s, walk, density, states, step_sums)
 
 
 @compiled
-def viterbi(
-    lattice: Lattice,
-    states: Integers,
-    log_probability: Floats,
-) -> None:
+def viterbi(lattice: Lattice, states: Integers, log_probability: Floats) -> None:
     """The most probable path of each sequence and its ln P(x, z | Ω); ties go to the lower state."""
-    log_density, offsets, start_rows, steps, start, transitions = lattice
+    log_density, walk = lattice
+    offsets, _, start_rows, steps, start, transitions = walk
     n_states = log_density.shape[1]
     longest = 0
     for s in range(len(offsets) - 1):
@@ -299,29 +307,25 @@ def viterbi(
 
 
 @compiled
-def forecast_states(
-    lattice: Lattice,
-    from_later: bool,
-    log_weights: Floats,
-    increments: Floats,
-) -> None:
+def forecast_states(lattice: Lattice, from_later: bool, log_weights: Floats, increments: Floats) -> None:
     """ln P(z_n | x_1..n−1, Ω) into `log_weights` (N, M), or, `from_later`, given all events but the n-th.
 
     In the log domain throughout: the posterior divided by the event's own density would be 0/0 just where
     it matters, at an outlier. `increments` (N,) gets ln P(x_n | x_1..n−1, Ω).
     """
-    log_density, offsets, start_rows, steps, start, transitions = lattice
+    log_density, walk = lattice
+    offsets, _, start_rows, steps, start, transitions = walk
     n_states = log_density.shape[1]
     for s in range(len(offsets) - 1):
         first, last = offsets[s], offsets[s + 1]
         density, row = log_density[first:last], start_rows[s]
         log_filtered, log_beta = np.empty((last - first, n_states)), np.zeros((last - first, n_states))
         found = increments[first:last]
-        log_forward(first, last, row, steps, start, transitions, density, log_filtered, found)
+        log_forward(s, walk, density, log_filtered, found)
         if found[last - first - 1] == -math.inf:
             continue
         if from_later:
-            log_backward(first, last, steps, transitions, density, found, log_beta)
+            log_backward(s, walk, density, found, log_beta)
         for n in range(first, last):
             for j in range(n_states):
                 if n == first:

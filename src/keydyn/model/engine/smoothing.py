@@ -6,22 +6,26 @@ import math
 
 from keydyn.arrays import Floats, Integers, inner, merged
 from keydyn.model.engine.densities import CUSTOM, END, FIRST, GAMMA, KIND, STUDENT
-from keydyn.model.engine.expectation import PAIR, ROW, STEP, Tables
-from keydyn.model.engine.layout import Variant, fits, lanes_of, states_of
-from keydyn.model.engine.maximisation import (
+from keydyn.model.engine.layout import (
     KEEP_EMISSION,
     KEEP_START,
+    PAIR,
+    ROW,
+    STEP,
     WEIGHT_AFTER,
     WEIGHT_BEFORE,
     Chain,
     Rules,
+    Tables,
+    Variant,
+    fits,
+    lanes_of,
+    states_of,
 )
 
 
 @merged
-def smooth(
-    variant: Variant, span: Integers, chain: Chain, rules: Rules, features: Integers, tables: Tables
-) -> None:
+def smooth(variant: Variant, span: Integers, rules: Rules, chain: Chain, tables: Tables) -> None:
     """All parameters towards the same, unsmoothed marginals, in one pass. A single type is its marginal."""
     m, start, n_lanes = span[ROW + 1] - 1, tables.start, lanes_of(variant)
     if m - span[ROW] == 1:
@@ -35,7 +39,7 @@ def smooth(
     if rules.smooth_transitions and not rules.fixed_transitions:
         smooth_transitions(variant, span, chain, tables.transitions)
     if rules.smooth_emission and not rules.fixed_emission:
-        smooth_emission(variant, span, chain.of_types, features, tables.emission)
+        smooth_emission(variant, span, rules, chain, tables.emission)
 
 
 @inner
@@ -68,10 +72,9 @@ def smooth_transitions(variant: Variant, span: Integers, chain: Chain, transitio
 
 
 @inner
-def smooth_emission(
-    variant: Variant, span: Integers, of_types: Floats, features: Integers, emission: Floats
-) -> None:
+def smooth_emission(variant: Variant, span: Integers, rules: Rules, chain: Chain, emission: Floats) -> None:
     """b̃[j | ω] (Eq. 34): parameters interpolated, variances for the t families, moments for the gamma."""
+    features, of_types = rules.features, chain.of_types
     n_states, n_lanes = states_of(variant, emission.shape[2]), lanes_of(variant)
     m = span[ROW + 1] - 1
     if not fits(n_states, n_lanes, emission.shape[2:]):

@@ -1,8 +1,8 @@
 """Algorithm 1, the modified Baum–Welch: expectation → maximisation → smoothing, until it gains too little.
 
 `climb` runs for every fit. It is compiled, works through the models of a batch, and returns to Python when
-its budget is used up; called again, it resumes. `climb_in_lanes` takes the same steps with many models side
-by side.
+its budget is used up; called again, it resumes. `climb_in_lanes` takes these steps with many models side by
+side.
 """
 
 from __future__ import annotations
@@ -10,27 +10,30 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from keydyn.arrays import Floats, Integers, Truths, compiled, inner
-from keydyn.model.engine.densities import log_densities
-from keydyn.model.engine.expectation import (
+from keydyn.arrays import Floats, Integers, compiled, inner
+from keydyn.model.engine.densities import Densities, log_densities
+from keydyn.model.engine.expectation import posteriors, sum_first_events, sum_moments
+from keydyn.model.engine.layout import (
     ROW,
     SEQUENCE,
+    SPAN,
+    Chain,
     Events,
-    Scratch,
+    Observed,
+    Rules,
     Sums,
     Tables,
-    posteriors,
-    sum_first_events,
-    sum_moments,
+    Variant,
+    Walk,
+    Work,
+    check_shape,
 )
-from keydyn.model.engine.layout import Variant
 from keydyn.model.engine.log_domain import posterior_in_logs
-from keydyn.model.engine.maximisation import Chain, Rules, marginal_emission, maximisation
+from keydyn.model.engine.maximisation import marginal_emission, maximisation
 from keydyn.model.engine.smoothing import smooth, smooth_emission
 
 # A fall of the log-likelihood by less than this share of it is rounding.
 ROUNDING = 1e-10
-
 # Why a fit stopped. It goes on, the last expectation step must be finished in the log domain; or it cannot:
 # some sequence has no probability at all; or it must be fitted alone, because in its lane a probability came
 # near underflow.
@@ -54,41 +57,48 @@ class Outcome(NamedTuple):
     history: Floats
 
 
+class Job(NamedTuple):
+    """All that Algorithm 1 works on; `spans` (B, 7) tells which part of the arrays belongs to which model."""
+
+    rules: Rules
+    spans: Integers
+    events: Events
+    chain: Chain
+    tables: Tables
+    sums: Sums
+    work: Work
+    outcome: Outcome
+
+    def check(self, n_parameters: int) -> None:
+        """`ValueError` if an array has a shape that does not fit the others."""
+        n_features, n_rows = len(self.rules.features), len(self.tables.start)
+        _, n_states, n_lanes = self.tables.start.shape
+        check_shape("spans", self.spans, (len(self.spans), SPAN))
+        self.events.check(n_features, n_states, n_lanes)
+        self.chain.check(n_rows)
+        self.tables.check(n_features, n_parameters)
+        self.sums.check(self.tables)
+        self.work.check(self.events)
+
+
 @compiled
-def climb(
-    variant: Variant,
-    first: int,
-    last: int,
-    rules: Rules,
-    features: Integers,
-    spans: Integers,
-    events: Events,
-    chain: Chain,
-    x: Floats,
-    given: Floats,
-    min_scale: Floats,
-    tables: Tables,
-    sums: Sums,
-    floored: Truths,
-    scratch: Scratch,
-    outcome: Outcome,
-    budget: int,
-) -> None:
-    """Fit the models `first` … `last` − 1 from the parameters in `tables`, which then hold the results.
+def climb(variant: Variant, job: Job, first: int, budget: int) -> None:
+    """Fit the models from `first` on from the parameters in the tables, which then hold the results.
 
     After `max_iter` iterations one expectation step more gives the log-likelihood of the result. `budget`
     counts events times expectation steps; at least one expectation step is made.
     """
-    for b in range(first, last):
+    rules, spans, events, chain, tables, sums, work, outcome = job
+    for b in range(first, len(spans)):
         span = spans[b]
         while outcome.reason[b] == GOES_ON:
             if budget <= 0 or outcome.n_iter[b] == outcome.history.shape[1] < rules.max_iter:
                 return
             if outcome.n_iter[b] > 0:
-                maximisation(variant, span, chain, rules, features, sums, min_scale[b], tables, floored)
-                smooth(variant, span, chain, rules, features, tables)
-            posteriors(variant, span, events, x, given, features, rules.log_floor, tables, sums, scratch)
-            log_likelihood = total_score(0, span, events.weights, scratch.scores)
+                maximisation(variant, span, rules, chain, sums, tables)
+                smooth(variant, span, rules, chain, tables)
+            posteriors(variant, span, rules, events, tables, sums, work)
+            log_likelihood = total_score(0, span, events.weights, work.scores)
             if not log_likelihood > -math.inf:
                 outcome.reason[b] = IN_LOGS
                 return
@@ -96,57 +106,27 @@ def climb(
             budget -= events.offsets[span[SEQUENCE + 1]] - events.offsets[span[SEQUENCE]]
             # Where the next step needs them, or Python may look at them.
             every_type = rules.first_occurrence or budget <= 0 or outcome.reason[b] != GOES_ON
-            sum_first_events(variant, span, events, every_type, sums, scratch)
+            sum_first_events(variant, span, events, every_type, sums, work)
 
 
 @compiled
-def climb_in_logs(
-    variant: Variant,
-    b: int,
-    rules: Rules,
-    features: Integers,
-    span: Integers,
-    events: Events,
-    x: Floats,
-    given: Floats,
-    tables: Tables,
-    sums: Sums,
-    scratch: Scratch,
-    outcome: Outcome,
-) -> None:
+def climb_in_logs(variant: Variant, job: Job, b: int) -> None:
     """Finish an expectation step in which underflow threatened: those sequences in the log domain."""
+    rules, spans, events, _, tables, sums, work, outcome = job
+    span, how = spans[b], Densities(rules.features, rules.log_floor, tables.cells)
+    observed = Observed(events.x, events.codes, events.given)
+    walk = Walk(
+        events.offsets, events.weights, events.start_rows, events.steps, tables.start, tables.transitions
+    )
     for s in range(span[SEQUENCE], span[SEQUENCE + 1]):
-        if not scratch.scores[s, 0] > -math.inf:
-            first, last, cells = events.offsets[s], events.offsets[s + 1], scratch.cells
-            log_densities(
-                variant,
-                first,
-                last,
-                events.codes,
-                x,
-                features,
-                cells,
-                rules.log_floor,
-                given,
-                scratch.density,
-            )
-            scratch.scores[s, 0] = posterior_in_logs(
-                first,
-                last,
-                events.start_rows[s],
-                events.weights[s],
-                events.steps,
-                tables.start,
-                tables.transitions,
-                scratch.density,
-                scratch.states,
-                sums.transitions,
-            )
+        if not work.scores[s, 0] > -math.inf:
+            log_densities(variant, events.offsets[s], events.offsets[s + 1], observed, how, work.density)
+            work.scores[s, 0] = posterior_in_logs(s, walk, work.density, work.states, sums.transitions)
     first, last = events.offsets[span[SEQUENCE]], events.offsets[span[SEQUENCE + 1]]
     sums.moments[span[ROW] : span[ROW + 1]] = 0.0
-    sum_moments(variant, first, last, events.codes, x, features, scratch.cells, scratch.states, sums.moments)
-    sum_first_events(variant, span, events, True, sums, scratch)
-    settle(b, total_score(0, span, events.weights, scratch.scores), rules, outcome)
+    sum_moments(variant, first, last, observed, how, work.states, sums.moments)
+    sum_first_events(variant, span, events, True, sums, work)
+    settle(b, total_score(0, span, events.weights, work.scores), rules, outcome)
 
 
 @inner
@@ -186,66 +166,43 @@ def why_stop(log_likelihood: float, gain: float, tol: float) -> int:
 
 @compiled
 def smooth_emissions(
-    variant: Variant,
-    exact: bool,
-    smoothed: bool,
-    features: Integers,
-    spans: Integers,
-    of_types: Floats,
-    moments: Floats,
-    emission: Floats,
+    variant: Variant, spans: Integers, rules: Rules, chain: Chain, sums: Sums, tables: Tables
 ) -> None:
-    """The marginals of starting emissions, and the emissions `smoothed` towards them."""
+    """The marginals of starting emissions, and, if the rules say so, the emissions smoothed towards them."""
     for b in range(len(spans)):
         span = spans[b]
-        marginal_emission(variant, span, of_types, exact, features, moments, emission)
-        if smoothed and span[ROW + 1] - span[ROW] > 2:
-            smooth_emission(variant, span, of_types, features, emission)
+        marginal_emission(variant, span, rules, chain, sums.moments, tables.emission)
+        if rules.smooth_emission and not rules.fixed_emission and span[ROW + 1] - span[ROW] > 2:
+            smooth_emission(variant, span, rules, chain, tables.emission)
 
 
 @compiled
 def share_states(
-    spans: Integers,
-    shifts: Integers,
-    codes: Integers,
-    steps: Integers,
-    offsets: Integers,
-    weights: Floats,
-    start: Floats,
-    transitions: Floats,
-    chances: Floats,
-    shares: Floats,
+    spans: Integers, shifts: Integers, events: Events, tables: Tables, chances: Floats, shares: Floats
 ) -> None:
     """Π[j | ω] times the weight of ω: the chances of each state, propagated along the event sequences.
 
     `shifts` (B, 2) is what is added to codes and steps, if models share their events. `chances` (2, M) is
-    scratch.
+    room.
     """
+    offsets = events.offsets
     for b in range(len(spans)):
         for s in range(spans[b, SEQUENCE], spans[b, SEQUENCE + 1]):
             for n in range(offsets[s + 1] - offsets[s]):
                 event = offsets[s] + n
-                row, step = shifts[b, 0] + codes[event], shifts[b, 1] + steps[event]
+                row, step = shifts[b, 0] + events.codes[event], shifts[b, 1] + events.steps[event]
                 for j in range(shares.shape[1]):
-                    chance = start[row, j, 0] if n == 0 else 0.0
+                    chance = tables.start[row, j, 0] if n == 0 else 0.0
                     for i in range(shares.shape[1] if n > 0 else 0):
-                        chance += chances[1 - n % 2, i] * transitions[step, i, j, 0]
+                        chance += chances[1 - n % 2, i] * tables.transitions[step, i, j, 0]
                     chances[n % 2, j] = chance
-                    shares[row, j] += weights[s] * chance
+                    shares[row, j] += events.weights[s] * chance
 
 
 @compiled
 def maximise(
-    variant: Variant,
-    span: Integers,
-    chain: Chain,
-    rules: Rules,
-    features: Integers,
-    sums: Sums,
-    min_scale: Floats,
-    tables: Tables,
-    floored: Truths,
+    variant: Variant, span: Integers, rules: Rules, chain: Chain, sums: Sums, tables: Tables
 ) -> None:
     """The maximisation step of one model and smoothing, for Python."""
-    maximisation(variant, span, chain, rules, features, sums, min_scale, tables, floored)
-    smooth(variant, span, chain, rules, features, tables)
+    maximisation(variant, span, rules, chain, sums, tables)
+    smooth(variant, span, rules, chain, tables)

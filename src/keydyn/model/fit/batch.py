@@ -20,8 +20,7 @@ from keydyn.model.data.sequences import Sequences
 from keydyn.model.data.settings import Settings
 from keydyn.model.data.vocabulary import MISSING, SINGLE_TYPE, Types
 from keydyn.model.engine.densities import ON_LOG_SCALE
-from keydyn.model.engine.expectation import Events
-from keydyn.model.engine.maximisation import Chain
+from keydyn.model.engine.layout import Chain, Events
 from keydyn.model.families.compiled import features_of
 from keydyn.model.families.family import Family
 from keydyn.model.families.location_scale import LogScale
@@ -124,10 +123,12 @@ class Batch:
         return replace(self, values=self.values[b * n : (b + 1) * n], group=np.zeros(1, dtype=np.int64))
 
     def without_data(self) -> Batch:
-        """The counts alone."""
+        """Counts and overall moments alone."""
         nothing = np.empty(0, dtype=np.int64)
         values = np.empty((0, len(self.families)))
-        return replace(self, values=values, codes=nothing, steps=nothing, offsets=nothing)
+        counts = replace(self, values=values, codes=nothing, steps=nothing, offsets=nothing)
+        vars(counts)["overall"] = self.overall
+        return counts
 
     def with_pairs(self, pairs: Integers) -> Batch:
         """A single model with a list of pairs, sorted, that has at least those of the data."""
@@ -166,7 +167,7 @@ class Batch:
 
     @cached_property
     def spans(self) -> Integers:
-        """The part of all arrays that belongs to each group, (G, 7); see `engine.expectation`."""
+        """The part of all arrays that belongs to each group, (G, 7); see `engine.layout`."""
         parts = (self.sequences_of, self.rows_of, self.pairs_of)
         spans = np.empty((len(self.n_types), 7), dtype=np.int64)
         for k, part in enumerate(parts):
@@ -177,8 +178,9 @@ class Batch:
     @cached_property
     def events(self) -> Events:
         """The events as the engine takes them."""
-        start_rows = self.codes[self.offsets[:-1]]
-        return Events(self.codes, self.steps, self.offsets, self.weights, start_rows)
+        start_rows, nothing_given = self.codes[self.offsets[:-1]], np.empty((0, 0, 1))
+        x = self.engine_values[: len(self.codes)]
+        return Events(x, self.codes, self.steps, self.offsets, self.weights, start_rows, nothing_given)
 
     @cached_property
     def engine_values(self) -> Floats:
@@ -210,7 +212,7 @@ class Batch:
 
     @cached_property
     def _steps_between_types(self) -> EventChain:
-        """The same but for the starts, which a fit does not look at."""
+        """The event chains without the starts, which a fit does not look at."""
         n_rows, (before, after) = int(self.rows_of[-1]), self.pairs.T
         leaving, entering = sums_by(before, self.pair, n_rows), sums_by(after, self.pair, n_rows)
         pair_prob = np.divide(self.pair, leaving[before], out=np.zeros(len(self.pair)), where=self.pair > 0.0)
@@ -252,12 +254,15 @@ class Batch:
         return Moments(*found)
 
     def least_scales(self, settings: Settings) -> Floats:
-        """The scale floor of each model and feature, (B, K, 1); of a categorical, its pseudocount."""
+        """The scale floor of each feature, for each row of the models' tables, (R, K, 1).
+
+        That of a categorical is its pseudocount.
+        """
         overall, largest = self.overall
         scales = np.empty((*largest.shape, 1))
         for k, family in enumerate(self.families):
             scales[:, k, 0] = least_scale(family, overall.of(k), largest[:, k], settings.min_scale)
-        return scales
+        return np.repeat(scales, self.n_rows, axis=0)
 
 
 def bounds(sizes: Integers | Truths) -> Integers:

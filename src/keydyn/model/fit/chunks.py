@@ -7,20 +7,27 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from keydyn.model.data import vocabulary
 from keydyn.model.data.input_forms import refuse_lengths_as_y
+from keydyn.model.data.settings import Settings
+from keydyn.model.engine.densities import END, FIRST
+from keydyn.model.engine.layout import OF_TYPES, Sums, Tables, variant_of
 from keydyn.model.families.family import families_of
-from keydyn.model.fit import training
-from keydyn.model.fit.estimator import Fitted
-from keydyn.model.fit.fits import Fits
-from keydyn.model.fit.result import Estimates, n_parameters
-from keydyn.model.fit.steps_in_python import maximised
+from keydyn.model.fit import custom_families, training
+from keydyn.model.fit.algorithm import maximise
+from keydyn.model.fit.estimator import Estimator, State
+from keydyn.model.fit.fits import Fits, rules_of
+from keydyn.model.fit.learning import learning
+from keydyn.model.fit.result import FitResult, n_parameters
+from keydyn.model.fit.statistics import Statistics, around_locations
 from keydyn.model.theta.marginals import normalised
+from keydyn.model.theta.parameters import Parameters
+from keydyn.model.theta.start_values import least_scale
 
 
-class Incremental(Fitted):
+class Chunks(Estimator):
     """`partial_fit`, and its two halves."""
 
     def partial_fit(
@@ -41,7 +48,11 @@ class Incremental(Fitted):
         that are not in it then count as unknown. Without it the vocabulary grows with the data.
         """
         refuse_lengths_as_y(X, y, lengths)
-        return self._accumulate(X, events, lengths, event_types, sample_weight, after_fit=True).update()
+        with learning(self):
+            # Assigned once, when both halves are done.
+            state = self._accumulated(X, events, lengths, event_types, sample_weight, after_fit=True)
+            self._state = self._updated(state, forget=False)
+        return self
 
     def accumulate(
         self,
@@ -54,10 +65,12 @@ class Incremental(Fitted):
     ) -> Self:
         """Expectation step only: add the statistics of these data to the running totals.
 
-        Right after a `fit` the totals begin anew, so that a pass over all chunks, then `update`, is one more
-        iteration of it.
+        Right after a `fit` the totals start from zero, so that a pass over all chunks, then `update`, is one
+        more iteration of it.
         """
-        return self._accumulate(X, events, lengths, event_types, sample_weight, after_fit=False)
+        with learning(self):
+            self._state = self._accumulated(X, events, lengths, event_types, sample_weight, after_fit=False)
+        return self
 
     def update(self, *, forget: bool = False) -> Self:
         """Maximisation step and smoothing from the running totals; `forget` then empties them.
@@ -65,26 +78,28 @@ class Incremental(Fitted):
         `log_likelihood_` is then that of the data gathered, under the parameters they were gathered with, and
         `stationary_` the posterior share of each state. What an earlier `fit` reported is gone.
         """
-        totals = self._totals
-        if totals is None:
-            raise ValueError("there is nothing to update from: call accumulate or partial_fit first")
-        settings = self._settings(self.n_features_in_)
-        parameters, floored = maximised(totals, self._parameters, settings)
-        self._source = Estimates(
-            parameters,
-            None if forget else totals,
-            floored,
-            totals.shares(),
-            n_parameters(parameters, totals.counts, settings.fixed),
-        )
-        self.log_likelihood_ = totals.log_likelihood
-        for of_a_fit in ("history_", "n_iter_", "stop_reason_", "init_results_"):
-            if hasattr(self, of_a_fit):
-                delattr(self, of_a_fit)
-        self._totals_from_fit = False
+        with learning(self):
+            state = vars(self).get("_state")
+            self._state = self._updated(state, forget)
         return self
 
-    def _accumulate(
+    def _updated(self, state: State | None, forget: bool) -> State:
+        totals = None if state is None else state.result.statistics
+        if state is None or totals is None:
+            raise ValueError("there is nothing to update from: call accumulate or partial_fit first")
+        settings = self._settings(state.n_features)
+        parameters, floored = maximised(totals, state.parameters, settings)
+        result = FitResult.of(
+            parameters,
+            statistics=None if forget else totals,
+            floored=floored,
+            stationary=totals.shares(),
+            n_parameters=n_parameters(parameters, totals.counts, settings.fixed),
+            log_likelihood=totals.log_likelihood,
+        )
+        return replace(state, result=result, totals_from_fit=False, init_results=None)
+
+    def _accumulated(
         self,
         X: Any,
         events: Any,
@@ -92,47 +107,90 @@ class Incremental(Fitted):
         event_types: Sequence[Any] | None,
         sample_weight: ArrayLike | None,
         after_fit: bool,
-    ) -> Self:
-        begun = self.__sklearn_is_fitted__()
-        sequences, families = self._take(X, events, lengths, new=not begun)
+    ) -> State:
+        """The state with the statistics of these data; `after_fit`, those of a fit before are kept too."""
+        state: State | None = vars(self).get("_state")
+        sequences, families = self._checked(X, events, lengths, state)
         settings = self._settings(sequences.n_features)
-        if begun:
+        if state is not None:
             families_now = families_of(self.emission, sequences.n_features)
-            training.check_unchanged(self._parameters, settings, families_now)
-        known = self.event_types_ if begun else None
-        closed = self._closed
+            training.check_unchanged(state.parameters, settings, families_now)
+        known, closed = (None, False) if state is None else (state.parameters.event_types, state.closed)
         if event_types is not None:
             given = vocabulary.check_types(event_types)
             if known is not None and given.tolist() != known.tolist():
                 raise ValueError("event_types differs from the model's; give it on the first call only")
             known, closed = given, True
         batch = training.training_data(sequences, families, sample_weight, known, closed)
-        if begun:
-            parameters = self._parameters.extended(batch.event_types[0], batch.counts(0).pairs)
-            fits = Fits(batch.with_pairs(parameters.pairs), settings, parameters)
-        else:
+        if state is None:
             fits = Fits(batch, settings)
-            parameters = fits.parameters()
-        totals = fits.expectation()
-        if begun:
-            if self._totals is not None and (after_fit or not self._totals_from_fit):
-                totals = self._totals.merged(totals, families)
-            learnt = _with_room(self._learnt, len(batch.event_types[0]) - len(self.event_types_))
-        else:
-            self._compare_features(sequences, reset=True)
+            parameters, totals = fits.parameters(), fits.expectation()
             counted = n_parameters(parameters, totals.counts, settings.fixed)
-            learnt = Estimates(parameters, n_parameters=counted)
-        self._source, self._closed = replace(learnt, parameters=parameters, statistics=totals), closed
-        self._totals_from_fit = False
-        return self
+            result = FitResult.of(parameters, statistics=totals, n_parameters=counted)
+            return State(result, sequences.n_features, sequences.feature_names, closed)
+        parameters = state.parameters.extended(batch.event_types[0], batch.counts(0).pairs)
+        totals = Fits(batch.with_pairs(parameters.pairs), settings, parameters).expectation()
+        before = state.result.statistics
+        if before is not None and (after_fit or not state.totals_from_fit):
+            totals = before.merged(totals, families)
+        result = _with_room(state.result, len(batch.event_types[0]) - state.parameters.n_types)
+        result = result.replaced(parameters=parameters, statistics=totals)
+        return replace(state, result=result, closed=closed, totals_from_fit=False)
 
 
-def _with_room(learnt: Estimates, new: int) -> Estimates:
+def _with_room(result: FitResult, new: int) -> FitResult:
     """Rows for new event types in what is known of the old ones: no state is likelier, no floor acted."""
-    shape = (new, learnt.parameters.n_states)
-    stationary, floored = learnt.stationary, learnt.floored
+    shape = (new, result.parameters.n_states)
+    stationary, floored = result.stationary, result.floored
     if stationary is not None:
         stationary = np.vstack([stationary, normalised(np.zeros(shape))])
     if floored is not None:
         floored = [np.vstack([acted, np.zeros(shape, dtype=bool)]) for acted in floored]
-    return replace(learnt, stationary=stationary, floored=floored)
+    return result.replaced(stationary=stationary, floored=floored)
+
+
+def maximised(
+    totals: Statistics, current: Parameters, settings: Settings
+) -> tuple[Parameters, list[NDArray[np.bool_]]]:
+    """The maximisation step and smoothing of a single model from sums; also where the scale floor acted."""
+    m, n_pairs, families = current.n_types, len(current.pairs), current.families
+    rules, event_chain = rules_of(settings, families), totals.counts.chain()
+    chain = totals.counts.weighted(event_chain, settings)
+    chain = chain._replace(of_types=np.vstack([chain.of_types, np.zeros((1, OF_TYPES))]))
+    least = [
+        least_scale(family, *overall, settings.min_scale)
+        for family, overall in zip(families, totals.overall, strict=True)
+    ]
+    tables = Tables(
+        np.array(current.start, order="C")[..., None],
+        np.array(current.transitions, order="C")[..., None],
+        np.array(current.emissions, order="C")[..., None],
+        np.zeros((*totals.moments.shape, 1)),
+        np.tile(np.array(least), (m + 1, 1, 1)),
+        np.zeros((m + 1, len(families), current.n_states, 1), dtype=bool),
+    )
+    locations = [tables.emission[:, first, :, 0] for first in rules.features[:, FIRST]]
+    transitions = np.zeros_like(current.transitions)
+    transitions[:n_pairs] = totals.transitions
+    sums = Sums(
+        np.array(totals.start)[..., None],
+        np.array(totals.first_seen)[..., None],
+        transitions[..., None],
+        around_locations(families, totals.moments, locations)[..., None],
+        np.empty(m + 1, dtype=np.int64),
+    )
+    chain.check(m + 1)
+    tables.check(len(families), int(rules.features[-1, END]))
+    sums.check(tables)
+    span = np.array([0, 0, 0, m + 1, 0, n_pairs, 0])
+    maximise(variant_of(current.n_states), span, rules, chain, sums, tables)
+    custom_families.maximise(families, totals.custom, settings, chain, tables)
+    parameters = replace(
+        current,
+        start=tables.start[..., 0],
+        transitions=tables.transitions[..., 0],
+        emissions=tables.emission[..., 0],
+        chain=event_chain,
+        smoothing=settings.smoothing,
+    )
+    return parameters, [tables.floored[:-1, k, :, 0] for k in range(len(families))]

@@ -5,19 +5,19 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 
-from keydyn.arrays import Floats, Integers, Truths
-from keydyn.model.data.settings import Settings
+from keydyn.arrays import Integers
+from keydyn.model.data.settings import Settings, generator_of
 from keydyn.model.engine.densities import END, FIRST
-from keydyn.model.engine.expectation import ROW, SEQUENCE, STEP, Scratch, Sums, Tables
-from keydyn.model.engine.layout import LANES, variant_of
-from keydyn.model.engine.maximisation import KEEP_EMISSION, PROB
-from keydyn.model.engine.scores_and_states import room_for
+from keydyn.model.engine.layout import LANES, ROW, SEQUENCE, STEP, Rules, Sums, Tables, Work, variant_of
+from keydyn.model.engine.scores_and_states import Lattice, room_for
 from keydyn.model.families.compiled import custom_features, features_of, width_of
-from keydyn.model.families.family import Emission, Stats
+from keydyn.model.families.family import Family, Stats
+from keydyn.model.fit import custom_families
 from keydyn.model.fit.algorithm import (
     ALONE,
     CALLBACK,
@@ -25,6 +25,7 @@ from keydyn.model.fit.algorithm import (
     IMPOSSIBLE,
     IN_LOGS,
     MAX_ITER,
+    Job,
     Outcome,
     climb,
     climb_in_logs,
@@ -33,11 +34,10 @@ from keydyn.model.fit.algorithm import (
 )
 from keydyn.model.fit.batch import Batch, sizes
 from keydyn.model.fit.lanes import FREE, Lanes, climb_in_lanes
-from keydyn.model.fit.result import FitResult, Unpacking
+from keydyn.model.fit.result import FitResult, parameters_of, statistics_of
 from keydyn.model.fit.statistics import Statistics
-from keydyn.model.fit.steps_in_python import maximise_custom, rules_of, smooth_custom
 from keydyn.model.fit.threads import check_wanted, piece_for, run_hearing_signals
-from keydyn.model.theta.lattice import Lattice, check_possible, filtered, log_densities
+from keydyn.model.theta.lattice import check_possible, filtered, log_densities
 from keydyn.model.theta.parameters import Parameters
 from keydyn.model.theta.start_values import Moments, start_emission
 
@@ -67,6 +67,43 @@ class Iteration:
     start: int
 
 
+def fit_from_starts(batch: Batch, settings: Settings, random_state: Any) -> list[FitResult]:
+    """Fits of one model from the observed start, then from jittered ones."""
+    # Without a seed and with a single start there is nothing to draw and nothing to check.
+    generator = generator_of(random_state) if random_state is not None or settings.n_init > 1 else None
+    results = []
+    for number in range(settings.n_init):
+        fits = Fits(batch, settings, jitter=generator if number else None, number=number)
+        results += fits.run().results()
+    return results
+
+
+def fit_further(batch: Batch, settings: Settings, current: Parameters) -> list[FitResult]:
+    """The fit of one model that continues from its current parameters."""
+    start = current.extended(batch.event_types[0], batch.counts(0).pairs)
+    return Fits(batch.with_pairs(start.pairs), settings, start).run().results()
+
+
+def rules_of(settings: Settings, families: tuple[Family, ...]) -> Rules:
+    """The settings as numbers."""
+    smoothing = settings.smoothing
+    return Rules(
+        features_of(families),
+        -math.inf if settings.density_floor is None else math.log(settings.density_floor),
+        settings.count_floor,
+        fixed_start="start" in settings.fixed,
+        fixed_transitions="transitions" in settings.fixed,
+        fixed_emission="emission" in settings.fixed,
+        exact=settings.marginals == "exact",
+        first_occurrence=settings.start_estimate == "first_occurrence",
+        smooth_start=smoothing.start is not None,
+        smooth_transitions=smoothing.transitions is not None,
+        smooth_emission=smoothing.emission is not None,
+        tol=settings.tol,
+        max_iter=settings.max_iter,
+    )
+
+
 class Fits:
     """The models of a batch while they are fitted, and after.
 
@@ -83,15 +120,13 @@ class Fits:
         number: int = 0,
     ) -> None:
         self.batch, self.settings, self.number = batch, settings, number
-        self.rules, self.features = rules_of(settings), features_of(batch.families)
+        self.rules, self.chain = rules_of(settings, batch.families), batch.chain(settings)
         self.custom = custom_features(batch.families)
-        self.chain, self.min_scale = batch.chain(settings), batch.least_scales(settings)
         copies = len(batch) if batch.is_shared else 1
-        self.n_rows, self.n_steps = int(batch.rows_of[-1]) * copies, int(batch.steps_of[-1]) * copies
-        self.tables = self._tables(self.n_rows, self.n_steps, 1)
-        self.sums = self._sums(self.n_rows, self.n_steps, 1)
-        self.floored = self._floored(self.n_rows, 1)
-        self.stationary = np.zeros((self.n_rows, settings.n_states))
+        n_rows, n_steps = int(batch.rows_of[-1]) * copies, int(batch.steps_of[-1]) * copies
+        self.tables, self.sums = self._tables(n_rows, n_steps, 1), self._sums(n_rows, n_steps, 1)
+        self.tables.least[:] = batch.least_scales(settings)
+        self.stationary = np.zeros((n_rows, settings.n_states))
         self.custom_stats: dict[int, Stats] = {}
         self.outcome = Outcome(
             np.full(len(batch), GOES_ON),
@@ -116,145 +151,100 @@ class Fits:
 
     def results(self) -> list[FitResult]:
         """What was found, model by model; a `ValueError` names a sequence that a model cannot produce."""
-        batch = self.batch
+        batch, spans = self.batch, self.model_spans
         if (self.outcome.reason == IMPOSSIBLE).any():
             self._check_possible()
+        shifts, chances = spans[:, [ROW, STEP]] * batch.is_shared, np.empty((2, self.settings.n_states))
+        share_states(spans, shifts, batch.events, self.tables, chances, self.stationary)
         alone = np.flatnonzero(self.outcome.reason == ALONE).tolist()
-        spans = self.model_spans()
-        share_states(
-            spans,
-            spans[:, [ROW, STEP]] * batch.is_shared,
-            batch.codes,
-            batch.steps,
-            batch.offsets,
-            batch.weights,
-            self.tables.start,
-            self.tables.transitions,
-            np.empty((2, self.settings.n_states)),
-            self.stationary,
-        )
-        found = Unpacking(self)
-        results = [found.result(b) for b in range(len(self.batch))]
-        for b in alone:
-            (results[b],) = Fits(self.batch.alone(b), self.settings).run().results()
-        return results
+        refitted = {b: Fits(batch.alone(b), self.settings).run().results()[0] for b in alone}
+        # What is unpacked later needs no data.
+        self.batch = batch.without_data()
+        return [refitted[b] if b in refitted else FitResult(self, b) for b in range(len(batch))]
 
     def parameters(self) -> Parameters:
         """The current parameters of a single model."""
-        return Unpacking(self).parameters(0)
+        return parameters_of(self, 0)
 
     def expectation(self) -> Statistics:
         """One expectation step of a single model, nothing changed."""
-        scratch = self._scratch()
         # A limit of one step, and nothing but that step.
         self.rules = self.rules._replace(max_iter=1)
-        self._turn(0, self._given(), scratch, budget=1)
-        log_likelihood = float(self.outcome.log_likelihood[0])
-        if not log_likelihood > -math.inf:
+        job = self._job(self._work())
+        self._turn(job, 0, budget=1)
+        if not self.outcome.log_likelihood[0] > -math.inf:
             self._check_possible()
-        self._take_custom(scratch)
-        return Unpacking(self).statistics(0, log_likelihood)
+        self._take_custom(job.work)
+        return statistics_of(self, 0)
 
     def _climb(self) -> None:
         """One model after the other, in pieces of a second at most."""
-        settings, scratch = self.settings, self._scratch()
+        settings, work = self.settings, self._work()
         stepwise = bool(settings.verbose or settings.callback is not None or self.custom)
-        given = self._given()
         while len(left := self._left()):
             check_wanted()
-            self._turn(int(left[0]), given, scratch, 1 if stepwise else piece_for(settings.n_states))
+            self._turn(self._job(work), int(left[0]), 1 if stepwise else piece_for(settings.n_states))
             if stepwise:
-                self._between(scratch)
-                given = self._given()
+                self._between(work)
 
-    def _turn(self, first: int, given: Floats, scratch: Scratch, budget: int) -> None:
-        """A piece of Algorithm 1, from the first model on that goes on."""
-        batch, variant = self.batch, variant_of(self.settings.n_states)
-        piece = partial(
-            climb,
-            variant,
-            first,
-            len(batch),
-            self.rules,
-            self.features,
-            batch.spans,
-            batch.events,
-            self.chain,
-            batch.engine_values,
-            given,
-            self.min_scale,
-            self.tables,
-            self.sums,
-            self.floored,
-            scratch,
-            self.outcome,
-            budget,
-        )
-        # One expectation step is the least that is done in a call.
-        run_hearing_signals(piece, is_long=int(batch.n_events.max()) > piece_for(self.settings.n_states))
-        for b in np.flatnonzero(self.outcome.reason == IN_LOGS).tolist():
-            climb_in_logs(
-                variant,
-                b,
-                self.rules,
-                self.features,
-                batch.spans[b],
-                batch.events,
-                batch.engine_values,
-                given,
-                self.tables,
-                self.sums,
-                scratch,
-                self.outcome,
+    def _job(self, work: Work) -> Job:
+        batch, events = self.batch, self.batch.events
+        if self.custom:
+            events = events._replace(
+                given=custom_families.densities(batch, self.tables, self.settings.density_floor)
             )
+        job = Job(self.rules, batch.spans, events, self.chain, self.tables, self.sums, work, self.outcome)
+        job.check(int(self.rules.features[-1, END]))
+        return job
+
+    def _turn(self, job: Job, first: int, budget: int) -> None:
+        """A piece of Algorithm 1, from the first model on that goes on."""
+        variant = variant_of(self.settings.n_states)
+        # One expectation step is the least that is done in a call.
+        is_long = int(self.batch.n_events.max()) > piece_for(self.settings.n_states)
+        run_hearing_signals(partial(climb, variant, job, first, budget), is_long=is_long)
+        for b in np.flatnonzero(self.outcome.reason == IN_LOGS).tolist():
+            climb_in_logs(variant, job, b)
 
     def _climb_in_lanes(self) -> None:
         """Models over the same events, side by side, in pieces of a second at most."""
-        batch, n_features = self.batch, len(self.batch.families)
-        n_rows, n_steps = int(batch.rows_of[-1]), int(batch.steps_of[-1])
-        x, min_scale = np.ones((len(batch.codes), n_features, LANES)), np.ones((n_features, LANES))
+        batch, n_rows, n_steps = self.batch, int(self.batch.rows_of[-1]), int(self.batch.steps_of[-1])
+        x = np.ones((len(batch.codes), len(batch.families), LANES))
+        events = batch.events._replace(x=x, given=np.empty((0, self.settings.n_states, LANES)))
         tables, sums = self._tables(n_rows, n_steps, LANES), self._sums(n_rows, n_steps, LANES)
-        floored, scratch = self._floored(n_rows, LANES), self._scratch(LANES)
-        of_models = (batch.engine_values, self.min_scale, *self.tables, *self.sums)
+        own, in_lanes = self.tables, tables
         lanes = Lanes(
             np.full(LANES, FREE),
-            tuple(array.reshape(len(batch), -1) for array in of_models),
-            tuple(array.reshape(-1, LANES) for array in (x, min_scale, *tables, *sums)),
-            self.floored.reshape(len(batch), -1),
-            floored.reshape(-1, LANES),
+            tuple(
+                array.reshape(len(batch), -1)
+                for array in (batch.engine_values, own.least, *own[:3], *self.sums[:4])
+            ),
+            tuple(array.reshape(-1, LANES) for array in (x, in_lanes.least, *in_lanes[:3], *sums[:4])),
+            own.floored.reshape(len(batch), -1),
+            in_lanes.floored.reshape(-1, LANES),
         )
-        cursor = np.zeros(2, dtype=np.int64)
+        cursor, work = np.zeros(2, dtype=np.int64), self._work(LANES)
+        variant = variant_of(self.settings.n_states, in_lanes=True)
         while len(self._left()):
             check_wanted()
-            climb_in_lanes(
-                variant_of(self.settings.n_states, in_lanes=True),
-                self.rules,
-                self.features,
-                batch.spans[0],
-                batch.events,
-                self.chain,
-                np.empty((0, self.settings.n_states, LANES)),
-                lanes,
-                x,
-                min_scale,
-                tables,
-                sums,
-                floored,
-                scratch,
-                self.outcome,
-                cursor,
-                piece_for(self.settings.n_states),
-            )
+            job = Job(self.rules, batch.spans, events, self.chain, tables, sums, work, self.outcome)
+            job.check(int(self.rules.features[-1, END]))
+            climb_in_lanes(variant, job, lanes, cursor, piece_for(self.settings.n_states))
 
-    def _between(self, scratch: Scratch) -> None:
+    def _between(self, work: Work) -> None:
         """What Python has to do with a single model after each expectation step."""
         if self.outcome.reason[0] == IMPOSSIBLE:
             return
-        self._take_custom(scratch)
+        self._take_custom(work)
         if self._reported_to_stop():
             self.outcome.reason[0] = CALLBACK
         elif self.custom and self.outcome.reason[0] == GOES_ON:
-            self._maximise_custom()
+            families = self.batch.families
+            custom_families.maximise(families, self.custom_stats, self.settings, self.chain, self.tables)
+
+    def _take_custom(self, work: Work) -> None:
+        """The statistics of custom families under γ of the last expectation step."""
+        self.custom_stats = custom_families.statistics(self.batch, self.tables, work.states[..., 0])
 
     def _reported_to_stop(self) -> bool:
         """Report an iteration to the terminal and to the callback, whose true answer stops the fit."""
@@ -280,6 +270,7 @@ class Fits:
             self.outcome = self.outcome._replace(history=np.concatenate([history, history], axis=1))
         return left
 
+    @cached_property
     def model_spans(self) -> Integers:
         """The part of the tables that belongs to each model."""
         spans, n = self.batch.spans, len(self.batch)
@@ -293,67 +284,21 @@ class Fits:
 
     def _start_from_data(self, jitter: np.random.Generator | None) -> None:
         """Starting parameters, smoothed (Section 3.5)."""
-        batch, settings = self.batch, self.settings
-        self.tables.start[:] = self.tables.transitions[:] = 1.0 / settings.n_states
+        batch, settings, tables, chain = self.batch, self.settings, self.tables, self.chain
+        tables.start[:] = tables.transitions[:] = 1.0 / settings.n_states
         # What holds for a whole model, for each of its rows.
         model = np.repeat(np.arange(len(batch)), batch.n_rows) if len(batch) > 1 else slice(None)
         overall = Moments(*(table[model] for table in batch.overall[0]))
         for k, family in enumerate(batch.families):
-            floor = self.min_scale[model, k, 0]
+            floor = tables.least[:, k, 0]
             params = start_emission(family, k, batch.by_type.of(k), overall.of(k), floor, settings, jitter)
-            for p, name in enumerate(family.parameters, int(self.features[k, FIRST])):
-                self.tables.emission[:, p, :, 0] = params[name]
-        chain = self.chain
+            for p, name in enumerate(family.parameters, int(self.rules.features[k, FIRST])):
+                tables.emission[:, p, :, 0] = params[name]
         if batch.is_shared:
             chain = chain._replace(of_types=np.tile(chain.of_types, (len(batch), 1)))
-        smooth_emissions(
-            variant_of(settings.n_states),
-            False,
-            self.rules.smooth_emission and not self.rules.fixed_emission,
-            self.features,
-            self.model_spans(),
-            chain.of_types,
-            self.sums.moments,
-            self.tables.emission,
-        )
-        for k in self.custom:
-            prob, keep = chain.of_types[:-1, PROB], chain.of_types[:-1, KEEP_EMISSION]
-            shares = np.repeat(prob[:, None], settings.n_states, axis=1)
-            smooth_custom(batch.families[k], settings, shares, keep, self._columns(k))
-
-    def _columns(self, k: int) -> Floats:
-        """The parameters of one feature of a single model, (m + 1, p, M)."""
-        columns = slice(self.features[k, FIRST], self.features[k, END])
-        table: Floats = self.tables.emission[:, columns, :, 0]
-        return table
-
-    def _take_custom(self, scratch: Scratch) -> None:
-        """The statistics of custom families under γ of the last expectation step."""
-        batch, m = self.batch, int(self.batch.n_types[0])
-        for k in self.custom:
-            family, table = batch.families[k], self._columns(k)
-            params = {name: table[:, p].copy() for p, name in enumerate(family.parameters)}
-            states = scratch.states[..., 0]
-            self.custom_stats[k] = family.statistics(batch.values[:, k], states, batch.codes, m, params)
-
-    def _maximise_custom(self) -> None:
-        """The maximisation step of custom families."""
-        for k in self.custom:
-            least, floored = float(self.min_scale[0, k, 0]), self.floored[:-1, k, :, 0]
-            family, stats = self.batch.families[k], self.custom_stats[k]
-            maximise_custom(family, stats, least, self.settings, self.chain, self._columns(k), floored)
-
-    def _given(self) -> Floats:
-        """The log-densities of custom families, (N, M, 1), or no rows."""
-        batch = self.batch
-        total = np.zeros((len(batch.codes) if self.custom else 0, self.settings.n_states, 1))
-        for k in self.custom:
-            table = self._columns(k)
-            params = {name: table[:, p] for p, name in enumerate(batch.families[k].parameters)}
-            emission = Emission(batch.families[k], params)
-            floor = self.settings.density_floor
-            total[..., 0] += emission.log_densities(batch.values[:, k], batch.codes, floor)
-        return total
+        rules = self.rules._replace(exact=False)
+        smooth_emissions(variant_of(settings.n_states), self.model_spans, rules, chain, self.sums, tables)
+        custom_families.smooth_start(batch.families, settings, chain, tables)
 
     def _check_possible(self) -> None:
         """`ValueError` naming the sequence that a model cannot produce under the parameters that it has."""
@@ -361,10 +306,8 @@ class Fits:
             batch, span = self.batch, self.batch.spans[b]
             offsets = batch.offsets[span[SEQUENCE] : span[SEQUENCE + 1] + 1]
             own = slice(offsets[0], offsets[-1])
-            lattice = Lattice(
-                log_densities(
-                    Unpacking(self).parameters(b), batch.values[own], batch.codes[own] - span[ROW], None
-                ),
+            lattice = Lattice.of(
+                log_densities(parameters_of(self, b), batch.values[own], batch.codes[own] - span[ROW], None),
                 offsets - offsets[0],
                 batch.codes[offsets[:-1]],
                 self.tables.start[..., 0],
@@ -375,11 +318,15 @@ class Fits:
 
     def _tables(self, n_rows: int, n_steps: int, n_lanes: int) -> Tables:
         """Room for parameters; a lane without a model computes on ones."""
-        n_states, n_parameters = self.settings.n_states, int(self.features[-1, END])
+        n_states, n_parameters = self.settings.n_states, int(self.rules.features[-1, END])
+        n_features = len(self.batch.families)
         return Tables(
             np.ones((n_rows, n_states, n_lanes)),
             np.ones((n_steps, n_states, n_states, n_lanes)),
             np.ones((n_rows, n_parameters, n_states, n_lanes)),
+            np.zeros((n_rows, n_features, width_of(self.batch.families), n_states, n_lanes)),
+            np.ones((n_rows, n_features, n_lanes)),
+            np.zeros((n_rows, n_features, n_states, n_lanes), dtype=bool),
         )
 
     def _sums(self, n_rows: int, n_steps: int, n_lanes: int) -> Sums:
@@ -389,18 +336,14 @@ class Fits:
             np.zeros((n_rows, n_states, n_lanes)),
             np.zeros((n_steps, n_states, n_states, n_lanes)),
             np.zeros((n_rows, len(self.batch.families), width, n_states, n_lanes)),
+            np.empty(n_rows, dtype=np.int64),
         )
 
-    def _floored(self, n_rows: int, n_lanes: int) -> Truths:
-        return np.zeros((n_rows, len(self.batch.families), self.settings.n_states, n_lanes), dtype=bool)
-
-    def _scratch(self, n_lanes: int = 1) -> Scratch:
+    def _work(self, n_lanes: int = 1) -> Work:
         batch, n_states = self.batch, self.settings.n_states
         longest = int(sizes(batch.offsets).max())
         block = longest if n_lanes > 1 else room_for(longest, int(batch.n_events.max()))
-        shape = (int(batch.rows_of[-1]), len(batch.families), width_of(batch.families), n_states, n_lanes)
-        return Scratch(
-            np.zeros(shape),
+        return Work(
             np.empty((block, n_states, n_lanes)),
             np.empty((block, n_lanes)),
             np.empty((len(batch.codes), n_states, n_lanes)),
@@ -408,5 +351,4 @@ class Fits:
             np.empty((len(batch.weights), n_lanes)),
             np.empty(n_lanes),
             np.empty(0),
-            np.empty(int(batch.rows_of[-1]), dtype=np.int64),
         )

@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from keydyn.arrays import Floats, Integers, Truths, compiled, inner
-from keydyn.model.engine.expectation import Events, Scratch, Sums, Tables, posteriors, sum_first_events
+from keydyn.model.engine.expectation import posteriors, sum_first_events
 from keydyn.model.engine.layout import LANES, Variant
-from keydyn.model.engine.maximisation import Chain, Rules, maximisation
+from keydyn.model.engine.maximisation import maximisation
 from keydyn.model.engine.recursions import FAINT
 from keydyn.model.engine.smoothing import smooth
-from keydyn.model.fit.algorithm import ALONE, GOES_ON, IMPOSSIBLE, Outcome, settle, total_score
+from keydyn.model.fit.algorithm import ALONE, GOES_ON, IMPOSSIBLE, Job, Outcome, settle, total_score
 
 FREE = -1
 # What `cursor` remembers between two calls: the next model that waits for a lane, and how many are in one.
@@ -30,7 +30,7 @@ class Lanes(NamedTuple):
     ----------
     model : (L,) in each lane, or FREE
     of_models : (B, n) values, least scales, the three tables and the four sums of all models
-    in_lanes : (n, L) the same of the models in lanes; `x`, `min_scale`, `tables` and `sums` look at them
+    in_lanes : (n, L) the arrays of the models in lanes, at which those of the job look
     floored, floored_in_lanes : likewise, where the scale floor acted
     """
 
@@ -42,32 +42,16 @@ class Lanes(NamedTuple):
 
 
 @compiled
-def climb_in_lanes(
-    variant: Variant,
-    rules: Rules,
-    features: Integers,
-    span: Integers,
-    events: Events,
-    chain: Chain,
-    given: Floats,
-    lanes: Lanes,
-    x: Floats,
-    min_scale: Floats,
-    tables: Tables,
-    sums: Sums,
-    floored: Truths,
-    scratch: Scratch,
-    outcome: Outcome,
-    cursor: Integers,
-    budget: int,
-) -> None:
+def climb_in_lanes(variant: Variant, job: Job, lanes: Lanes, cursor: Integers, budget: int) -> None:
     """Fit all models from the parameters in `lanes.of_models`, which then hold the results; see `climb`."""
+    rules, spans, events, chain, tables, sums, work, outcome = job
+    span = spans[0]
     while cursor[WAITING] < len(outcome.reason) or cursor[BUSY] > 0:
         if budget <= 0 or needs_room(rules.max_iter, lanes.model, outcome):
             return
         if cursor[BUSY] > 0:
-            maximisation(variant, span, chain, rules, features, sums, min_scale, tables, floored)
-            smooth(variant, span, chain, rules, features, tables)
+            maximisation(variant, span, rules, chain, sums, tables)
+            smooth(variant, span, rules, chain, tables)
         for lane in range(LANES):
             if lanes.model[lane] == FREE and cursor[WAITING] < len(outcome.reason):
                 b = cursor[WAITING]
@@ -76,15 +60,15 @@ def climb_in_lanes(
                 cursor[BUSY] += 1
                 for k in range(N_LOADED):
                     load(lane, b, lanes.of_models[k], lanes.in_lanes[k])
-        posteriors(variant, span, events, x, given, features, rules.log_floor, tables, sums, scratch)
-        sum_first_events(variant, span, events, True, sums, scratch)
+        posteriors(variant, span, rules, events, tables, sums, work)
+        sum_first_events(variant, span, events, True, sums, work)
         for lane in range(LANES):
             b = lanes.model[lane]
             if b == FREE:
                 continue
-            settle(b, total_score(lane, span, events.weights, scratch.scores), rules, outcome)
+            settle(b, total_score(lane, span, events.weights, work.scores), rules, outcome)
             # A lane is not helped out in the log domain.
-            if not scratch.worst[lane] >= FAINT or outcome.reason[b] == IMPOSSIBLE:
+            if not work.worst[lane] >= FAINT or outcome.reason[b] == IMPOSSIBLE:
                 outcome.reason[b] = ALONE
             if outcome.reason[b] >= 0:
                 for k in range(FIRST_UNLOADED, len(lanes.of_models)):
@@ -93,7 +77,7 @@ def climb_in_lanes(
             if outcome.reason[b] != GOES_ON:
                 lanes.model[lane] = FREE
                 cursor[BUSY] -= 1
-        budget -= len(x) * LANES
+        budget -= len(events.x) * LANES
 
 
 @inner

@@ -20,14 +20,15 @@ from keydyn.model.families.compiled import custom_features
 from keydyn.model.families.family import Family, families_of
 from keydyn.model.fit import training
 from keydyn.model.fit.batch import Batch
-from keydyn.model.fit.estimator import Estimation
+from keydyn.model.fit.estimator import Estimator
 from keydyn.model.fit.fits import Fits
 from keydyn.model.fit.threads import check_wanted, done_in_threads
 
-Model = TypeVar("Model", bound=Estimation)
+Model = TypeVar("Model", bound=Estimator)
 
-# Fewer models than this over the same events are as quick one by one; so many go to a thread at a time.
+# Fewer models than this over the same events are as quick one by one.
 FEW = 96
+# Models that go to a thread at a time.
 TOGETHER = 256
 # Events in all that a piece of work for a thread has at least.
 WORTH_A_THREAD = 40_000
@@ -97,10 +98,10 @@ def _events_of(data: Sequence[Any], numbers: Sequence[int]) -> float:
     return float(np.mean([getattr(data[k], "n_events", 1_000) for k in numbers])) if len(numbers) else 0.0
 
 
-def same_events(pattern: Estimation, data: Sequence[Any]) -> list[list[int]]:
+def same_events(pattern: Estimator, data: Sequence[Any]) -> list[list[int]]:
     """Numbers of items that can be fitted in lanes: the same event sequences, and all values there."""
     groups: dict[Any, list[int]] = {}
-    if pattern.n_states != 2 or not isinstance(pattern, Estimation) or len(data) < FEW:
+    if pattern.n_states != 2 or not isinstance(pattern, Estimator) or len(data) < FEW:
         return []
     alike: dict[Any, list[int]] = {}
     for number, item in enumerate(data):
@@ -120,7 +121,7 @@ def same_events(pattern: Estimation, data: Sequence[Any]) -> list[list[int]]:
 def parts(n_items: int, n_jobs: int | None, n_events: float) -> list[range]:
     """Runs of item numbers for threads, about equal, with `n_events` events per item.
 
-    A run has so many events that what Python does for it, one thread at a time, is little beside the rest.
+    A run has enough events that what Python does for it, one thread at a time, is little beside the rest.
     """
     n_threads = effective_n_jobs(n_jobs)
     wanted = min(math.ceil(WORTH_A_THREAD / max(n_events, 1.0)), TOGETHER)
@@ -168,19 +169,19 @@ def _fit_some(
             pass
         else:
             for one, item, result in zip(models, sequences, results, strict=True):
-                one._finish(item, [result], result)
+                one._become(item, [result])
             return numbers, models
     return numbers, [_fit_one(one, data[k], weights[k], k) for one, k in zip(models, numbers, strict=True)]
 
 
 def _take_all(
-    pattern: Estimation, items: list[Any]
+    pattern: Estimator, items: list[Any]
 ) -> tuple[list[Sequences], tuple[Family, ...], Settings] | None:
     """All items as sequences of the same features, and what they are fitted with.
 
     None if something is wrong with one of them, or if Python has to look at every iteration.
     """
-    if not isinstance(pattern, Estimation) or not all(isinstance(item, Sequences) for item in items):
+    if not isinstance(pattern, Estimator) or not all(isinstance(item, Sequences) for item in items):
         return None
     if pattern.n_init != 1 or pattern.verbose or pattern.callback is not None:
         return None
@@ -197,7 +198,7 @@ def _take_all(
 
 def _fit_one(fresh: Model, item: Any, weights: Any, number: int) -> Model:
     try:
-        if isinstance(fresh, Estimation):
+        if isinstance(fresh, Estimator):
             return fresh._estimate(item, None, None, weights)
         return fresh.fit(item, sample_weight=weights)
     except (ValueError, TypeError) as error:
@@ -207,9 +208,9 @@ def _fit_one(fresh: Model, item: Any, weights: Any, number: int) -> Model:
         raise
 
 
-def _warn_of_those_not_converged(pattern: Estimation, models: Sequence[Any]) -> None:
+def _warn_of_those_not_converged(pattern: Estimator, models: Sequence[Any]) -> None:
     """One warning for all: a population may have many. A relative of the POHMM warns for itself."""
-    ours = isinstance(pattern, Estimation)
+    ours = isinstance(pattern, Estimator)
     stopped = [number for number, one in enumerate(models) if ours and one.stop_reason_ == "max_iter"]
     if stopped:
         warnings.warn(

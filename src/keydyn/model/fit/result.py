@@ -1,10 +1,9 @@
-"""What a fit found, and the numbering of its states."""
+"""What a fit found: θ, statistics, and how the fit went, in one object; and the numbering of states."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import cache, cached_property, partial
+from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 from keydyn.arrays import Floats, Integers
 from keydyn.model.data.settings import Settings
 from keydyn.model.engine.densities import FIRST
-from keydyn.model.engine.expectation import PAIR, ROW, STEP
+from keydyn.model.engine.layout import PAIR, ROW, STEP
 from keydyn.model.families.compiled import features_of
 from keydyn.model.fit.algorithm import REASONS
 from keydyn.model.fit.statistics import Statistics, around_means
@@ -26,28 +25,8 @@ if TYPE_CHECKING:
     from keydyn.model.fit.fits import Fits
 
 
-@dataclass(frozen=True)
-class Estimates:
-    """What a model has learnt, or was given.
-
-    Attributes
-    ----------
-    parameters : θ
-    statistics : of the last E-step, under the parameters
-    floored : for each feature, where the scale floor acted in the last M-step, (m, M)
-    stationary : (m, M) Π[j | ω]
-    n_parameters : those that the likelihood depends on, and all; see `n_parameters`
-    """
-
-    parameters: Parameters
-    statistics: Statistics | None = None
-    floored: list[NDArray[np.bool_]] | None = None
-    stationary: Floats | None = None
-    n_parameters: tuple[int, int] | None = None
-
-
 class FitResult:
-    """A finished run of Algorithm 1 from one start.
+    """What a model has learnt from one start, or was given; never changed.
 
     Attributes
     ----------
@@ -56,6 +35,11 @@ class FitResult:
     history : (n_iter,) log-likelihood at each E-step
     stop_reason : "tol", "max_iter", "decrease" or "callback"
     floored : for each feature, where the scale floor acted in the last M-step, (m, M)
+    stationary : (m, M) Π[j | ω]
+    n_parameters : those that the likelihood depends on, and all; see `n_parameters`
+
+    All but the parameters may be None where no fit found them. Those of a fit are unpacked from its arrays
+    when they are first asked for: of a million models perhaps never.
 
     Examples
     --------
@@ -69,48 +53,78 @@ class FitResult:
     (3, True)
     """
 
-    def __init__(
-        self,
-        parameters: Callable[[], Parameters],
-        estimates: Callable[[Parameters], Estimates],
-        log_likelihood: float,
-        history: Floats,
-        stop_reason: str,
-    ) -> None:
-        self._make_parameters, self._make_estimates = parameters, estimates
-        self.log_likelihood = log_likelihood
-        self.history = history
-        self.stop_reason = stop_reason
+    log_likelihood: float | None
+    history: Floats | None
+    stop_reason: str | None
+
+    def __init__(self, fits: Fits, b: int) -> None:
+        outcome = fits.outcome
+        self._fits, self._number = fits, b
+        self.log_likelihood = float(outcome.log_likelihood[b])
+        self.history = outcome.history[b, : outcome.n_iter[b]]
+        self.stop_reason = REASONS[outcome.reason[b]]
+
+    @classmethod
+    def of(cls, parameters: Parameters, **known: Any) -> FitResult:
+        """Of parameters that no fit has in its arrays, and what else is known."""
+        made = cls.__new__(cls)
+        vars(made).update(dict.fromkeys(NAMES) | {"parameters": parameters} | known)
+        return made
+
+    def replaced(self, **changes: Any) -> FitResult:
+        """A result with some of its attributes changed."""
+        return FitResult.of(**(self.__getstate__() | changes))
 
     @cached_property
     def parameters(self) -> Parameters:
-        """The result, states numbered; unpacked when first asked for, of a million models maybe never."""
-        return self._make_parameters()
+        """θ, states numbered."""
+        parameters = parameters_of(self._fits, self._number)
+        order = order_of_states(parameters, self._fits.settings)
+        return parameters if order is None else parameters.reordered(order)
 
     @cached_property
-    def estimates(self) -> Estimates:
-        """All that was found; scoring does not ask for it."""
-        return self._make_estimates(self.parameters)
+    def statistics(self) -> Statistics | None:
+        """The sums of the last expectation step, states numbered."""
+        return statistics_of(self._fits, self._number).reordered(self._order)
+
+    @cached_property
+    def floored(self) -> list[NDArray[np.bool_]] | None:
+        """Where the scale floor acted, (m, M) of each feature."""
+        floored = self._fits.tables.floored[self._types]
+        return [floored[:, k, :, 0][:, self._order] for k in range(floored.shape[1])]
+
+    @cached_property
+    def stationary(self) -> Floats | None:
+        """Π[j | ω], (m, M)."""
+        return normalised(self._fits.stationary[self._types][:, self._order])
+
+    @cached_property
+    def n_parameters(self) -> tuple[int, int] | None:
+        """Free parameters that the likelihood depends on, and all that the model has."""
+        counts = self._fits.batch.counts(int(self._fits.batch.group[self._number]))
+        return n_parameters(self.parameters, counts, self._fits.settings.fixed)
+
+    @cached_property
+    def _order(self) -> Integers:
+        settings = self._fits.settings
+        order = order_of_states(parameters_of(self._fits, self._number), settings)
+        return np.arange(settings.n_states) if order is None else order
 
     @property
-    def statistics(self) -> Statistics:
-        statistics = self.estimates.statistics
-        assert statistics is not None
-        return statistics
-
-    @property
-    def floored(self) -> list[NDArray[np.bool_]]:
-        return self.estimates.floored or []
+    def _types(self) -> slice:
+        """The rows of the model's event types."""
+        span = self._fits.model_spans[self._number]
+        return slice(span[ROW], span[ROW + 1] - 1)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the fit that it was unpacked from: for another process."""
-        return {
-            "parameters": self.parameters,
-            "estimates": self.estimates,
-            "log_likelihood": self.log_likelihood,
-            "history": self.history,
-            "stop_reason": self.stop_reason,
-        }
+        """All of it, without the fit that it is unpacked from: for another process."""
+        return {name: getattr(self, name) for name in NAMES}
+
+
+NAMES = (
+    *("parameters", "statistics", "log_likelihood", "history", "stop_reason"),
+    *("floored", "stationary", "n_parameters"),
+)
 
 
 def order_of_states(parameters: Parameters, settings: Settings) -> Integers | None:
@@ -146,107 +160,65 @@ def n_parameters(parameters: Parameters, counts: Counts | None, fixed: tuple[str
     return used, full
 
 
-class Unpacking:
-    """What fits leave behind, without the data: unpacked when first looked at, for some models never."""
+def parameters_of(fits: Fits, b: int) -> Parameters:
+    """θ of one model of a fit, states as they stand: its part of the tables."""
+    counts, rows, steps, order = _part(fits, b)
+    tables = fits.tables
+    return Parameters(
+        counts.event_types,
+        fits.batch.families,
+        counts.pairs,
+        tables.start[rows, :, 0],
+        tables.transitions[steps, :, :, 0][order],
+        tables.emission[rows, :, :, 0],
+        _chain(fits, int(fits.batch.group[b]), order),
+        fits.settings.smoothing,
+    )
 
-    def __init__(self, fits: Fits) -> None:
-        batch = fits.batch
-        self.settings, self.families = fits.settings, batch.families
-        self.tables, self.sums, self.floored = fits.tables, fits.sums, fits.floored
-        self.stationary, self.custom_stats, self.outcome = fits.stationary, fits.custom_stats, fits.outcome
-        self.spans, self.group = fits.model_spans(), batch.group
-        self.overall, self.in_order, self.batch = batch.overall, batch.in_order, batch.without_data()
-        self.counts = cache(self.batch.counts)
 
-    def result(self, b: int) -> FitResult:
-        """The result of one model."""
-        return FitResult(
-            partial(self.ordered_parameters, b),
-            partial(self.estimates, b),
-            float(self.outcome.log_likelihood[b]),
-            self.outcome.history[b, : self.outcome.n_iter[b]],
-            REASONS[self.outcome.reason[b]],
-        )
+def statistics_of(fits: Fits, b: int) -> Statistics:
+    """The sums of the last expectation step of one model, states as they stand."""
+    counts, rows, steps, order = _part(fits, b)
+    families, sums, (moments, largest) = fits.batch.families, fits.sums, fits.batch.overall
+    m, n_pairs = len(counts.types), len(counts.pairs)
+    start, transitions = sums.start[rows, :, 0], sums.transitions[steps, :, :, 0][order]
+    # Σ γ by type: at first events, and at the later events of all steps.
+    occupancy, into = start[:-1].copy(), transitions.sum(axis=1)
+    np.add.at(occupancy, counts.pairs[:, 1], into[:n_pairs])
+    occupancy += into[n_pairs + m : n_pairs + 2 * m]
+    locations = [fits.tables.emission[rows, first, :, 0] for first in features_of(families)[:, FIRST]]
+    return Statistics(
+        counts,
+        float(fits.outcome.log_likelihood[b]),
+        start,
+        sums.first_seen[rows, :, 0],
+        occupancy,
+        transitions[:n_pairs],
+        around_means(families, sums.moments[rows, ..., 0], locations),
+        fits.custom_stats,
+        [
+            (Moments(*(table[b : b + 1, k] for table in moments)), largest[b : b + 1, k])
+            for k in range(len(families))
+        ],
+    )
 
-    def ordered_parameters(self, b: int) -> Parameters:
-        """θ of one model, states numbered."""
-        parameters = self.parameters(b)
-        order = order_of_states(parameters, self.settings)
-        return parameters if order is None else parameters.reordered(order)
 
-    def estimates(self, b: int, parameters: Parameters) -> Estimates:
-        """These parameters with statistics, states numbered."""
-        types = slice(self.spans[b, ROW], self.spans[b, ROW + 1] - 1)
-        order = order_of_states(self.parameters(b), self.settings)
-        if order is None:
-            order = np.arange(self.settings.n_states)
-        log_likelihood = float(self.outcome.log_likelihood[b])
-        return Estimates(
-            parameters,
-            self.statistics(b, log_likelihood).reordered(order),
-            [self.floored[types, k, :, 0][:, order] for k in range(len(self.families))],
-            normalised(self.stationary[types][:, order]),
-            n_parameters(parameters, self.counts(int(self.group[b])), self.settings.fixed),
-        )
+def _chain(fits: Fits, g: int, order: Any) -> EventChain:
+    """The event chain of a group, its pairs in order."""
+    chain, span = fits.batch.event_chain, fits.batch.spans[g]
+    start, pair_prob = chain.known()
+    types, pairs = slice(span[ROW], span[ROW + 1] - 1), slice(span[PAIR], span[PAIR + 1])
+    own = pair_prob[pairs] if fits.batch.in_order else pair_prob[pairs][order[: span[PAIR + 1] - span[PAIR]]]
+    return EventChain(chain.prob[types], chain.leaving[types], chain.entering[types], start[types], own)
 
-    def parameters(self, b: int) -> Parameters:
-        """θ of one model: its part of the tables."""
-        counts, rows, steps, order = self._part(b)
-        return Parameters(
-            counts.event_types,
-            self.families,
-            counts.pairs,
-            self.tables.start[rows, :, 0],
-            self.tables.transitions[steps, :, :, 0][order],
-            self.tables.emission[rows, :, :, 0],
-            self._chain(int(self.group[b]), order),
-            self.settings.smoothing,
-        )
 
-    def statistics(self, b: int, log_likelihood: float) -> Statistics:
-        """The sums of the last expectation step."""
-        counts, rows, steps, order = self._part(b)
-        moments, largest = self.overall
-        m, n_pairs = len(counts.types), len(counts.pairs)
-        start, transitions = self.sums.start[rows, :, 0], self.sums.transitions[steps, :, :, 0][order]
-        # Σ γ by type: at first events, and at the later events of all steps.
-        occupancy, into = start[:-1].copy(), transitions.sum(axis=1)
-        np.add.at(occupancy, counts.pairs[:, 1], into[:n_pairs])
-        occupancy += into[n_pairs + m : n_pairs + 2 * m]
-        return Statistics(
-            counts,
-            log_likelihood,
-            start,
-            self.sums.first_seen[rows, :, 0],
-            occupancy,
-            transitions[:n_pairs],
-            around_means(self.families, self.sums.moments[rows, ..., 0], self._locations(rows)),
-            self.custom_stats,
-            [
-                (Moments(*(table[b : b + 1, k] for table in moments)), largest[b : b + 1, k])
-                for k in range(len(self.families))
-            ],
-        )
-
-    def _chain(self, g: int, order: Any) -> EventChain:
-        """The event chain of a group, its pairs in order."""
-        chain, span = self.batch.event_chain, self.batch.spans[g]
-        start, pair_prob = chain.known()
-        types, pairs = slice(span[ROW], span[ROW + 1] - 1), slice(span[PAIR], span[PAIR + 1])
-        own = pair_prob[pairs] if self.in_order else pair_prob[pairs][order[: span[PAIR + 1] - span[PAIR]]]
-        return EventChain(chain.prob[types], chain.leaving[types], chain.entering[types], start[types], own)
-
-    def _locations(self, rows: slice) -> list[Floats]:
-        """The first parameter of each feature."""
-        return [self.tables.emission[rows, first, :, 0] for first in features_of(self.families)[:, FIRST]]
-
-    def _part(self, b: int) -> tuple[Counts, slice, slice, Any]:
-        """The counts with pairs in order, the rows and steps of a model, and the order of its steps."""
-        counts, span = self.counts(int(self.group[b])), self.spans[b]
-        n_pairs, n_steps = len(counts.pairs), len(counts.pairs) + 2 * len(counts.types) + 1
-        rows, steps = slice(span[ROW], span[ROW + 1]), slice(span[STEP], span[STEP] + n_steps)
-        if self.in_order:
-            return counts, rows, steps, slice(None)
-        order = np.argsort(counts.pairs[:, 0] * len(counts.types) + counts.pairs[:, 1])
-        ordered = replace(counts, pairs=counts.pairs[order], pair=counts.pair[order])
-        return ordered, rows, steps, np.concatenate([order, np.arange(n_pairs, n_steps)])
+def _part(fits: Fits, b: int) -> tuple[Counts, slice, slice, Any]:
+    """The counts with pairs in order, the rows and steps of a model, and the order of its steps."""
+    counts, span = fits.batch.counts(int(fits.batch.group[b])), fits.model_spans[b]
+    n_pairs, n_steps = len(counts.pairs), len(counts.pairs) + 2 * len(counts.types) + 1
+    rows, steps = slice(span[ROW], span[ROW + 1]), slice(span[STEP], span[STEP] + n_steps)
+    if fits.batch.in_order:
+        return counts, rows, steps, slice(None)
+    order = np.argsort(counts.pairs[:, 0] * len(counts.types) + counts.pairs[:, 1])
+    ordered = replace(counts, pairs=counts.pairs[order], pair=counts.pair[order])
+    return ordered, rows, steps, np.concatenate([order, np.arange(n_pairs, n_steps)])

@@ -86,7 +86,7 @@ class Statistics:
         )
 
     def reordered(self, order: Integers) -> Statistics:
-        """The same with states renumbered."""
+        """These statistics with states renumbered."""
         return replace(
             self,
             start=self.start[:, order],

@@ -45,7 +45,7 @@ _of_thread = threading.local()
 
 
 def check_wanted() -> None:
-    """Stop here if nobody waits for this thread's piece of work any more."""
+    """Stop here if this thread's piece of work is no longer wanted."""
     unwanted: threading.Event | None = getattr(_of_thread, "unwanted", None)
     if unwanted is not None and unwanted.is_set():
         raise CancelledError
@@ -68,7 +68,7 @@ def piece_for(n_states: int) -> int:
 def run_hearing_signals(call: Callable[[], None], is_long: bool) -> None:
     """Make a call of compiled code. While a long one runs in a thread of its own, Ctrl-C is heard in this.
 
-    The call then goes on until it is done, on arrays that nobody looks at any more.
+    The call then goes on until it is done, on arrays that are not used any more.
     """
     if not is_long or threading.current_thread() is not threading.main_thread():
         call()

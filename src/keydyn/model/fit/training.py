@@ -1,8 +1,6 @@
-"""Around a fit: training data before it, and the fits of one model from all its starts."""
+"""Training data: checked, weighted, and laid out for a fit."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,30 +8,11 @@ from numpy.typing import ArrayLike
 from keydyn.arrays import Floats
 from keydyn.model.data import vocabulary
 from keydyn.model.data.sequences import Sequences, check_weights
-from keydyn.model.data.settings import Settings, generator_of
+from keydyn.model.data.settings import Settings
 from keydyn.model.data.vocabulary import Types
 from keydyn.model.families.family import Family
 from keydyn.model.fit.batch import Batch
-from keydyn.model.fit.fits import Fits
-from keydyn.model.fit.result import FitResult
 from keydyn.model.theta.parameters import Parameters
-
-
-def fit_from_starts(batch: Batch, settings: Settings, random_state: Any) -> list[FitResult]:
-    """Fits of one model from the observed start, then from jittered ones."""
-    # Without a seed and with a single start there is nothing to draw and nothing to check.
-    generator = generator_of(random_state) if random_state is not None or settings.n_init > 1 else None
-    results = []
-    for number in range(settings.n_init):
-        fits = Fits(batch, settings, jitter=generator if number else None, number=number)
-        results += fits.run().results()
-    return results
-
-
-def fit_further(batch: Batch, settings: Settings, current: Parameters) -> list[FitResult]:
-    """The fit of one model that continues from its current parameters."""
-    start = current.extended(batch.event_types[0], batch.counts(0).pairs)
-    return Fits(batch.with_pairs(start.pairs), settings, start).run().results()
 
 
 def training_data(

@@ -129,12 +129,10 @@ class ContextHMM(Relative):
 
     @property
     def emission_context_(self) -> Context:
-        self._fitted_theta()
         return self._contexts[0]
 
     @property
     def transition_context_(self) -> Context:
-        self._fitted_theta()
         return self._contexts[1]
 
     def sample(
@@ -150,12 +148,12 @@ class ContextHMM(Relative):
         Event types are those given, for a callable context that looks at them, or all one. With a callable
         the function is called once for each step of the longest sequence.
         """
-        drawn = self._to_draw(n_events, events, lengths)
+        known, drawn = self._known(), self._to_draw(n_events, events, lengths)
         generator = generator_of(random_state)
-        if any(isinstance(context, Labels) for context in self._contexts):
-            X, states = drawing.draw_stepwise(self._theta, self._contexts, drawn, self._memory, generator)
+        if any(isinstance(context, Labels) for context in known.contexts):
+            X, states = drawing.draw_stepwise(known.theta, known.contexts, drawn, self._memory, generator)
         else:
-            X, states = drawing.draw_binned(self._theta, self._contexts, drawn.offsets, generator)
+            X, states = drawing.draw_binned(known.theta, known.contexts, drawn.offsets, generator)
         types = np.full(len(X), SINGLE_TYPE) if events is None else drawn.labels()
         return X, types, states
 

@@ -10,12 +10,13 @@ import numpy as np
 
 from keydyn.arrays import Floats, Integers
 from keydyn.model.data.settings import Settings
+from keydyn.model.engine.scores_and_states import Lattice
 from keydyn.model.families.family import Emission
 from keydyn.model.fit.algorithm import GOES_ON, REASONS, why_stop
 from keydyn.model.fit.fits import Iteration
 from keydyn.model.relatives.parameter_tables import Evidence, Floored
 from keydyn.model.theta import lattice as lattices
-from keydyn.model.theta.lattice import Lattice, Posterior
+from keydyn.model.theta.lattice import Posterior
 
 
 class Theta(Protocol):

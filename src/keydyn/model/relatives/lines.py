@@ -9,6 +9,7 @@ import numpy as np
 
 from keydyn.arrays import Floats, Integers
 from keydyn.model.data.settings import Settings
+from keydyn.model.engine.scores_and_states import Lattice
 from keydyn.model.families.family import Emission
 from keydyn.model.relatives.contexts import Context
 from keydyn.model.relatives.drawing import LinearWalk, largest_working, on_input_scale, walk_linear
@@ -24,7 +25,7 @@ from keydyn.model.relatives.parameter_tables import (
 )
 from keydyn.model.relatives.past import Past
 from keydyn.model.relatives.regression import Limits, line_update, logit_update, tilted
-from keydyn.model.theta.lattice import Lattice, Posterior
+from keydyn.model.theta.lattice import Posterior
 
 STEEPEST = 1e110
 
@@ -113,7 +114,7 @@ class Lines:
             add_normal(Seen(evidence.working[k], u[k]), one_row, table, log_floor(floor), total)
         steps = tilted(self.transmat, self.transition_slopes, u[self.feature])
         start, offsets = self.startprob[None], evidence.offsets
-        return Lattice(total, offsets, evidence.start_index, start, evidence.steps, steps)
+        return Lattice.of(total, offsets, evidence.start_index, start, evidence.steps, steps)
 
     def maximised(self, evidence: Evidence, posterior: Posterior, settings: Settings) -> tuple[Self, Floored]:
         """The M-step: least squares for the lines, Newton's method for the logits."""

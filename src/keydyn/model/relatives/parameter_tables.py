@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from keydyn.arrays import Floats, Integers
 from keydyn.model.data.settings import Settings
+from keydyn.model.engine.scores_and_states import Lattice
 from keydyn.model.families.family import Emission, Family, Stats
 from keydyn.model.relatives.normal_steps import NormalTable, Seen, add_normal, is_normal
-from keydyn.model.theta.lattice import Lattice, Posterior, log_densities
+from keydyn.model.theta.lattice import Posterior, log_densities
 from keydyn.model.theta.marginals import normalised
 from keydyn.model.theta.start_values import Moments, least_scale, moments_by
 from keydyn.model.theta.start_values import start_emission as spread_emission
@@ -123,7 +124,7 @@ class Tables:
         if factor is not None:
             log_density += factor
         start, offsets = self.startprob[None], evidence.offsets
-        return Lattice(log_density, offsets, evidence.start_index, start, evidence.steps, self.transmat)
+        return Lattice.of(log_density, offsets, evidence.start_index, start, evidence.steps, self.transmat)
 
     def log_factor(self, labels: Integers | None) -> Floats | None:
         """ln of what each state's density is multiplied by besides, (N, M); nothing here."""
@@ -257,7 +258,7 @@ def lattice_of(tables: Tables, events: Events, log_factor: Floats | None, floor:
     if log_factor is not None:
         log_density += log_factor
     start_index, start = np.zeros(len(events.offsets) - 1, dtype=np.int64), tables.startprob[None]
-    return Lattice(log_density, events.offsets, start_index, start, events.steps, tables.transmat)
+    return Lattice.of(log_density, events.offsets, start_index, start, events.steps, tables.transmat)
 
 
 def reordered_emission(emission: list[Emission], order: Integers) -> list[Emission]:

@@ -144,24 +144,21 @@ class PartiallyHMM(Relative):
 
     @property
     def transmat_(self) -> Floats:
-        transmat: Floats = self._fitted_theta().transmat[0]
+        transmat: Floats = self._theta.transmat[0]
         return transmat
 
     @property
     def p_observed_(self) -> float | None:
-        observed: float | None = self._fitted_theta().reliability.observed
+        observed: float | None = self._theta.reliability.observed
         return observed
 
     @property
     def p_true_(self) -> float:
-        return float(self._fitted_theta().reliability.true)
+        return float(self._theta.reliability.true)
 
     @property
     def state_labels_(self) -> Types:
-        names = self._fitted_theta().names
-        labels: Types = np.empty(len(names), dtype=object)
-        labels[:] = names
-        return labels
+        return _labels_of(self._theta)
 
     def fit(
         self,
@@ -251,9 +248,8 @@ class PartiallyHMM(Relative):
 
         Where it is taken as given at which events labels are seen, they are seen at all.
         """
-        offsets = self._to_draw(n_events, events, lengths).offsets
-        generator = generator_of(random_state)
-        theta, n = self._theta, int(offsets[-1])
+        theta, offsets = self._theta, self._to_draw(n_events, events, lengths).offsets
+        generator, n = generator_of(random_state), int(offsets[-1])
         states, zeros = np.empty(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
         walks.walk_states(
             offsets,
@@ -265,7 +261,7 @@ class PartiallyHMM(Relative):
             states,
         )
         X = np.stack([e.distribution.draw(generator, e.at((zeros, states))) for e in theta.emission], axis=1)
-        named = np.append(self.state_labels_, [None])
+        named = np.append(_labels_of(theta), [None])
         return X, named[theta.reliability.drawn(states, theta.n_states, generator)], states
 
     def _settings(self, n_features: int) -> Settings:
@@ -333,3 +329,10 @@ class PartiallyHMM(Relative):
     def _count(self, theta: Any, rows: int, steps: int, fixed: tuple[str, ...]) -> int:
         seen = any(name is not None for name in theta.names)
         return super()._count(theta, rows, steps, fixed) + (len(theta.reliability.estimated) if seen else 0)
+
+
+def _labels_of(theta: Any) -> Types:
+    """The label of each state."""
+    labels: Types = np.empty(len(theta.names), dtype=object)
+    labels[:] = theta.names
+    return labels

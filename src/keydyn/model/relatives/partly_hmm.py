@@ -160,7 +160,7 @@ class PartlyHMM(Relative):
 
     @property
     def previous_(self) -> Context:
-        if isinstance(self._fitted_theta(), Lines):
+        if isinstance(self._theta, Lines):
             raise AttributeError("a linear model has no bins")
         return self._contexts[0]
 
@@ -173,16 +173,16 @@ class PartlyHMM(Relative):
         lengths: ArrayLike | None = None,
     ) -> tuple[Floats, Types, Integers]:
         """Draw `X` (N, K), event types (N,), which are all one, and hidden states (N,)."""
-        offsets = self._to_draw(n_events, events, lengths).offsets
+        known, offsets = self._known(), self._to_draw(n_events, events, lengths).offsets
         generator = generator_of(random_state)
-        if isinstance(self._theta, Lines):
-            X, states = self._theta.drawn(offsets, generator)
+        if isinstance(known.theta, Lines):
+            X, states = known.theta.drawn(offsets, generator)
         else:
-            X, states = drawing.draw_binned(self._theta, self._contexts, offsets, generator)
+            X, states = drawing.draw_binned(known.theta, known.contexts, offsets, generator)
         return X, np.full(len(X), SINGLE_TYPE), states
 
     def _lines(self) -> Lines:
-        theta = self._fitted_theta()
+        theta = self._theta
         if not isinstance(theta, Lines):
             raise AttributeError("a model in bins has no slopes; its tables are transmat_ and emission_")
         return theta

@@ -8,21 +8,21 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
+from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Self
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from keydyn.arrays import Floats, Integers
-from keydyn.model.ask.inference import Criterion, Inference
+from keydyn.model.ask.inference import Inference
 from keydyn.model.data.input_forms import check_lengths, refuse_lengths_as_y
 from keydyn.model.data.sequences import Sequences, as_sequences, check_weights
 from keydyn.model.data.settings import Settings, check_settings, checked_floor, generator_of, is_whole
+from keydyn.model.engine.scores_and_states import Lattice
 from keydyn.model.families.family import Emission, families_of
 from keydyn.model.fit import training
 from keydyn.model.pohmm import POHMM
@@ -33,7 +33,6 @@ from keydyn.model.relatives.parameter_tables import Events, Evidence, lattice_of
 from keydyn.model.relatives.past import Past
 from keydyn.model.relatives.streams import Stream, StreamModel, Streams
 from keydyn.model.theta.given import given_emission
-from keydyn.model.theta.lattice import Lattice
 
 
 def given_emissions(emission: Any, shape: tuple[int, int]) -> list[Emission]:
@@ -43,6 +42,30 @@ def given_emissions(emission: Any, shape: tuple[int, int]) -> list[Emission]:
     return [given_emission(k, item, shape) for k, item in enumerate(emission)]
 
 
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """All that a relative has learnt or was given, in one object that is never changed.
+
+    Attributes
+    ----------
+    theta : the parameters; contexts : which tables each event uses, emission and transition
+    n_parameters : those that the likelihood depends on
+    n_features : K; feature_names : those of the input, or None
+    log_likelihood, history, stop_reason : of the fit, None where there was none
+    scale_floored : for each feature, where the scale floor acted
+    """
+
+    theta: Any
+    contexts: tuple[Context, Context]
+    n_parameters: int
+    n_features: int
+    feature_names: tuple[str, ...] | None = None
+    log_likelihood: float | None = None
+    history: Floats | None = None
+    stop_reason: str | None = None
+    scale_floored: list[NDArray[np.bool_]] | None = None
+
+
 class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
     """The estimator's common part. `events` is accepted everywhere; each model says what becomes of it."""
 
@@ -50,20 +73,11 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
     density_floor: float | None
     random_state: Any
 
-    # Which tables each event uses, emission and transition, and the parameters in them.
-    _contexts: tuple[Context, Context]
-    _theta: Any
+    _state: Fitted
     # How many events back a context looks.
     _memory: int = 0
     # Parts of the model that `fixed` may name besides start, transitions and emission.
     _further_parts: tuple[str, ...] = ()
-
-    log_likelihood_: float
-    history_: Floats
-    n_iter_: int
-    stop_reason_: str
-    n_parameters_: int
-    scale_floored_: list[NDArray[np.bool_]]
 
     def _set(self, given: dict[str, Any]) -> None:
         """Keep the parameters of the constructor under their names, as scikit-learn expects."""
@@ -73,18 +87,56 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def startprob_(self) -> Floats:
-        startprob: Floats = self._fitted_theta().startprob
+        startprob: Floats = self._theta.startprob
         return startprob
 
     @property
     def transmat_(self) -> Floats:
-        transmat: Floats = self._fitted_theta().transmat
+        transmat: Floats = self._theta.transmat
         return transmat
 
     @property
     def emission_(self) -> list[Emission]:
-        emission: list[Emission] = self._fitted_theta().emission
+        emission: list[Emission] = self._theta.emission
         return emission
+
+    @property
+    def log_likelihood_(self) -> float:
+        return self._found(self._known().log_likelihood)
+
+    @property
+    def history_(self) -> Floats:
+        return self._found(self._known().history)
+
+    @property
+    def n_iter_(self) -> int:
+        return len(self.history_)
+
+    @property
+    def stop_reason_(self) -> str:
+        return self._found(self._known().stop_reason)
+
+    @property
+    def n_parameters_(self) -> int:
+        return self._known().n_parameters
+
+    @property
+    def scale_floored_(self) -> list[NDArray[np.bool_]]:
+        return self._found(self._known().scale_floored)
+
+    @property
+    def _theta(self) -> Any:
+        """The parameters."""
+        return self._known().theta
+
+    @property
+    def _contexts(self) -> tuple[Context, Context]:
+        """Which tables each event uses, emission and transition."""
+        return self._known().contexts
+
+    def _known(self) -> Fitted:
+        state: Fitted = super()._known()
+        return state
 
     @property
     def converged_(self) -> bool:
@@ -126,18 +178,6 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
         refuse_lengths_as_y(X, y, lengths)
         return self._fit(self._as_sequences(X, events, lengths), sample_weight)
 
-    def aic(self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None) -> Criterion:
-        """Akaike's information criterion, lower is better."""
-        score = self.score(X, events=events, lengths=lengths)
-        return Criterion(2.0 * self.n_parameters_ - 2.0 * score, self.density_floor is not None)
-
-    def bic(self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None) -> Criterion:
-        """Bayesian information criterion, lower is better; N counts events with a value."""
-        sequences = self._checked(X, events, lengths)
-        n_values = int(np.count_nonzero(~np.isnan(sequences.X).all(axis=1)))
-        penalty = self.n_parameters_ * np.log(max(n_values, 1))
-        return Criterion(penalty - 2.0 * self.score(sequences), self.density_floor is not None)
-
     def online(self, state: dict[str, Any] | None = None, *, n_streams: int | None = None) -> Any:
         """A `Stream` that takes one event at a time, in constant time; with `n_streams` a `Streams` for many.
 
@@ -147,14 +187,15 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model to a file (docs/file-format.md); `keydyn.load` reads it."""
-        check_is_fitted(self)
-        relative_files.save(self, path)
+        self._known()
+        relative_files.save(self._as_it_is(), path)
 
     def _opened(self, state: dict[str, Any] | None, n_streams: int | None, labelled: bool = False) -> Any:
-        check_is_fitted(self)
+        own = self._as_it_is()
+        known = own._known()
         wanted = 1 if n_streams is None else n_streams
-        mark = relative_files.fingerprint(self)
-        model = StreamModel(self._theta, self._contexts, self._memory, self._floor, mark, labelled)
+        mark = relative_files.fingerprint(own)
+        model = StreamModel(known.theta, known.contexts, self._memory, self._floor, mark, labelled)
         streams = Streams(model, wanted)
         if state is not None:
             streams.resume(state)
@@ -166,18 +207,13 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
     def _floor(self) -> float | None:
         return checked_floor(self.density_floor)
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_theta")
+    def _approximate(self) -> bool:
+        return self.density_floor is not None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
-
-    def _fitted_theta(self) -> Any:
-        if not hasattr(self, "_theta"):
-            raise AttributeError(f"this {type(self).__name__} is not fitted yet")
-        return self._theta
 
     def _settings(self, n_features: int) -> Settings:
         """The POHMM's checks of the parameters that are the same here; the others have their own."""
@@ -192,18 +228,11 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
         return as_sequences(X, None, lengths).without_events()
 
     def _checked(self, X: Any, events: Any, lengths: ArrayLike | None) -> Sequences:
-        check_is_fitted(self)
+        known = self._known()
         sequences = self._as_sequences(X, events, lengths)
-        self._compare_features(sequences, reset=False)
-        training.check_domain(sequences, tuple(e.distribution for e in self._theta.emission))
+        self._compare_features(sequences, known.n_features, known.feature_names)
+        training.check_domain(sequences, tuple(e.distribution for e in known.theta.emission))
         return sequences
-
-    def _compare_features(self, sequences: Sequences, *, reset: bool) -> None:
-        """scikit-learn's check of the features' number and names, or, with `reset`, their being noted."""
-        nothing: Any = sequences.X[:0]
-        if sequences.feature_names is not None:
-            nothing = pd.DataFrame(nothing, columns=list(sequences.feature_names))
-        validate_data(self, nothing, reset=reset, skip_check_array=True)
 
     def _past(self, sequences: Sequences) -> Past:
         """What conditions may see of the events before each event."""
@@ -218,13 +247,14 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
         return None
 
     def _lattice(self, X: Any, events: Any, lengths: ArrayLike | None) -> Lattice:
-        sequences = self._checked(X, events, lengths)
-        past = self._past(sequences)
-        rows, steps = (context.tables(past) for context in self._contexts)
-        factor = self._theta.log_factor(self._labels_in_scoring(sequences))
-        tables = self._theta.tables_for(past.last)
+        own = self._as_it_is()
+        sequences = own._checked(X, events, lengths)
+        past = own._past(sequences)
+        rows, steps = (context.tables(past) for context in own._contexts)
+        factor = own._theta.log_factor(own._labels_in_scoring(sequences))
+        tables = own._theta.tables_for(past.last)
         events_used = Events(sequences.X, sequences.offsets, rows, steps)
-        return lattice_of(tables, events_used, factor, self._floor)
+        return lattice_of(tables, events_used, factor, own._floor)
 
     def _fit(self, sequences: Sequences, sample_weight: ArrayLike | None) -> Self:
         families = families_of(self.emission, sequences.n_features)
@@ -248,8 +278,7 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
             start = self._start(evidence, contexts, settings, generator if number else None)
             results.append(climb(start, evidence, settings, number))
         best = max(results, key=lambda result: result.log_likelihood)
-        self._compare_features(sequences, reset=True)
-        self._take(best, evidence, contexts, settings)
+        self._become(best, evidence, contexts, settings, sequences.feature_names)
         if best.stop_reason == "max_iter":
             warnings.warn(
                 f"not converged after max_iter={settings.max_iter} iterations: raise max_iter or tol, or "
@@ -259,8 +288,13 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
             )
         return self
 
-    def _take(
-        self, result: Result[Any], evidence: Evidence, contexts: tuple[Context, Context], settings: Settings
+    def _become(
+        self,
+        result: Result[Any],
+        evidence: Evidence,
+        contexts: tuple[Context, Context],
+        settings: Settings,
+        feature_names: tuple[str, ...] | None,
     ) -> None:
         """Become the model of a finished climb, states numbered by the leading feature's location."""
         theta = self._finished(result, evidence, contexts)
@@ -268,23 +302,25 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
         if settings.order_states:
             leading = result.theta.pooled_emission(evidence, result.posterior)[settings.leading_feature]
             order = np.argsort(leading.distribution.location(leading.params), kind="stable")
-        self._theta, self._contexts = theta.reordered(order), contexts
-        self.log_likelihood_ = result.log_likelihood
-        self.history_ = result.history
-        self.n_iter_ = len(result.history)
-        self.stop_reason_ = result.stop_reason
-        self.scale_floored_ = [np.atleast_2d(floored)[:, order] for floored in result.floored]
         later = np.ones(len(evidence.X), dtype=bool)
         later[evidence.offsets[:-1]] = False
         used = len(np.unique(evidence.rows)), len(np.unique(evidence.steps[later]))
-        self.n_parameters_ = self._count(result.theta, *used, self._fixed())
+        self._state = Fitted(
+            theta.reordered(order),
+            contexts,
+            self._count(result.theta, *used, self._fixed()),
+            evidence.X.shape[1],
+            feature_names,
+            result.log_likelihood,
+            result.history,
+            result.stop_reason,
+            [np.atleast_2d(floored)[:, order] for floored in result.floored],
+        )
 
     def _take_given(self, theta: Any, contexts: tuple[Context, Context]) -> None:
         """Become the model of given parameters."""
-        self._theta, self._contexts = theta, contexts
-        self.n_features_in_ = len(theta.emission)
         used = contexts[0].n_rows, contexts[1].n_rows
-        self.n_parameters_ = self._count(theta, *used, ())
+        self._state = Fitted(theta, contexts, self._count(theta, *used, ()), len(theta.emission))
 
     def _fixed(self) -> tuple[str, ...]:
         fixed: Any = self.get_params(deep=False)["fixed"]
@@ -304,8 +340,7 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
 
     def _to_draw(self, n_events: int, events: Any, lengths: ArrayLike | None) -> Sequences:
         """Empty sequences of the lengths asked for, with event types if they are given."""
-        check_is_fitted(self)
-        n_features = len(self._theta.emission)
+        n_features = self._known().n_features
         if events is not None:
             return as_sequences(np.full((len(events), n_features), np.nan), events, lengths)
         if lengths is None and (not is_whole(n_events) or n_events < 1):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +17,12 @@ from keydyn.model.model_files import (
     declared_history,
     emission_tensors,
     emissions,
+    feature_names,
+    floored,
     given_emission,
     history_of,
+    of_a_fit,
     plain_emission,
-    take_reported,
 )
 from keydyn.model.relatives import contexts
 from keydyn.model.relatives.labels import LabelledTables, Reliability, is_probability
@@ -194,9 +197,13 @@ def _built(values: Values, tensors: Tensors) -> Relative:
         raise ValueError(f"these are not the parameters of a {name}")
     pair = (EachItsOwn(), EachItsOwn()) if linear else tuple(values["contexts"])
     model._take_given(theta, pair)
-    take_reported(model, values, tensors)
-    if "scale_floored.0" in tensors:
-        model.scale_floored_ = [tensors[f"scale_floored.{k}"] for k in range(len(families))]
+    model._state = replace(
+        model._state,
+        feature_names=feature_names(values),
+        n_parameters=values["fit"].get("n_parameters_", model._state.n_parameters),
+        scale_floored=floored(values, tensors),
+        **of_a_fit(values, tensors),
+    )
     return model
 
 

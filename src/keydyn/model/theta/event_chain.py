@@ -9,10 +9,12 @@ import numpy as np
 from keydyn.arrays import Floats, Integers
 from keydyn.model.data.settings import Rule, Settings
 from keydyn.model.data.vocabulary import Types
-from keydyn.model.engine.maximisation import (
+from keydyn.model.engine.layout import (
     KEEP_EMISSION,
     KEEP_START,
     LEAVING,
+    OF_PAIRS,
+    OF_TYPES,
     PAIR_PROB,
     PROB,
     WEIGHT_AFTER,
@@ -90,7 +92,7 @@ class Counts:
         """Their event chain, and what estimates weigh in smoothing, as the engine takes both."""
         smoothing, (before, after) = settings.smoothing, self.pairs.T
         starts = self.starts if settings.start_estimate == "sequence_start" else self.types
-        of_pairs, of_types = np.empty((len(self.pairs), 3)), np.empty((len(self.types), 4))
+        of_pairs, of_types = np.empty((len(self.pairs), OF_PAIRS)), np.empty((len(self.types), OF_TYPES))
         of_pairs[:, PAIR_PROB] = chain.pair_prob
         of_pairs[:, WEIGHT_BEFORE], of_pairs[:, WEIGHT_AFTER] = transition_weights(
             smoothing.transitions,
@@ -105,7 +107,7 @@ class Counts:
         return Chain(np.ascontiguousarray(self.pairs), of_pairs, of_types)
 
     def aligned(self, event_types: Types, pairs: Integers) -> tuple[Counts, Integers]:
-        """The same counts in a larger vocabulary, and where the old pairs stand in the new list."""
+        """These counts in a larger vocabulary, and where the old pairs stand in the new list."""
         m = len(event_types)
         rows = np.searchsorted(pairs[:, 0] * m + pairs[:, 1], self.pairs[:, 0] * m + self.pairs[:, 1])
         pair = np.zeros(len(pairs))

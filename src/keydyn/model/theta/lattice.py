@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
+import pandas as pd
 
 from keydyn.arrays import Floats, Integers
 from keydyn.model.engine import scores_and_states as inference
 from keydyn.model.engine.layout import variant_of
+from keydyn.model.engine.scores_and_states import Lattice
 from keydyn.model.families.family import Emission
 from keydyn.model.theta.parameters import Parameters
 
@@ -38,42 +40,14 @@ class EventIndex:
         inside = np.ones(len(codes), dtype=bool)
         inside[offsets[:-1]] = False
         keys = np.concatenate([[0], codes[:-1]]) * (n_types + 1) + codes
-        distinct, number = np.unique(keys[inside], return_inverse=True)
         steps = np.zeros(len(codes), dtype=np.int64)
-        steps[inside] = number
-        return cls(codes, offsets, *np.divmod(distinct, n_types + 1), steps)
+        steps[inside], distinct = pd.factorize(keys[inside])
+        return cls(codes, offsets, *np.divmod(np.asarray(distinct), n_types + 1), steps)
 
     @property
     def start_rows(self) -> Integers:
         """The first event type of each sequence."""
         return self.codes[self.offsets[:-1]]
-
-
-@dataclass(frozen=True)
-class Lattice:
-    """All that the engine sees: log-densities (N, M), and tables with an index into each."""
-
-    log_density: Floats
-    offsets: Integers
-    start_rows: Integers
-    start: Floats
-    steps: Integers
-    transitions: Floats
-
-    @property
-    def n_sequences(self) -> int:
-        return len(self.offsets) - 1
-
-    def arrays(self) -> inference.Lattice:
-        """The same as the engine takes it, in arrays of its own."""
-        return inference.Lattice(
-            np.ascontiguousarray(self.log_density)[..., None],
-            np.array(self.offsets),
-            np.array(self.start_rows),
-            np.array(self.steps),
-            np.array(self.start, order="C")[..., None],
-            np.array(self.transitions, order="C")[..., None],
-        )
 
 
 class Posterior(NamedTuple):
@@ -109,7 +83,7 @@ def build(parameters: Parameters, X: Floats, index: EventIndex, floor: float | N
     """The lattice of a POHMM over these events."""
     if not parameters.has_marginal and (index.codes == parameters.n_types).any():
         parameters.known_marginal()
-    return Lattice(
+    return Lattice.of(
         log_densities(parameters, X, index.codes, floor),
         index.offsets,
         index.start_rows,
@@ -121,12 +95,11 @@ def build(parameters: Parameters, X: Floats, index: EventIndex, floor: float | N
 
 def filtered(lattice: Lattice) -> tuple[Floats, Floats]:
     """P(z_n | x_1..n, Ω) (N, M) and ln P(x_n | x_1..n−1, Ω) (N,)."""
-    arrays = lattice.arrays()
-    states, increments = np.empty_like(arrays[0]), np.empty(len(arrays[0]))
-    inference.filter_states(variant_of(states.shape[1]), arrays, states, increments)
+    states, increments = np.empty_like(lattice.log_density), np.empty(len(lattice.log_density))
+    inference.filter_states(variant_of(states.shape[1]), lattice, states, increments)
     lost = np.flatnonzero(np.isnan(increments[lattice.offsets[:-1]]))
     if len(lost):
-        inference.filter_in_logs(lost, arrays, states, increments)
+        inference.filter_in_logs(lost, lattice, states, increments)
     total = states.sum(axis=1)
     # Under a sequence that the model cannot produce all probabilities may be zero.
     probabilities = np.divide(states[..., 0], total, out=np.zeros(states.shape[:2]), where=total > 0.0)
@@ -135,14 +108,13 @@ def filtered(lattice: Lattice) -> tuple[Floats, Floats]:
 
 def posterior(lattice: Lattice, weights: Floats | None = None) -> Posterior:
     """The expectation step; `weights` has one entry per sequence."""
-    arrays = lattice.arrays()
-    states, transitions = np.empty_like(arrays[0]), np.zeros_like(arrays[-1])
-    of_sequences = np.ones(lattice.n_sequences) if weights is None else np.array(weights)
+    lattice = lattice if weights is None else lattice.weighted(weights)
+    states, transitions = np.empty_like(lattice.log_density), np.zeros_like(lattice.walk.transitions)
     scores = np.empty((lattice.n_sequences, 1))
-    inference.smooth_states(variant_of(states.shape[1]), of_sequences, arrays, states, scores, transitions)
+    inference.smooth_states(variant_of(states.shape[1]), lattice, states, scores, transitions)
     lost = np.flatnonzero(~(scores[:, 0] > -np.inf))
     if len(lost):
-        inference.smooth_in_logs(lost, of_sequences, arrays, states, scores, transitions)
+        inference.smooth_in_logs(lost, lattice, states, scores, transitions)
     return Posterior(states[..., 0], scores[:, 0], transitions[..., 0])
 
 
@@ -150,7 +122,7 @@ def most_probable(lattice: Lattice) -> tuple[Floats, Integers]:
     """Viterbi: ln P of the best path of each sequence (S,), and the paths (N,)."""
     log_probability = np.empty(lattice.n_sequences)
     states = np.empty(len(lattice.log_density), dtype=np.int64)
-    inference.viterbi(lattice.arrays(), states, log_probability)
+    inference.viterbi(lattice, states, log_probability)
     impossible = np.flatnonzero(np.isneginf(log_probability))
     if len(impossible):
         raise ValueError(
@@ -161,8 +133,8 @@ def most_probable(lattice: Lattice) -> tuple[Floats, Integers]:
 
 def forecasts(lattice: Lattice, from_later: bool) -> tuple[Floats, Floats]:
     """ln P(z_n | x_1..n−1, Ω) (N, M), or, `from_later`, given all events but the n-th; increments (N,)."""
-    log_weights, increments = np.empty_like(lattice.log_density), np.empty(len(lattice.log_density))
-    inference.forecast_states(lattice.arrays(), from_later, log_weights, increments)
+    log_weights, increments = np.empty(lattice.log_density.shape[:2]), np.empty(len(lattice.log_density))
+    inference.forecast_states(lattice, from_later, log_weights, increments)
     return log_weights, increments
 
 

@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
 from keydyn.arrays import Floats, Integers
-from keydyn.model.engine.layout import variant_of
-from keydyn.model.engine.maximisation import LEAVING, PAIR_PROB, Chain, marginals_of_transitions
+from keydyn.model.engine.layout import LEAVING, OF_PAIRS, OF_TYPES, PAIR_PROB, Chain, Rules, variant_of
+from keydyn.model.engine.maximisation import marginals_of_transitions
 from keydyn.model.families.family import Emission
 from keydyn.model.theta.event_chain import EventChain
 from keydyn.model.theta.parameters import Marginal
+
+# What the maximisation step goes by where nothing but marginals is wanted.
+AS_PRINTED = Rules(
+    np.empty((0, 4), dtype=np.int64),
+    -math.inf,
+    0.0,
+    fixed_start=True,
+    fixed_transitions=True,
+    fixed_emission=True,
+    exact=False,
+    first_occurrence=False,
+    smooth_start=False,
+    smooth_transitions=False,
+    smooth_emission=False,
+    tol=0.0,
+    max_iter=1,
+)
 
 
 def normalised(rows: Floats) -> Floats:
@@ -64,11 +82,12 @@ def _marginal_transitions(
     m, n_states, n_pairs = len(leaving), matrices.shape[1], len(pairs)
     table = np.empty((n_pairs + 2 * m + 1, n_states, n_states, 1))
     table[:n_pairs, :, :, 0] = matrices
-    of_pairs, of_types = np.zeros((n_pairs, 3)), np.zeros((m + 1, 4))
+    of_pairs, of_types = np.zeros((n_pairs, OF_PAIRS)), np.zeros((m + 1, OF_TYPES))
     of_pairs[:, PAIR_PROB], of_types[:m, LEAVING] = weights, leaving
     chain = Chain(np.ascontiguousarray(pairs), of_pairs, of_types)
+    chain.check(m + 1)
     span = np.array([0, 0, 0, m + 1, 0, n_pairs, 0])
-    marginals_of_transitions(variant_of(n_states), span, chain, table)
+    marginals_of_transitions(variant_of(n_states), span, AS_PRINTED, chain, table)
     of_types_alone = table[n_pairs:, :, :, 0]
     return of_types_alone[-1], of_types_alone[:m], of_types_alone[m:-1]
 

@@ -14,7 +14,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from keydyn.arrays import Floats, Integers
 from keydyn.model.data import vocabulary
@@ -22,6 +21,7 @@ from keydyn.model.data.settings import Smoothing
 from keydyn.model.data.vocabulary import Types
 from keydyn.model.engine.densities import FIRST, cells_of
 from keydyn.model.engine.layout import variant_of
+from keydyn.model.engine.pairs import Pairs, between
 from keydyn.model.families.compiled import features_of, width_of
 from keydyn.model.families.family import Emission, Family, Params
 from keydyn.model.theta.event_chain import EventChain, transition_weights
@@ -188,16 +188,16 @@ class Parameters:
         return cells
 
     @cached_property
-    def pair_codes(self) -> Integers:
-        """ψ·m + ω of each observed pair, ascending."""
-        return self.pairs[:, 0] * self.n_types + self.pairs[:, 1]
-
-    def find_pairs(self, codes: Integers) -> Integers:
-        """The row of each pair code, −1 where the pair is not listed."""
-        if len(self.pairs) == 0:
-            return np.full(len(codes), -1)
-        rows = np.minimum(np.searchsorted(self.pair_codes, codes), len(self.pairs) - 1)
-        return np.where(self.pair_codes[rows] == codes, rows, -1)
+    def pair_index(self) -> Pairs:
+        """Where the transitions of a pair stand, and what marginals weigh in those of an unseen pair."""
+        m, chain, weights = self.n_types, self.chain, np.zeros((self.n_types + 1, 3))
+        first = np.searchsorted(self.pairs[:, 0], np.arange(m + 1))
+        later = np.append(self.pairs[:, 1], np.full(2 * m + 1, -1))
+        weights[:-1, 0], weights[:-1, 1] = transition_weights(
+            self.smoothing.transitions, True, np.zeros(m), chain.leaving, chain.entering
+        )
+        weights[:, 2] = np.inf if self.smoothing.published else 1.0
+        return Pairs(np.concatenate([first, later]), weights)
 
     def known_marginal(self) -> Marginal:
         """The marginals, or a `ValueError` that says why there are none."""
@@ -208,76 +208,25 @@ class Parameters:
             )
         return self.marginal
 
-    def unseen_pairs(self, before: Integers, after: Integers) -> Floats:
-        """a[i, j | ψ, ω] of pairs that were never observed: a uniform estimate, smoothed."""
-        n_pairs, uniform = len(self.pairs), 1.0 / self.n_states
-        if self.smoothing.transitions is None or not self.has_marginal or len(before) == 0:
-            return np.full((len(before), self.n_states, self.n_states), uniform)
-        leaving, entering = self.chain.leaving.take(before), self.chain.entering.take(after)
-        of_earlier, of_later = transition_weights(
-            self.smoothing.transitions, self.smoothing.published, np.zeros(len(before)), leaving, entering
-        )
-        own = (1.0 - of_earlier - of_later) * uniform
-        mixed: Floats = self.transitions.take(n_pairs + before, axis=0) * of_earlier[:, None, None]
-        mixed += self.transitions.take(n_pairs + self.n_types + after, axis=0) * of_later[:, None, None]
-        mixed += own[:, None, None]
-        np.maximum(mixed, 0.0, out=mixed)
-        if self.smoothing.published:
-            # Weights above one may have left less than nothing; otherwise the sums are one.
-            total = mixed.sum(axis=2, keepdims=True)
-            mixed = np.divide(mixed, total, out=np.full(mixed.shape, uniform), where=total > 0.0)
-        return mixed
-
-    def step_rows(self, before: Integers, after: Integers) -> Integers:
-        """The row of `transitions` for any pairs, −1 if never observed; m stands for an unknown type."""
-        m, n_pairs = self.n_types, len(self.pairs)
-        known_before, known_after = before < m, after < m
-        rows = self.find_pairs(before * m + after)
-        rows = np.where(known_before, np.where(known_after, rows, n_pairs + before), n_pairs + m + after)
-        if not self.has_marginal and not (known_before & known_after).all():
-            self.known_marginal()
-        return rows
-
     def transmat_of(self, before: Integers, after: Integers) -> Floats:
         """a[i, j | ψ, ω] for any pairs; m stands for an unknown type."""
-        rows = self.step_rows(before, after)
-        table: Floats = self.transitions[rows]
-        unseen = rows < 0
-        table[unseen] = self.unseen_pairs(before[unseen], after[unseen])
-        return table
+        if not self.has_marginal and len(before) and max(before.max(), after.max()) == self.n_types:
+            self.known_marginal()
+        return between(self.pair_index, self.transitions, before, after)[1]
+
+    def event_prob_of(self, before: Integers, after: Integers) -> Floats:
+        """a[ψ, ω] for any pairs of known types: zero for an unseen one, equal shares at a dead end."""
+        _, pair_prob = self.chain.known()
+        rows, _ = between(self.pair_index, self.transitions, before, after)
+        prob: Floats = np.append(pair_prob, 0.0)[rows]
+        prob[np.isin(before, self.chain.dead_ends)] = 1.0 / self.n_types
+        return prob
 
     @cached_property
-    def all_steps(self) -> tuple[Integers, Floats]:
-        """The row for each of the (m + 1)² pairs of codes, and `transitions` with unseen pairs behind it."""
-        m, n_pairs = self.n_types, len(self.pairs)
-        rows = np.full((m + 1, m + 1), -1)
-        rows[self.pairs[:, 0], self.pairs[:, 1]] = np.arange(n_pairs)
-        rows[:m, m] = n_pairs + np.arange(m)
-        rows[m] = n_pairs + m + np.arange(m + 1)
-        before, after = np.nonzero(rows < 0)
-        rows[before, after] = len(self.transitions) + np.arange(len(before))
-        unseen = self.unseen_pairs(before, after)
-        return rows.ravel(), np.concatenate([self.transitions, unseen])[..., None]
-
-    @cached_property
-    def laid_out_steps(self) -> Floats:
-        """a[i, j | ψ, ω] of all (m + 1)² pairs of codes, in order: for filters, which jump between models."""
-        rows, table = self.all_steps
-        return table[rows]
-
-    def steps_of(self, codes: Integers) -> tuple[Integers, Floats]:
-        """The row of each step between neighbouring codes, 0 for the first, and the table they are in.
-
-        For vocabularies that are too large for `all_steps`.
-        """
-        m = self.n_types
-        number, distinct = _distinct(codes[:-1] * (m + 1) + codes[1:])
-        before, after = np.divmod(distinct, m + 1)
-        rows = self.step_rows(before, after)
-        unseen = np.flatnonzero(rows < 0)
-        rows[unseen] = len(self.transitions) + np.arange(len(unseen))
-        table = np.concatenate([self.transitions, self.unseen_pairs(before[unseen], after[unseen])])
-        return np.concatenate([[0], rows[number]]), table[..., None]
+    def all_steps(self) -> Floats:
+        """a[i, j | ψ, ω] of all (m + 1)² pairs of codes, in order, (…, M, M, 1)."""
+        codes = np.divmod(np.arange((self.n_types + 1) ** 2), self.n_types + 1)
+        return between(self.pair_index, self.transitions, *codes)[1][..., None]
 
     @cached_property
     def type_places(self) -> dict[Any, int]:
@@ -299,7 +248,7 @@ class Parameters:
         return table
 
     def reordered(self, order: Integers) -> Parameters:
-        """The same model with its states renumbered."""
+        """The model with its states renumbered."""
         return replace(
             self,
             start=np.ascontiguousarray(self.start[:, order]),
@@ -359,9 +308,3 @@ def _padded(values: Floats, n: int) -> Floats:
 
 def _rows_of(pairs: Integers, among: Integers, n_types: int) -> Integers:
     return np.searchsorted(among[:, 0] * n_types + among[:, 1], pairs[:, 0] * n_types + pairs[:, 1])
-
-
-def _distinct(keys: Integers) -> tuple[Integers, Integers]:
-    """Each key's number among the distinct ones, and these, in order of appearance."""
-    number, distinct = pd.factorize(keys)
-    return number.astype(np.int64), np.asarray(distinct, dtype=np.int64)

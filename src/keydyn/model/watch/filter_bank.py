@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,43 +16,57 @@ from keydyn.model.data.numbers import as_numbers
 from keydyn.model.data.vocabulary import Types
 from keydyn.model.engine.densities import CUSTOM, FIRST, KIND, ON_LOG_SCALE
 from keydyn.model.engine.layout import variant_of
-from keydyn.model.engine.online_step import COUNT, EXTRA, IN_LOGS, LAST, TOGETHER, TOTAL, Models, update_many
+from keydyn.model.engine.online_step import (
+    COUNT,
+    EXTRA,
+    IN_LOGS,
+    LAST,
+    TOGETHER,
+    TOTAL,
+    Models,
+    NewEvents,
+    Sessions,
+    check_update,
+    update_many,
+)
 from keydyn.model.families.compiled import features_of
 from keydyn.model.families.family import Family, Params
-from keydyn.model.theta.event_chain import transition_weights
 from keydyn.model.theta.parameters import SMALL_TABLE, Parameters
+
+
+class Watched(NamedTuple):
+    """A model that filters follow: θ, its density floor, and whether it refuses event types unknown to it."""
+
+    theta: Parameters
+    floor: float | None
+    strict: bool
 
 
 class FilterBank:
     """The numbers of all filters, and the step that advances them.
 
-    `thetas` are U models, `floors` their density floors, and `strict` tells which refuse event types that
-    they do not know. `types` are those that labels are looked up among, `chosen` (S, C) is the number of each
-    filter's model, `what` is what a session is called in messages, and `name_models` tells whether these say
-    which model they are about.
+    `models` are U models. `types` are those that labels are looked up among, `chosen` (S, C) is the number of
+    each filter's model, `what` is what a session is called in messages, and `name_models` tells whether these
+    say which model they are about.
     """
 
     def __init__(
-        self,
-        thetas: Sequence[Parameters],
-        floors: Sequence[float | None],
-        strict: Sequence[bool],
-        types: Types,
-        chosen: Integers,
-        what: str,
-        name_models: bool,
+        self, models: Sequence[Watched], types: Types, chosen: Integers, what: str, name_models: bool
     ) -> None:
+        thetas = [model.theta for model in models]
         self.thetas = thetas
         self.chosen = chosen
         self.labels = Labels(types)
         self.translation = translations([theta.event_types for theta in thetas], types)
         self.models = laid_out(thetas)
         self.features = feature_table(thetas[0].families)
-        self.log_floors = np.array([-math.inf if floor is None else math.log(floor) for floor in floors])
+        self.log_floors = np.array(
+            [-math.inf if model.floor is None else math.log(model.floor) for model in models]
+        )
         self.custom = custom_parameters(thetas, self.features)
         self._first_row = np.cumsum([0] + [len(theta.start) for theta in thetas])
         named = np.array([not vocabulary.is_single(theta.event_types) for theta in thetas])
-        self.rejects = named & np.array(strict)
+        self.rejects = named & np.array([model.strict for model in models])
         self.no_marginal = named & ~np.array([theta.has_marginal for theta in thetas])
         self._what = what
         self._name_models = name_models
@@ -131,22 +145,12 @@ class FilterBank:
             self._check_known(found, which, events)
         increments = np.empty((len(which), self.chosen.shape[1]))
         given = self._custom_densities(values, which, found)
-        bad = update_many(
-            variant_of(self.thetas[0].n_states),
-            # A copy, which is used up.
-            np.array(values.T, order="C"),
-            found,
-            which,
-            self.chosen,
-            self.translation,
-            self._first_row,
-            self.log_floors,
-            self.features,
-            self.models,
-            given,
-            self.filters,
-            increments.reshape(-1),
-        )
+        # A copy of the values, which is used up.
+        new = NewEvents(np.array(values.T, order="C"), found, which, given)
+        sessions = Sessions(self.chosen, self.translation, self._first_row, self.log_floors, self.features)
+        check_update(new, sessions, self.models, self.filters)
+        variant = variant_of(self.thetas[0].n_states)
+        bad = update_many(variant, new, sessions, self.models, self.filters, increments.reshape(-1))
         if bad >= 0:
             self._refuse(bad, values, which)
         return increments
@@ -247,18 +251,20 @@ def laid_out(thetas: Sequence[Parameters]) -> Models:
     n_codes = np.array([len(theta.start) for theta in thetas])
     if (n_codes**2).sum() <= SMALL_TABLE:
         sizes = np.repeat(n_codes, n_codes)
-        transitions = _joined([theta.laid_out_steps for theta in thetas])
+        transitions = _joined([theta.all_steps for theta in thetas])
         return Models(start, cells, transitions, np.cumsum(sizes) - sizes, np.empty((0, 3)))
-    begins = np.cumsum([0] + [len(theta.transitions) for theta in thetas])[:-1]
-    first = [_first_steps(theta) + begin for theta, begin in zip(thetas, begins, strict=True)]
+    n_steps = [len(theta.transitions) for theta in thetas]
     spare = np.empty((TOGETHER, *thetas[0].transitions.shape[1:]))
-    later = [np.append(theta.pairs[:, 1], np.full(2 * theta.n_types + 1, -1)) for theta in thetas]
+    indices = [theta.pair_index for theta in thetas]
+    steps = np.concatenate([index.steps[:n] for index, n in zip(indices, n_codes, strict=True)])
+    steps += np.repeat(np.cumsum([0, *n_steps[:-1]]), n_codes)
+    later = [index.steps[n:] for index, n in zip(indices, n_codes, strict=True)]
     return Models(
         start,
         cells,
         np.concatenate([*(theta.transitions for theta in thetas), spare])[..., None],
-        np.concatenate([*first, *later]),
-        _joined([_unseen_weights(theta) for theta in thetas]),
+        np.concatenate([steps, *later]),
+        _joined([index.weights for index in indices]),
     )
 
 
@@ -277,17 +283,3 @@ def custom_parameters(thetas: Sequence[Parameters], features: Floats) -> dict[in
 def _joined(arrays: Sequence[np.ndarray]) -> np.ndarray:
     """One after the other; a single one is not copied."""
     return plain(arrays[0]) if len(arrays) == 1 else np.concatenate(arrays)
-
-
-def _first_steps(theta: Parameters) -> Integers:
-    """Where the pairs of each earlier type begin, and, for the unknown type, where the marginals do."""
-    return np.searchsorted(theta.pairs[:, 0], np.arange(theta.n_types + 1))
-
-
-def _unseen_weights(theta: Parameters) -> Floats:
-    """(m + 1, 3) what marginals weigh in unseen pairs, by later and by earlier type, and at most together."""
-    rule, chain, weights = theta.smoothing.transitions, theta.chain, np.zeros((theta.n_types + 1, 3))
-    none = np.zeros(theta.n_types)
-    weights[:-1, 0], weights[:-1, 1] = transition_weights(rule, True, none, chain.leaving, chain.entering)
-    weights[:, 2] = np.inf if theta.smoothing.published else 1.0
-    return weights

@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike
 from keydyn.arrays import Floats, Integers
 from keydyn.model.data import vocabulary
 from keydyn.model.data.settings import is_whole
-from keydyn.model.fit.estimator import Fitted
+from keydyn.model.fit.estimator import Estimator
 from keydyn.model.model_files import fingerprint
 from keydyn.model.theta.parameters import Parameters
 from keydyn.model.watch import online_state
-from keydyn.model.watch.filter_bank import FilterBank
+from keydyn.model.watch.filter_bank import FilterBank, Watched
 
 
 class OnlineBatch:
@@ -40,7 +40,7 @@ class OnlineBatch:
 
     def __init__(
         self,
-        models: Sequence[Fitted],
+        models: Sequence[Estimator],
         n_sessions: int | None = None,
         *,
         cohorts: ArrayLike | None = None,
@@ -58,9 +58,10 @@ class OnlineBatch:
         for own in named[1:]:
             union = vocabulary.union(union, own)
         self._bank = FilterBank(
-            self._thetas,
-            [model._floor for model in models],
-            [model.handle_unknown == "error" for model in models],
+            [
+                Watched(theta, model._floor, model.handle_unknown == "error")
+                for theta, model in zip(self._thetas, models, strict=True)
+            ],
             union,
             chosen,
             "session",
@@ -159,13 +160,13 @@ class OnlineBatch:
         return values.reshape(self._bank.chosen.shape)
 
 
-def _alike(models: Sequence[Fitted]) -> list[Parameters]:
+def _alike(models: Sequence[Estimator]) -> list[Parameters]:
     """The parameters of fitted models that can stand side by side."""
     if len(models) == 0:
         raise ValueError("models is empty")
     thetas = []
     for u, model in enumerate(models):
-        if not isinstance(model, Fitted) or not model.__sklearn_is_fitted__():
+        if not isinstance(model, Estimator) or not model.__sklearn_is_fitted__():
             raise ValueError(f"model {u} is not a fitted POHMM")
         theta = model._parameters
         thetas.append(theta)

@@ -17,7 +17,7 @@ from keydyn.model.data.settings import is_whole
 from keydyn.model.engine.online_step import update_one
 from keydyn.model.theta.parameters import Parameters
 from keydyn.model.watch import online_state
-from keydyn.model.watch.filter_bank import FilterBank
+from keydyn.model.watch.filter_bank import FilterBank, Watched
 
 FLOAT = np.dtype(np.float64)
 
@@ -51,9 +51,7 @@ class OnlineFilters:
         self._parameters = parameters
         self._fingerprint = fingerprint
         self._bank = FilterBank(
-            [parameters],
-            [density_floor],
-            [reject_unknown],
+            [Watched(parameters, density_floor, reject_unknown)],
             parameters.event_types,
             np.zeros((n_streams, 1), dtype=np.int64),
             "stream",

@@ -1,0 +1,112 @@
+"""The transitions of a pair of event types: where they are found, and those of a pair that never occurred.
+
+A table of transitions has the observed pairs of a model, sorted by the earlier and the later type; then
+a[i, j | ψ] of each earlier type, a[i, j | ω] of each later one, and a[i, j]. Tables of several models stand
+one after the other. Types are given by their rows in the models' tables, in which the last row of a model,
+its `unknown`, stands for any other type.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from keydyn.arrays import Floats, Integers, compiled, inner, plain
+from keydyn.model.engine.layout import check_shape
+
+
+class Pairs(NamedTuple):
+    """Which pairs a table of transitions has, R rows of event types and T of transitions.
+
+    Attributes
+    ----------
+    steps : (R + T,) the row of the transitions where those from a type begin, and, for unknown types, where
+        the marginals begin; then the later type's code of each pair, ascending for each earlier one
+    weights : (R, 3) what a[i, j | ψ] weighs in an unseen pair that leads to a type, a[i, j | ω] in one that
+        leaves it, and what both may add up to
+    """
+
+    steps: Integers
+    weights: Floats
+
+
+def between(pairs: Pairs, transitions: Floats, before: Integers, after: Integers) -> tuple[Integers, Floats]:
+    """The row of each pair in the transitions of a single model, −1 if it never occurred; and a[i, j | ψ, ω].
+
+    `transitions` is (T, M, M), `before` and `after` (U,) are codes, the answers (U,) and (U, M, M).
+    """
+    n_types, n_states = len(pairs.weights) - 1, transitions.shape[1]
+    check_shape("pairs", pairs.steps, (n_types + 1 + len(transitions),))
+    check_shape("transitions", transitions, (len(transitions), n_states, n_states))
+    check_shape("later types", after, before.shape)
+    if len(before) and (min(before.min(), after.min()) < 0 or max(before.max(), after.max()) > n_types):
+        raise ValueError(f"event types are numbered 0 to {n_types}")
+    rows, table = np.empty(len(before), dtype=np.int64), np.empty((len(before), n_states, n_states, 1))
+    find_steps(pairs, plain(transitions)[..., None], plain(before), plain(after), rows, table)
+    seen = np.flatnonzero(rows >= 0)
+    table[seen, ..., 0] = transitions[rows[seen]]
+    return rows, table[..., 0]
+
+
+@compiled
+def find_steps(
+    pairs: Pairs, transitions: Floats, before: Integers, after: Integers, rows: Integers, table: Floats
+) -> None:
+    """The row of each pair of a single model, −1 for one that never occurred, whose transitions are made."""
+    unknown = len(pairs.weights) - 1
+    for n in range(len(before)):
+        rows[n] = find_step(pairs, unknown, before[n], after[n], after[n])
+        if rows[n] < 0:
+            lay_out_unseen(pairs, transitions, unknown, before[n], after[n], after[n], table, n)
+
+
+@inner
+def find_step(pairs: Pairs, unknown: int, earlier: int, later: int, code: int) -> int:
+    """The row of the transitions between two types, given by their rows; −1 for a pair that never occurred.
+
+    `unknown` is the row of the model's unknown types, `code` that of the later type within its model.
+    """
+    steps, n_rows = pairs.steps, len(pairs.weights)
+    marginals = steps[unknown]
+    if earlier == unknown:
+        return int(marginals + unknown - later + 2 * code)
+    if later == unknown:
+        return int(marginals + earlier - later + code)
+    # Halving without a branch on what is found: types come in no order that a processor could guess.
+    first, size = n_rows + steps[earlier], steps[earlier + 1] - steps[earlier]
+    while size > 1:
+        half = size >> 1
+        first += half if steps[first + half] <= code else 0
+        size -= half
+    return int(first - n_rows) if size == 1 and steps[first] == code else -1
+
+
+@inner
+def lay_out_unseen(
+    pairs: Pairs,
+    transitions: Floats,
+    unknown: int,
+    earlier: int,
+    later: int,
+    code: int,
+    table: Floats,
+    row: int,
+) -> None:
+    """a[i, j | ψ, ω] of a pair that never occurred into a row of a table: a uniform estimate, smoothed."""
+    n_states, first, marginals = transitions.shape[1], later - code, pairs.steps[unknown]
+    from_earlier, to_later = marginals + earlier - first, marginals + unknown - first + code
+    of_earlier, of_later = pairs.weights[later, 0], pairs.weights[earlier, 1]
+    excess = max((of_earlier + of_later) / pairs.weights[later, 2], 1.0)
+    of_earlier, of_later = of_earlier / excess, of_later / excess
+    for i in range(n_states):
+        total = 0.0
+        for j in range(n_states):
+            mixed = (1.0 - of_earlier - of_later) / n_states + of_earlier * transitions[from_earlier, i, j, 0]
+            mixed = max(mixed + of_later * transitions[to_later, i, j, 0], 0.0)
+            table[row, i, j, 0] = mixed
+            total += mixed
+        for j in range(n_states):
+            # Without marginals all this is NaN.
+            share = table[row, i, j, 0] / total
+            table[row, i, j, 0] = share if total > 0.0 else 1.0 / n_states

@@ -1,0 +1,113 @@
+"""Arrays whose shapes do not fit each other are refused before compiled code sees them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from keydyn import POHMM, Sequences
+from keydyn.model.engine.densities import END, Densities
+from keydyn.model.engine.online_step import NewEvents, Sessions, check_update
+from keydyn.model.engine.scores_and_states import Lattice, Room, Scored, Source, check_scoring
+from keydyn.model.families.family import families_of
+from keydyn.model.fit.batch import Batch
+from keydyn.model.fit.fits import Fits
+
+PARTS = {
+    "events": ("x", "codes", "steps", "offsets", "weights", "start_rows"),
+    "chain": ("pairs", "of_pairs", "of_types"),
+    "tables": ("start", "transitions", "emission", "cells", "least", "floored"),
+    "sums": ("start", "first_seen", "transitions", "moments", "latest"),
+    "work": ("density", "largest", "states", "inverse", "scores", "worst"),
+}
+
+
+def sequences():
+    rng = np.random.default_rng(0)
+    return Sequences.from_arrays(rng.lognormal(5.0, 0.4, (12, 2)), list("abcabcabcabc"), [7, 5])
+
+
+@pytest.fixture(scope="module")
+def job():
+    batch = Batch.of([sequences()], [np.ones(2)], families_of("lognormal", 2))
+    fits = Fits(batch, POHMM()._settings(2))
+    return fits._job(fits._work())
+
+
+def test_what_a_fit_works_on_fits(job):
+    job.check(int(job.rules.features[-1, END]))
+
+
+@pytest.mark.parametrize(("part", "name"), [(part, name) for part in PARTS for name in PARTS[part]])
+@pytest.mark.parametrize("axis", [0, -1])
+def test_a_fit_refuses_a_shape_that_does_not_fit(job, part, name, axis):
+    """One row more, or one more along the last axis, in any of the arrays."""
+    own = getattr(job, part)
+    array = getattr(own, name)
+    if axis == 0 and name in ("transitions", "density"):
+        pytest.skip("there may be any number of these, but for the sums of them")
+    larger = np.concatenate([array, array.take([0], axis=axis)], axis=axis)
+    with pytest.raises(ValueError, match=r"has shape|there is room"):
+        job._replace(**{part: own._replace(**{name: larger})}).check(int(job.rules.features[-1, END]))
+
+
+def test_a_lattice_refuses_a_shape_that_does_not_fit():
+    zeros = np.zeros(4, dtype=np.int64)
+    right = {
+        "log_density": np.zeros((4, 2)),
+        "offsets": np.array([0, 4]),
+        "start_rows": zeros[:1],
+        "start": np.full((1, 2), 0.5),
+        "steps": zeros,
+        "transitions": np.full((1, 2, 2), 0.5),
+    }
+    lattice = Lattice.of(**right)
+    for name, wrong in (
+        ("log_density", np.zeros((5, 2))),
+        ("offsets", np.array([0, 2, 4])),
+        ("start_rows", zeros[:2]),
+        ("start", np.full((1, 3), 0.3)),
+        ("steps", zeros[:3]),
+        ("transitions", np.full((1, 2, 3), 0.3)),
+    ):
+        with pytest.raises(ValueError, match="has shape"):
+            Lattice.of(**(right | {name: wrong}))
+    with pytest.raises(ValueError, match="weights has shape"):
+        lattice.weighted(np.ones(3))
+
+
+def test_scoring_refuses_a_shape_that_does_not_fit():
+    n, room = 4, Room(np.empty(1), np.empty(0), np.empty((4, 2, 1)), np.empty(8))
+    source = Source(np.ones(n * 2), np.zeros(n, dtype=np.int64), np.array([0, n]), np.empty((0, 2, 1)))
+    how = Densities(np.zeros((2, 4), dtype=np.int64), 0.0, np.ones((3, 2, 4, 2, 1)))
+    places, none = np.zeros(3, dtype=np.int64), np.empty(0, dtype=np.int64)
+    model = Scored(places, none, how, np.ones((3, 2, 1)), np.ones((9, 2, 2, 1)))
+    check_scoring(source, model, room)
+    for wrong in (
+        (source._replace(values=np.ones(7)), model, room),
+        (source._replace(given=np.ones((4, 3, 1))), model, room),
+        (source, model._replace(transitions=np.ones((9, 2, 3, 1))), room),
+        (source, model._replace(transitions=np.ones((8, 2, 2, 1))), room),
+        (source, model._replace(how=how._replace(cells=np.ones((2, 2, 4, 2, 1)))), room),
+        (source, model, room._replace(scores=np.empty(2))),
+        (source, model, room._replace(x=np.empty((4, 1, 1)))),
+    ):
+        with pytest.raises(ValueError, match=r"shape|steps"):
+            check_scoring(*wrong)
+
+
+def test_an_online_step_refuses_a_shape_that_does_not_fit():
+    streams = POHMM(tol=1e9).fit(sequences()).online(n_streams=3)
+    bank, numbers = streams._bank, np.arange(3)
+    new = NewEvents(np.ones((2, 3)), np.zeros(3, dtype=np.int64), numbers, np.empty((0, 0)))
+    sessions = Sessions(bank.chosen, bank.translation, bank._first_row, bank.log_floors, bank.features)
+    check_update(new, sessions, bank.models, bank.filters)
+    for wrong in (
+        (new._replace(x=np.ones((3, 3))), bank.models, bank.filters),
+        (new._replace(codes=numbers[:2]), bank.models, bank.filters),
+        (new._replace(given=np.ones((3, 5))), bank.models, bank.filters),
+        (new, bank.models._replace(transitions=np.ones((4, 2, 3, 1))), bank.filters),
+        (new, bank.models, bank.filters[:2]),
+    ):
+        with pytest.raises(ValueError, match="has shape"):
+            check_update(wrong[0], sessions, *wrong[1:])
