@@ -85,11 +85,11 @@ def drift(population: PopulationModel, template: Template, sample: Samples) -> F
     if population.sha256 != template.population:
         raise ValueError("the template belongs to another population: enrol the person with this one")
     known, ready = population.parameters, population.ready_for(sample)
-    cell, offsets = ready.used[ready.cell], ready.seen.offsets
+    cell, offsets = ready.cell, ready.seen.offsets
     variances = replace(known.variances, cell=DRIFT * known.variances.cell, key=DRIFT * known.variances.key)
     n = len(offsets) - 1
     moved = fit_people(
-        ready.y - template.mean[cell], cell, offsets, np.arange(n), np.array([0, n]), known.cells,
+        ready.typing.y - template.mean[cell], cell, offsets, np.arange(n), np.array([0, n]), known.cells,
         np.sqrt(DRIFT) * known.loadings, variances, known.parents,
     )  # fmt: skip
     found: Floats = moved.mean[0]

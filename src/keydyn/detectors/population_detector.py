@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from os import PathLike
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from keydyn.arrays import Floats, Integers
 from keydyn.detectors.detector import Detector, register
@@ -52,7 +53,7 @@ class PopulationDetector(Detector):
         self.population = population
 
     def __sklearn_clone__(self) -> Self:
-        """Without a copy of the population, which nobody changes."""
+        """Share the population, which never changes, instead of copying it."""
         return type(self)(self.hidden_states, self.without, self.population)
 
     @property
@@ -79,7 +80,7 @@ class PopulationDetector(Detector):
         return self
 
     def anyone(self) -> Self:
-        """The template of somebody of whom no sample is known."""
+        """The template of a person of whom no sample is known."""
         return self.carrying(self.people.anyone())
 
     def carrying(self, template: Template) -> Self:
@@ -114,7 +115,7 @@ class PopulationDetector(Detector):
         people = cls._common_people(templates)
         if people is None:
             return super().score_many(templates, samples)
-        # One thread: whoever calls this has handed out templates to threads already.
+        # One thread: the caller has handed out templates to threads already.
         return people.log_likelihoods([one.template_ for one in templates], samples, n_jobs=1)
 
     @classmethod
@@ -123,6 +124,21 @@ class PopulationDetector(Detector):
         if people is None:
             return super().score_events_many(templates, samples)
         return people.event_log_likelihoods([one.template_ for one in templates], samples, n_jobs=1)
+
+    @classmethod
+    def score_and_explain(
+        cls, templates: Sequence[Self], sample: Samples
+    ) -> tuple[Floats, dict[str, NDArray[Any]]]:
+        """What `score_many` gives, (1, U), and what speaks for and against the first template, in one pass.
+
+        The second is as columns: those of `PopulationModel.explain`, strongest evidence first.
+        """
+        people = cls._common_people(templates)
+        if people is None:
+            raise ValueError("the templates belong to different populations")
+        own, others = templates[0].template_, [one.template_ for one in templates[1:]]
+        scores, terms = people.score_terms([own, people.anyone(), *others], sample, 2)
+        return np.delete(scores, 1, axis=1), people.evidence(sample, terms)
 
     @staticmethod
     def _common_people(templates: Sequence[PopulationDetector]) -> PopulationModel | None:

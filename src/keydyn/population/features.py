@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,6 +17,8 @@ SPACES = ("space", " ")
 # The parents of a feature's residual: (feature, how many events before); −1 is none. Intervals come first.
 INTERVAL_PARENTS = ((0, 1), (1, 1), (1, 2))
 HOLD_PARENTS = ((0, 0), (1, 1), (0, 1))
+# A parent's residual counts up to this size.
+CLIP = 3.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +82,18 @@ class Observations:
         before, first = self.neighbour(-1, m), self.position == 0
         in_word = position_in_word(before, first, np.zeros(len(first), dtype=np.int64), vocabulary)
         return Around(self.neighbour(-2, m), before, self.codes, self.neighbour(1, m), self.position, in_word)
+
+
+class Typing(NamedTuple):
+    """Samples without what everybody shares.
+
+    `y` and `cell` are (N, F), `offsets`, (n + 1,), where samples begin, and `classes`, (N,), those of keys.
+    """
+
+    y: Floats
+    cell: Integers
+    offsets: Integers
+    classes: Integers
 
 
 def spaces_of(vocabulary: Types) -> list[int]:

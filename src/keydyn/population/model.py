@@ -17,14 +17,13 @@ from keydyn.keystrokes.samples import Samples
 from keydyn.model.data.settings import generator_of
 from keydyn.model.data.vocabulary import as_labels
 from keydyn.population.chain import posteriors
+from keydyn.population.drawing import drawn, drawn_people
 from keydyn.population.learn.learning import check_parts, learn, learn_more
 from keydyn.population.learn.map_reduce import Progress
 from keydyn.population.parameters import Parameters
-from keydyn.population.person.drawing import drawn, drawn_people
 from keydyn.population.saved import TEMPLATE, fingerprint, packed, packed_template, parsed, read
-from keydyn.population.score.explaining import explained
-from keydyn.population.score.fitted import Learnt, Ready, enrolled, fill_scores, ready_for, seen_of
-from keydyn.population.score.kernel import PER_EVENT, PER_FEATURE, PER_SAMPLE, RESIDUALS
+from keydyn.population.score.fitted import Fitted, Ready
+from keydyn.population.score.kernel import Asked
 from keydyn.population.stream.streams import PopulationStream, PopulationStreams
 from keydyn.population.template import Template
 
@@ -61,7 +60,7 @@ class PopulationModel:
 
     def __repr__(self) -> str:
         """What it was learnt from, and its SHA-256."""
-        if not hasattr(self, "learnt_"):
+        if not hasattr(self, "fitted_"):
             return f"PopulationModel(hidden_states={self.hidden_states}, without={tuple(self.without)})"
         return f"<PopulationModel of {self.parameters.n_people} people, {self.sha256}>"
 
@@ -104,30 +103,30 @@ class PopulationModel:
         An approximation: what those before said of each loading counts as one number, and all else (the keys
         that are known, locations, variances, hidden states) stays as it is. Templates must be enrolled anew.
         """
-        if not hasattr(self, "learnt_"):
+        if not hasattr(self, "fitted_"):
             return self.fit(samples, n_jobs, scratch, progress)
         self._take(learn_more(self.parameters, samples, n_jobs, scratch, progress))
         return self
 
     def _take(self, parameters: Parameters) -> None:
         # One assignment: other threads see all of it or nothing.
-        self.learnt_ = Learnt(parameters, fingerprint(parameters))
+        self.fitted_ = Fitted(parameters, fingerprint(parameters))
 
     @property
-    def _learnt(self) -> Learnt:
-        if not hasattr(self, "learnt_"):
+    def _fitted(self) -> Fitted:
+        if not hasattr(self, "fitted_"):
             raise ValueError("the population model is not fitted: call fit or load")
-        return self.learnt_
+        return self.fitted_
 
     @property
     def parameters(self) -> Parameters:
-        """What was learnt."""
-        return self._learnt.parameters
+        """What was fitted."""
+        return self._fitted.parameters
 
     @property
     def sha256(self) -> str:
         """SHA-256 of what was learnt; templates carry it."""
-        return self._learnt.sha256
+        return self._fitted.sha256
 
     def enrol(self, samples: Samples) -> Template:
         """One person's template, from one sample up.
@@ -140,40 +139,58 @@ class PopulationModel:
         """
         if len(set(samples.users.tolist())) > 1:
             raise ValueError("enrol takes the samples of one person; these are of several")
-        learnt = self._learnt
-        return enrolled(learnt, seen_of(learnt.parameters, samples))
+        fitted = self._fitted
+        return fitted.enrolled(fitted.parameters.seen(samples))
 
     def anyone(self) -> Template:
         """Somebody of whom no sample is known: the population itself."""
-        return self._learnt.anyone
+        return self._fitted.anyone
 
     def log_likelihoods(
         self, templates: Sequence[Template], samples: Samples, n_jobs: int | None = None
     ) -> Floats:
         """(n, U) natural log of each sample's density under each template: the sum of its events'."""
-        out = np.empty((len(samples), len(templates)))
-        self._fill(PER_SAMPLE, templates, samples, out, n_jobs)
-        return out
+        asked = Asked(samples=np.empty((len(samples), len(templates))))
+        return self._scored(templates, samples, asked, n_jobs).samples
 
     def event_log_likelihoods(
         self, templates: Sequence[Template], samples: Samples, n_jobs: int | None = None
     ) -> Floats:
-        """(N, U) the same of each event, given the earlier ones, as soon as the next key is known."""
-        out = np.empty((samples.sequences.n_events, len(templates)))
-        self._fill(PER_EVENT, templates, samples, out, n_jobs)
-        return out
+        """(N, U) natural log of each event's density given the earlier ones, once the next key is known."""
+        asked = Asked(events=np.empty((samples.sequences.n_events, len(templates))))
+        return self._scored(templates, samples, asked, n_jobs).events
 
-    def _fill(
-        self, what: int, templates: Sequence[Template], samples: Samples, out: Floats, n_jobs: int | None
-    ) -> None:
-        learnt = self._learnt
-        learnt.check(templates)
-        if len(samples):
-            fill_scores(learnt, what, templates, ready_for(learnt, samples), out, n_jobs)
+    def score_terms(
+        self, templates: Sequence[Template], samples: Samples, n_explained: int = 1
+    ) -> tuple[Floats, Floats]:
+        """Log-likelihoods, (n, U), and what each value adds to them, (N, F, K), in one pass.
+
+        The terms are those under the first K = `n_explained` templates. They are 0 where a value is missing,
+        and add up to an event's log-density. Under a person and `anyone`, `evidence` sums them by key.
+
+        Examples
+        --------
+        >>> scores, terms = people.score_terms([templates[0], people.anyone(), templates[1]], queries[:1], 2)
+        >>> scores.shape, terms.shape
+        ((1, 3), (11, 2, 2))
+        >>> bool(np.allclose(terms.sum(axis=(0, 1)), scores[0, :2]))
+        True
+        """
+        N, F, U = samples.sequences.n_events, len(self.parameters.features), len(templates)
+        terms = np.empty((N, F, min(n_explained, U)))
+        asked = self._scored(templates, samples, Asked(samples=np.empty((len(samples), U)), terms=terms), 1)
+        return asked.samples, asked.terms
+
+    def _scored(
+        self, templates: Sequence[Template], samples: Samples, asked: Asked, n_jobs: int | None
+    ) -> Asked:
+        fitted = self._fitted
+        fitted.check(templates)
+        return fitted.score(templates, fitted.ready(samples), asked, n_jobs) if len(samples) else asked
 
     def ready_for(self, samples: Samples) -> Ready:
         """Samples as the population sees them, which is the first step of all that is asked of them."""
-        return ready_for(self._learnt, samples)
+        return self._fitted.ready(samples)
 
     def online(self, templates: Sequence[Template]) -> PopulationStream:
         """Follows a sample that is still being typed, under these templates.
@@ -185,7 +202,7 @@ class PopulationModel:
         >>> stream.update([95.0, 110.0], "m").shape
         (2,)
         """
-        return PopulationStream(self._learnt.parameters, self._learnt.sha256, templates)
+        return PopulationStream(self._fitted, templates)
 
     def online_many(self, claimed: Sequence[Template], cohort: Sequence[Template] = ()) -> PopulationStreams:
         """Follows many samples that are still being typed, each under its own template and all of a cohort.
@@ -198,16 +215,15 @@ class PopulationModel:
         >>> streams.update([[80.0, 100.0], [95.0, 110.0]], ["a", "a"], [0, 1]).shape
         (2, 3)
         """
-        return PopulationStreams(self._learnt.parameters, self._learnt.sha256, claimed, cohort)
+        return PopulationStreams(self._fitted, claimed, cohort)
 
     def predict_proba(self, template: Template, samples: Samples) -> Floats:
         """(N, S) probability of the states active and pause at each event, given the whole sample."""
-        learnt = self._learnt
-        known = learnt.parameters
-        e = np.empty((samples.sequences.n_events, len(known.features)))
-        ready = ready_for(learnt, samples)
-        fill_scores(learnt, RESIDUALS, [template], ready, e, 1)
-        return posteriors(known.chain, e, ready.classes, ready.seen.offsets)
+        fitted = self._fitted
+        N, F = samples.sequences.n_events, len(fitted.parameters.features)
+        asked, ready = Asked(residuals=np.empty((N, F, 1))), fitted.ready(samples)
+        e = fitted.score([template], ready, asked, 1).residuals[..., 0]
+        return posteriors(fitted.parameters.chain, e, ready.typing.classes, ready.seen.offsets)
 
     def predict(self, template: Template, samples: Samples) -> Integers:
         """(N,) the more probable hidden state of each event: 0 is active, 1 is a pause."""
@@ -229,15 +245,14 @@ class PopulationModel:
         return pd.DataFrame(self.explained(template, sample))
 
     def explained(self, template: Template, sample: Samples) -> dict[str, NDArray[Any]]:
-        """The columns of `explain`, without the time that a data frame takes."""
-        learnt = self._learnt
-        ready = ready_for(learnt, sample)
-        terms = []
-        for one in (template, learnt.anyone):
-            out = np.zeros(ready.y.shape)
-            fill_scores(learnt, PER_FEATURE, [one], ready, out, 1)
-            terms.append(out)
-        return explained(learnt.parameters, ready.seen, *terms)
+        """The columns of `explain`, faster than as a data frame."""
+        _, terms = self.score_terms([template, self.anyone()], sample, 2)
+        return self.evidence(sample, terms)
+
+    def evidence(self, sample: Samples, terms: Floats) -> dict[str, NDArray[Any]]:
+        """The columns of `explain` from terms that `score_terms` gave, under a person and under `anyone`."""
+        fitted = self._fitted
+        return fitted.explained(fitted.ready(sample).seen, terms)
 
     def sample(
         self, template: Template, events: Sequence[Any], random_state: int | np.random.Generator | None = None
@@ -253,9 +268,9 @@ class PopulationModel:
 
         Without a generator nothing is left to chance: every time is the one that is expected.
         """
-        learnt = self._learnt
-        learnt.check(templates)
-        return drawn(learnt.parameters, templates, events, random)
+        fitted = self._fitted
+        fitted.check(templates)
+        return drawn(fitted.parameters, templates, events, random)
 
     def draw(self, n: int, random_state: int | np.random.Generator | None = None) -> list[Template]:
         """n people who do not exist, drawn from how the population's people differ, and known exactly.
@@ -266,8 +281,8 @@ class PopulationModel:
         >>> people.sample(drawn[0], list("the "), random_state=0).shape
         (4, 3)
         """
-        learnt = self._learnt
-        return drawn_people(learnt.parameters, learnt.sha256, n, generator_of(random_state))
+        fitted = self._fitted
+        return drawn_people(fitted.parameters, fitted.sha256, n, generator_of(random_state))
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write what was learnt; the file is there in full or not at all.
@@ -320,7 +335,7 @@ class PopulationModel:
 
     def packed_template(self, template: Template) -> bytes:
         """The contents of the file that `save_template` writes."""
-        self._learnt.check([template])
+        self._fitted.check([template])
         return packed_template(template)
 
     def load_template(self, path: str | PathLike[str]) -> Template:
@@ -330,9 +345,8 @@ class PopulationModel:
     def parsed_template(self, contents: bytes, path: str | PathLike[str]) -> Template:
         """The template that `packed_template` gave; `path` is for messages."""
         template = TEMPLATE.parsed(contents, path)
-        learnt = self._learnt
-        learnt.check([template])
-        known = learnt.parameters
-        if len(template.mean) != known.cells.n_cells or len(template.gain) != len(known.features):
+        fitted = self._fitted
+        fitted.check([template])
+        if not fitted.fits(template):
             raise files.ModelFileError(f"{path} has a different size from the templates of its population")
         return template

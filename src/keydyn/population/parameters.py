@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from keydyn.arrays import Floats, Integers
+from keydyn.keystrokes.samples import Samples
 from keydyn.population.cells import Cells
 from keydyn.population.chain import Chain
-from keydyn.population.features import Around, parents
+from keydyn.population.features import Around, Observations, observations, parents
 from keydyn.population.wide_effects import WideEffects
 
 
@@ -69,6 +70,10 @@ class Parameters:
     @property
     def parents(self) -> Integers:
         return parents(len(self.features))
+
+    def seen(self, samples: Samples) -> Observations:
+        """The samples as the population sees them."""
+        return observations(samples, self.features, self.cells.vocabulary)
 
     def standardised(self, values: Floats, around: Around) -> tuple[Floats, Integers]:
         """y and the cells, (N, F) each: values without what everybody shares."""

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from keydyn.arrays import Floats, Integers
+from keydyn.arrays import Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,26 +38,6 @@ class Template:
     n_events: int
 
     def __post_init__(self) -> None:
-        """Nobody can change the arrays."""
+        """Make the arrays read-only."""
         for array in (self.mean, self.scale, self.slopes, self.gain):
             array.flags.writeable = False
-
-
-def side_by_side(
-    templates: Sequence[Template], cells: Integers | None = None
-) -> tuple[Floats, Floats, Floats, Floats]:
-    """Means, (C, U), one divided by scales, slopes, (F, 3, U), and one divided by gains: as `score` has them.
-
-    Of these cells alone, if they are named. Templates come last, because the machine computes several at a
-    time.
-    """
-    mean = _last([one.mean if cells is None else one.mean.take(cells) for one in templates])
-    scale = _last([one.scale if cells is None else one.scale.take(cells) for one in templates])
-    slopes, gain = _last([one.slopes for one in templates]), _last([one.gain for one in templates])
-    return mean, 1.0 / scale, slopes, 1.0 / gain
-
-
-def _last(arrays: list[Floats]) -> Floats:
-    """What `np.stack` gives along the last axis, in a tenth of the time for thousands of small arrays."""
-    rows = np.concatenate([array.ravel() for array in arrays]).reshape(len(arrays), -1)
-    return np.ascontiguousarray(rows.T).reshape(*arrays[0].shape, len(arrays))

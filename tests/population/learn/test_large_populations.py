@@ -96,7 +96,7 @@ def test_scratch_files_are_private_and_removed(everybody, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         model.fit(parts_of(everybody, 2), scratch=tmp_path, progress=stop)
     assert list(tmp_path.iterdir()) == []
-    assert not hasattr(model, "learnt_")
+    assert not hasattr(model, "fitted_")
 
 
 def test_a_person_in_two_parts_is_refused(everybody):

@@ -19,7 +19,6 @@ from keydyn.model import POHMM, Sequences
 from keydyn.model.data.vocabulary import Types
 from keydyn.population import PopulationModel, Template
 from keydyn.population.parameters import Parameters
-from keydyn.population.score.fitted import seen_of
 
 OWN, OTHERS = "own", "others'"
 # Users whose text is guessed, others from whom the attacker learns, and samples of each of these.
@@ -107,7 +106,7 @@ def template_leakage(population: PopulationModel, samples: Samples) -> pd.DataFr
     for user in dict.fromkeys(samples.users.tolist()):
         own = samples[samples.users == user]
         typed = np.zeros(known.cells.n_cells, dtype=bool)
-        seen = seen_of(known, own)
+        seen = known.seen(own)
         y, cell = known.standardised(seen.values, seen.around(known.cells.vocabulary))
         typed[cell[np.isfinite(y)]] = True
         there, left = typed[pairs], unexplained(known, population.enrol(own))[pairs]

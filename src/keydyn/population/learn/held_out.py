@@ -10,13 +10,13 @@ import numpy as np
 from keydyn.arrays import Floats, Integers, Truths
 from keydyn.population.cells import Cells
 from keydyn.population.chain import Chain
-from keydyn.population.features import parents
+from keydyn.population.features import Typing, parents
 from keydyn.population.learn.map_reduce import Passes
 from keydyn.population.learn.stored_arrays import Stored
 from keydyn.population.learn.variances import tempos
 from keydyn.population.parameters import Variances
 from keydyn.population.person.fitting import People, fit_people
-from keydyn.population.score.kernel import NOTHING, RESIDUALS, score
+from keydyn.population.score.kernel import Asked, Columns, Shared, filled
 
 # A group's typing, and which of its people count.
 Some = tuple[Stored, Truths]
@@ -83,16 +83,18 @@ def held_out_residuals(
     people = _people(typing, *train, cells, V, variances, True)
     rows, new_offsets = _rows(offsets, held_out)
     y, cell, classes = y[rows], cell[rows], classes[rows]
-    e, scale = np.empty(y.shape), people.scale
+    e, shared = np.empty(y.shape), Shared.of(variances.tempo, chain)
     for u in range(len(bounds) - 1):
         own = new_offsets[bounds[u] : bounds[u + 1] + 1]
         part = slice(own[0], own[-1])
-        score(
-            RESIDUALS, y[part], cell[part], own - own[0], classes[part], people.mean[u][:, None],
-            1.0 / scale[u][:, None], people.slopes[u][..., None], people.gain[u][:, None] ** -0.5,
-            variances.tempo, parents(cells.n_features), chain.start, chain.transitions, chain.location,
-            chain.scale, chain.degrees, chain.constant, e[part], 0, NOTHING,
-        )  # fmt: skip
+        columns = Columns(
+            people.mean[u][:, None],
+            1.0 / people.scale[u][:, None],
+            people.slopes[u][..., None],
+            people.gain[u][:, None] ** -0.5,
+        )
+        typing_of_one = Typing(y[part], cell[part], own - own[0], classes[part])
+        filled(typing_of_one, columns, shared, Asked(residuals=e[part][..., None]))
     return e, classes, new_offsets
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from keydyn.arrays import Floats, Integers, compiled, inner, merged
 from keydyn.population.cells import Cells
+from keydyn.population.features import CLIP
 from keydyn.population.parameters import Variances
 from keydyn.population.person.posterior import effects, expected, inverted, uncertainty
 
@@ -15,7 +16,6 @@ ITERATIONS = 5
 # The slopes are fitted so often, each time with the weights of what the last ones left.
 SLOPE_FITS = 2
 GAIN_LEANS = 20.0
-CLIP = 3.0
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,62 +1,30 @@
-"""What was learnt, and what is asked of it: a template, and scores in pieces that threads share."""
+"""A fitted population and what is asked of it: a template, scores, and what speaks for and against a claim.
+
+Scores are computed in pieces of some samples and some templates, which threads share.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
+from numpy.typing import NDArray
 
 from keydyn.arrays import Floats, Integers
 from keydyn.keystrokes.samples import Samples
 from keydyn.population.chain import classes_of
-from keydyn.population.features import Observations, observations
+from keydyn.population.features import Observations, Typing
 from keydyn.population.parameters import Parameters
 from keydyn.population.person.fitting import fit_people
-from keydyn.population.score.kernel import NOTHING, PER_EVENT, PER_FEATURE, PER_SAMPLE, RESIDUALS, score
-from keydyn.population.template import Template, side_by_side
+from keydyn.population.score.kernel import Asked, Columns, Shared, filled
+from keydyn.population.template import Template
 
 # Events times templates of one compiled call, well under a second of work: between calls signals are heard.
 AT_A_TIME = 2_000_000
-
-
-@dataclass(frozen=True, eq=False)
-class Learnt:
-    """What was learnt, and its SHA-256."""
-
-    parameters: Parameters
-    sha256: str
-
-    @cached_property
-    def anyone(self) -> Template:
-        """Somebody of whom no sample is known."""
-        nothing, no_codes = np.zeros((0, len(self.parameters.features))), np.zeros(0, dtype=np.int64)
-        return enrolled(self, Observations(nothing, no_codes, np.zeros(1, dtype=np.int64), nothing))
-
-    def check(self, templates: Sequence[Template]) -> None:
-        """A `ValueError` if a template belongs to another population."""
-        if any(template.population != self.sha256 for template in templates):
-            raise ValueError("the template belongs to another population: enrol the person with this one")
-
-
-def seen_of(known: Parameters, samples: Samples) -> Observations:
-    """The samples as the population sees them."""
-    return observations(samples, known.features, known.cells.vocabulary)
-
-
-def enrolled(learnt: Learnt, seen: Observations) -> Template:
-    """The person who typed this."""
-    known = learnt.parameters
-    y, cell = known.standardised(seen.values, seen.around(known.cells.vocabulary))
-    n = len(seen.offsets) - 1
-    person = fit_people(
-        y, cell, seen.offsets, np.arange(n), np.array([0, n]), known.cells, known.loadings,
-        known.variances, known.parents,
-    )  # fmt: skip
-    parts = person.mean[0], person.scale[0], person.slopes[0], np.sqrt(person.gain[0])
-    return Template(learnt.sha256, *parts, n_samples=n, n_events=len(y))
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,82 +34,140 @@ class Ready:
     Attributes
     ----------
     seen : the samples as the population sees them
-    y : (N, F) values without what everybody shares
-    used, cell : the cells that there are, and (N, F) the place of each value's among them
-    classes : (N,) the class of each key
+    typing : the same without what everybody shares; its cells are places in `used`
+    used : the cells that occur
     shift : (N, F) what makes densities of y those of what was measured
     """
 
     seen: Observations
-    y: Floats
+    typing: Typing
     used: Integers
-    cell: Integers
-    classes: Integers
     shift: Floats
 
-
-def ready_for(learnt: Learnt, samples: Samples) -> Ready:
-    """These samples; a single one keeps what is made of it, because several questions are asked of it."""
-    ready: Ready | None = samples.kept.get(learnt.sha256)
-    if ready is None:
-        ready = _made_ready(learnt.parameters, samples)
-        if len(samples) == 1:
-            samples.kept[learnt.sha256] = ready
-    return ready
+    @property
+    def cell(self) -> Integers:
+        """(N, F) the cell of each value."""
+        cell: Integers = self.used[self.typing.cell]
+        return cell
 
 
-def _made_ready(known: Parameters, samples: Samples) -> Ready:
-    seen = seen_of(known, samples)
-    y, cell = known.standardised(seen.values, seen.around(known.cells.vocabulary))
-    used, place = np.unique(cell, return_inverse=True)
-    classes = classes_of(known.cells.vocabulary)[seen.codes]
-    return Ready(seen, y, used, place.reshape(y.shape), classes, known.shift(seen.jacobian, y, cell))
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """What was learnt, and its SHA-256."""
 
+    parameters: Parameters
+    sha256: str
 
-def fill_scores(
-    learnt: Learnt,
-    what: int,
-    templates: Sequence[Template],
-    ready: Ready,
-    out: Floats,
-    n_jobs: int | None,
-) -> None:
-    """Fill out, in pieces of some samples and some templates, handed out to threads."""
-    learnt.check(templates)
-    if len(templates) == 0:
-        return
-    known, seen, y, cell, classes = learnt.parameters, ready.seen, ready.y, ready.cell, ready.classes
-    chain = known.chain
-    # Only what the samples need of templates, of which there may be many.
-    mean, per_scale, slopes, per_gain = side_by_side(templates, ready.used)
+    @cached_property
+    def shared(self) -> Shared:
+        """What the compiled loops need of it."""
+        return Shared.of(self.parameters.variances.tempo, self.parameters.chain)
 
-    def one(first: int, end: int, users: slice) -> None:
-        begin, stop = seen.offsets[first], seen.offsets[end]
-        place = {PER_SAMPLE: (slice(first, end), users), PER_EVENT: (slice(begin, stop), users)}
-        some = np.empty_like(out[place.get(what, (slice(begin, stop), slice(None)))])
-        score(
-            what, y[begin:stop], cell[begin:stop], seen.offsets[first : end + 1] - begin,
-            classes[begin:stop], np.ascontiguousarray(mean[:, users]),
-            np.ascontiguousarray(per_scale[:, users]), np.ascontiguousarray(slopes[..., users]),
-            np.ascontiguousarray(per_gain[:, users]),
-            known.variances.tempo, known.parents, chain.start, chain.transitions, chain.location,
-            chain.scale, chain.degrees, chain.constant, some, 0, NOTHING,
+    @cached_property
+    def anyone(self) -> Template:
+        """A person of whom no sample is known."""
+        nothing, no_codes = np.zeros((0, len(self.parameters.features))), np.zeros(0, dtype=np.int64)
+        return self.enrolled(Observations(nothing, no_codes, np.zeros(1, dtype=np.int64), nothing))
+
+    def check(self, templates: Sequence[Template]) -> None:
+        """A `ValueError` if a template belongs to another population."""
+        if any(template.population != self.sha256 for template in templates):
+            raise ValueError("the template belongs to another population: enrol the person with this one")
+
+    def fits(self, template: Template) -> bool:
+        """Whether the template has the size of this population's."""
+        C, F = self.parameters.cells.n_cells, len(self.parameters.features)
+        shapes = [one.shape for one in (template.mean, template.scale, template.slopes, template.gain)]
+        return shapes == [(C,), (C,), (F, 3), (F,)]
+
+    def enrolled(self, seen: Observations) -> Template:
+        """The person who typed this."""
+        known = self.parameters
+        y, cell = known.standardised(seen.values, seen.around(known.cells.vocabulary))
+        n = len(seen.offsets) - 1
+        person = fit_people(
+            y, cell, seen.offsets, np.arange(n), np.array([0, n]), known.cells, known.loadings,
+            known.variances, known.parents,
         )  # fmt: skip
-        out[place.get(what, (slice(begin, stop), slice(None)))] = some
+        parts = person.mean[0], person.scale[0], person.slopes[0], np.sqrt(person.gain[0])
+        return Template(self.sha256, *parts, n_samples=n, n_events=len(y))
 
-    pieces = _pieces(seen.offsets, len(templates))
-    if len(pieces) == 1:
-        one(*pieces[0])
-    else:
-        Parallel(n_jobs=n_jobs, prefer="threads")(delayed(one)(*piece) for piece in pieces)
-    if what == RESIDUALS:
-        return
-    if what == PER_FEATURE:
-        out += ready.shift
-        return
-    per_event = ready.shift.sum(axis=1)
-    added = per_event if what == PER_EVENT else np.add.reduceat(per_event, seen.offsets[:-1])
-    out += added[:, None]
+    def ready(self, samples: Samples) -> Ready:
+        """These samples; a single one keeps what is made of it, because several questions are asked of it."""
+        found: Ready | None = samples.kept.get(self.sha256)
+        if found is None:
+            found = self._made_ready(samples)
+            if len(samples) == 1:
+                samples.kept[self.sha256] = found
+        return found
+
+    def _made_ready(self, samples: Samples) -> Ready:
+        known = self.parameters
+        seen = known.seen(samples)
+        y, cell = known.standardised(seen.values, seen.around(known.cells.vocabulary))
+        used, place = np.unique(cell, return_inverse=True)
+        classes = classes_of(known.cells.vocabulary)[seen.codes]
+        typing = Typing(y, place.reshape(y.shape), seen.offsets, classes)
+        return Ready(seen, typing, used, known.shift(seen.jacobian, y, cell))
+
+    def score(self, templates: Sequence[Template], ready: Ready, asked: Asked, n_jobs: int | None) -> Asked:
+        """What is asked, filled in for densities of what was measured."""
+        self.check(templates)
+        if len(templates) == 0:
+            return asked
+        # Only what the samples need of templates, of which there may be many.
+        columns, offsets = Columns.of(templates, ready.used), ready.typing.offsets
+
+        def one(first: int, end: int, users: slice) -> None:
+            rows = slice(offsets[first], offsets[end])
+            typing = Typing(
+                ready.typing.y[rows],
+                ready.typing.cell[rows],
+                offsets[first : end + 1] - offsets[first],
+                ready.typing.classes[rows],
+            )
+            places = (slice(first, end), users), (rows, users), (rows, ..., users), (rows, ..., users)
+            part = Asked(*(np.empty(all_[place].shape) for all_, place in zip(asked, places, strict=True)))
+            filled(typing, columns.some(users), self.shared, part)
+            for all_, place, some in zip(asked, places, part, strict=True):
+                all_[place] = some
+
+        pieces = _pieces(offsets, len(templates))
+        if len(pieces) == 1:
+            filled(ready.typing, columns, self.shared, asked)
+        else:
+            Parallel(n_jobs=n_jobs, prefer="threads")(delayed(one)(*piece) for piece in pieces)
+        if asked.terms.size:
+            asked.terms[:] += ready.shift[..., None]
+        per_event = ready.shift.sum(axis=1)[:, None]
+        if asked.events.size:
+            asked.events[:] += per_event
+        if asked.samples.size:
+            asked.samples[:] += np.add.reduceat(per_event, offsets[:-1])
+        return asked
+
+    def explained(self, seen: Observations, terms: Floats) -> dict[str, NDArray[Any]]:
+        """Terms (N, F, 2) of a person and of anyone, summed by key and feature; strongest evidence first.
+
+        As columns: `key`, None for unknown ones, `feature`, `count`, `log_likelihood` and `evidence`.
+        """
+        known = self.parameters
+        vocabulary = np.append(known.cells.vocabulary.astype(object), [None])
+        F, n_codes = len(known.features), known.cells.n_codes
+        # Feature by feature: among equals, what was typed first comes first.
+        there = np.isfinite(seen.values).T.ravel()
+        group = (np.arange(F)[:, None] * n_codes + seen.codes).ravel()[there]
+        of_person, of_anyone = (terms[..., k].T.ravel()[there] for k in range(2))
+        found, first, place = np.unique(group, return_index=True, return_inverse=True)
+        sums = {
+            "count": np.bincount(place, minlength=len(found)),
+            "log_likelihood": np.bincount(place, of_person, len(found)),
+            "evidence": np.bincount(place, of_person - of_anyone, len(found)),
+        }
+        order = np.lexsort((first, -np.abs(sums["evidence"])))
+        feature = np.array(known.features, dtype=object)[found // n_codes]
+        columns = {"key": vocabulary[found % n_codes], "feature": feature, **sums}
+        return {name: values[order] for name, values in columns.items()}
 
 
 def _pieces(offsets: Integers, n_templates: int) -> list[tuple[int, int, slice]]:

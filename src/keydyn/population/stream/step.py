@@ -2,79 +2,149 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import NamedTuple
+
 import numpy as np
 
-from keydyn.arrays import Floats, Integers, compiled
-from keydyn.population.score.kernel import PER_EVENT, score
+from keydyn.arrays import Floats, Integers, compiled, merged
+from keydyn.population.score.kernel import (
+    TEMPLATES,
+    Block,
+    Columns,
+    Event,
+    Shared,
+    Work,
+    begin_sample,
+    step,
+)
 
-Four = tuple[Floats, ...]
 
+class Arrived(NamedTuple):
+    """Events of sessions whose terms are now known.
 
-@compiled
-def advance(
-    sessions: Integers,
-    position: Integers,
-    y: Floats,
-    cell: Integers,
-    class_before: Integers,
-    class_now: Integers,
-    claimed: Four,
-    cohort: Four,
-    tempo: Floats,
-    parents: Integers,
-    start: Floats,
-    transitions: Floats,
-    location: Floats,
-    width: Floats,
-    degrees: Integers,
-    constant: Floats,
-    left: Four,
-    out: Floats,
-    states: Floats,
-) -> None:
-    """Fill out, (B, U), with the terms of events, and bring `left` up to date.
-
-    `states`, (B, S), are filled with the filtered probabilities of the hidden states at events, as claimed.
-    `claimed` are the tables of templates with a row per session, `cohort` those that all sessions share, as
-    `score` has them; `left` is its state, with a row per session. A position below 0 is no event.
+    Attributes
+    ----------
+    session, position : (B,) whose event it is, and its number in the sample; below 0 it is no event
+    y, cell : (B, F) values without what everybody shares, and their cells
+    before, key : (B,) classes of the key before and of its own
     """
-    F, U = y.shape[1], out.shape[1]
-    # Only the templates' values in the cells of this event.
-    mean, per_scale = np.empty((F, U)), np.empty((F, U))
-    slopes, per_gain = np.empty((F, 3, U)), np.empty((F, U))
-    for f in range(F):
-        for u in range(1, U):
-            per_gain[f, u] = cohort[3][f, u - 1]
-            for j in range(3):
-                slopes[f, j, u] = cohort[2][f, j, u - 1]
-    # The event before is there for the class of its key alone.
-    values, places = np.full((2, F), np.nan), np.empty((2, F), dtype=np.int64)
-    classes, terms = np.empty(2, dtype=np.int64), np.empty((2, U))
-    offsets = np.empty(2, dtype=np.int64)
-    for b in range(len(sessions)):
-        if position[b] < 0:
+
+    session: Integers
+    position: Integers
+    y: Floats
+    cell: Integers
+    before: Integers
+    key: Integers
+
+
+class Left(NamedTuple):
+    """What the events so far have left, a row per session, under the claimed template and the cohort.
+
+    `residuals` are (n, 3, F, U), `tempo` and `variance` (n, F, U), and `states` (n, S, U).
+    """
+
+    residuals: Floats
+    tempo: Floats
+    variance: Floats
+    states: Floats
+
+
+class Sessions(NamedTuple):
+    """The templates that sessions claim, a row each, those of the cohort as columns, and what is left."""
+
+    claimed: Columns
+    cohort: Columns
+    left: Left
+
+
+class Gathered(NamedTuple):
+    """Room for the templates' values in the cells of one event: as columns of F cells, numbered in `cell`."""
+
+    columns: Columns
+    cell: Integers
+
+
+class Found(NamedTuple):
+    """(B, U) the terms of events, and (B, S) the hidden states at them under the claimed template."""
+
+    terms: Floats
+    states: Floats
+
+
+def advanced(arrived: Arrived, sessions: Sessions, shared: Shared) -> Found:
+    """What becomes known; `sessions.left` is brought up to date. NaN where there is no event."""
+    B, F = arrived.y.shape
+    U, S = sessions.left.tempo.shape[2], len(shared.start)
+    found = Found(np.full((B, U), np.nan), np.full((B, S), np.nan))
+    columns = Columns(np.empty((F, U)), np.empty((F, U)), np.empty((F, 3, U)), np.empty((F, U)))
+    columns.slopes[..., 1:], columns.per_gain[:, 1:] = sessions.cohort.slopes, sessions.cohort.per_gain
+    _advance(arrived, sessions, shared, Gathered(columns, np.arange(F)), Work.room(F, S), found)
+    return found
+
+
+@partial(compiled, _nrt=False)
+def _advance(
+    arrived: Arrived, sessions: Sessions, shared: Shared, gathered: Gathered, work: Work, found: Found
+) -> None:
+    left, U = sessions.left, gathered.columns.mean.shape[1]
+    for b in range(len(arrived.session)):
+        position, session = arrived.position[b], arrived.session[b]
+        if position < 0:
             continue
-        s = sessions[b]
-        # The first event of a sample is row 0; where the residuals of others are counts modulo 3.
-        row = min(position[b], 1)
-        begun = 3 + (position[b] - 1) % 3 if row == 1 else 0
-        offsets[0], offsets[1] = row, row + 1
-        classes[0], classes[row] = class_before[b], class_now[b]
-        for f in range(F):
-            c = cell[b, f]
-            values[row, f], places[row, f] = y[b, f], f
-            mean[f, 0], per_scale[f, 0] = claimed[0][s, c], claimed[1][s, c]
-            per_gain[f, 0] = claimed[3][s, f]
-            for j in range(3):
-                slopes[f, j, 0] = claimed[2][s, f, j]
-            for u in range(1, U):
-                mean[f, u], per_scale[f, u] = cohort[0][c, u - 1], cohort[1][c, u - 1]
-        score(
-            PER_EVENT, values, places, offsets, classes, mean, per_scale, slopes, per_gain, tempo, parents,
-            start, transitions, location, width, degrees, constant, terms, begun,
-            (left[0][s], left[1][s], left[2][s], left[3][s]),
-        )  # fmt: skip
-        for u in range(U):
-            out[b, u] = terms[row, u]
-        for k in range(states.shape[1]):
-            states[b, k] = left[3][s, k, 0]
+        _gather(sessions, session, arrived.cell[b], gathered.columns)
+        before = arrived.before[b] if position > 0 else -1
+        event = Event(arrived.y[b], gathered.cell, before, arrived.key[b], position % 3)
+        for begin in range(0, U, TEMPLATES):
+            block = Block(begin, min(TEMPLATES, U - begin), 0)
+            if position == 0:
+                begin_sample(shared, work, block)
+            else:
+                _resume(left, session, work, block)
+            step(event, gathered.columns, shared, work, block)
+            _leave(left, session, work, block)
+            for u in range(block.size):
+                found.terms[b, begin + u] = work.term[u]
+        for s in range(found.states.shape[1]):
+            found.states[b, s] = left.states[session, s, 0]
+
+
+@merged
+def _gather(sessions: Sessions, session: int, cell: Integers, columns: Columns) -> None:
+    """The claimed template comes first, then the cohort, whose slopes and gains are there already."""
+    claimed, cohort = sessions.claimed, sessions.cohort
+    for f in range(len(cell)):
+        c = cell[f]
+        columns.mean[f, 0], columns.per_scale[f, 0] = claimed.mean[session, c], claimed.per_scale[session, c]
+        columns.per_gain[f, 0] = claimed.per_gain[session, f]
+        for j in range(3):
+            columns.slopes[f, j, 0] = claimed.slopes[session, f, j]
+        for u in range(1, columns.mean.shape[1]):
+            columns.mean[f, u], columns.per_scale[f, u] = cohort.mean[c, u - 1], cohort.per_scale[c, u - 1]
+
+
+@merged
+def _resume(left: Left, session: int, work: Work, block: Block) -> None:
+    """Go on from what the session's events have left."""
+    for u in range(block.size):
+        at = block.begin + u
+        work.total[u] = 0.0
+        for f in range(left.tempo.shape[1]):
+            work.d[f, u], work.unsure[f, u] = left.tempo[session, f, at], left.variance[session, f, at]
+            for k in range(3):
+                work.r[k, f, u] = left.residuals[session, k, f, at]
+        for s in range(left.states.shape[1]):
+            work.alpha[s, u] = left.states[session, s, at]
+
+
+@merged
+def _leave(left: Left, session: int, work: Work, block: Block) -> None:
+    """Keep what the session's next event needs."""
+    for u in range(block.size):
+        at = block.begin + u
+        for f in range(left.tempo.shape[1]):
+            left.tempo[session, f, at], left.variance[session, f, at] = work.d[f, u], work.unsure[f, u]
+            for k in range(3):
+                left.residuals[session, k, f, at] = work.r[k, f, u]
+        for s in range(left.states.shape[1]):
+            left.states[session, s, at] = work.alpha[s, u]

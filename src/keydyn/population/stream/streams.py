@@ -13,10 +13,11 @@ from keydyn.files import Tensors
 from keydyn.model.data.label_codes import Labels
 from keydyn.population.chain import classes_of
 from keydyn.population.features import HOLD, INTERVAL, Around, position_in_word, spaces_of
-from keydyn.population.parameters import Parameters
+from keydyn.population.score.fitted import Fitted
+from keydyn.population.score.kernel import Columns
 from keydyn.population.stream.session_state import LARGEST_VALUE, checked, fingerprint
-from keydyn.population.stream.step import advance
-from keydyn.population.template import Template, side_by_side
+from keydyn.population.stream.step import Arrived, Left, Sessions, advanced
+from keydyn.population.template import Template
 from keydyn.population.wide_effects import LAST_IN_WORD
 
 # Events times templates of one compiled call: between calls signals are heard.
@@ -28,24 +29,22 @@ class PopulationStreams:
 
     Each session is followed under a template of its own, the one claimed, and under a cohort of C templates
     that all share. An event's term needs the next key, so that an event gives the term of the one before.
-    Neither memory nor the time of an update grows with the length of sessions. `known` and `population` are
-    the parameters of a `PopulationModel` and their SHA-256.
+    Neither memory nor the time of an update grows with the length of sessions.
     """
 
-    def __init__(
-        self, known: Parameters, population: str, claimed: Sequence[Template], cohort: Sequence[Template] = ()
-    ) -> None:
+    def __init__(self, fitted: Fitted, claimed: Sequence[Template], cohort: Sequence[Template] = ()) -> None:
         if len(claimed) == 0:
             raise ValueError("there are no sessions: give the template that each one claims")
-        self._known, self._population = known, population
+        self._fitted, self._known = fitted, fitted.parameters
+        known = fitted.parameters
         vocabulary = known.cells.vocabulary
         self._labels, self._classes = Labels(vocabulary), classes_of(vocabulary)
         self._spaces = spaces_of(vocabulary)
         self._times = np.array([name in (INTERVAL, HOLD) for name in known.features])
         self._check(cohort)
         C, F, S = known.cells.n_cells, len(known.features), known.chain.n_states
-        nobody = np.zeros((C, 0)), np.zeros((C, 0)), np.zeros((F, 3, 0)), np.zeros((F, 0))
-        self._cohort = side_by_side(cohort) if len(cohort) else nobody
+        no_columns = Columns(np.zeros((C, 0)), np.zeros((C, 0)), np.zeros((F, 3, 0)), np.zeros((F, 0)))
+        self._cohort = Columns.of(cohort) if len(cohort) else no_columns
         self._cohort_print = fingerprint(self._cohort)
         self._claimed = self._rows(claimed)
         # The SHA-256 of each session's template, and whether it has been asked for.
@@ -57,9 +56,9 @@ class PopulationStreams:
         self._codes: Integers = np.empty((n, 3), dtype=np.int64)
         self._in_word: Integers = np.empty(n, dtype=np.int64)
         self._values: Floats = np.empty((n, F))
-        # What the events before the last have left, as `score` has it.
+        # What the events before the last have left.
         shapes = ((3, F, U), (F, U), (F, U), (S, U))
-        self._left = tuple(np.empty((n, *shape)) for shape in shapes)
+        self._left = Left(*(np.empty((n, *shape)) for shape in shapes))
         self.restart()
 
     def __len__(self) -> int:
@@ -73,7 +72,7 @@ class PopulationStreams:
     @property
     def n_templates(self) -> int:
         """How many templates each session is followed under: the one claimed, then the cohort."""
-        return int(self._left[1].shape[2])
+        return int(self._left.tempo.shape[2])
 
     @property
     def states(self) -> Floats:
@@ -81,7 +80,7 @@ class PopulationStreams:
 
         NaN before there is one. One column if the population has no hidden states.
         """
-        found: Floats = self._left[3][:, :, 0].copy()
+        found: Floats = self._left.states[:, :, 0].copy()
         found[self._count < 2] = np.nan
         return found
 
@@ -196,21 +195,20 @@ class PopulationStreams:
     def _common(self, s: Integers) -> Tensors:
         """What a state must agree in with the sessions that go on from it."""
         return {
-            "population": np.frombuffer(bytes.fromhex(self._population), dtype=np.uint8),
+            "population": np.frombuffer(bytes.fromhex(self._fitted.sha256), dtype=np.uint8),
             "cohort": self._cohort_print,
             "claimed": self._fingerprints(s),
         }
 
     def _tables(self) -> Tensors:
         """What changes with every event, a row per session."""
-        names = ("residuals", "tempo", "variance", "states")
         tables: Tensors = {
             "count": self._count,
             "codes": self._codes,
             "in_word": self._in_word,
             "values": self._values,
         }
-        return tables | dict(zip(names, self._left, strict=True))
+        return tables | self._left._asdict()
 
     def kept(self, s: Integers) -> Tensors:
         """Copies of what changes with every event of these sessions, for `put_back`."""
@@ -236,35 +234,29 @@ class PopulationStreams:
 
         NaN where the position is before a sample.
         """
-        known, chain = self._known, self._known.chain
+        known = self._known
         y, cell = known.standardised(values, around)
-        out, states = np.full((len(s), self.n_templates), np.nan), np.full((len(s), chain.n_states), np.nan)
-        at_a_time = max(AT_A_TIME // self.n_templates, 1)
+        sessions = Sessions(self._claimed, self._cohort, self._left)
+        before, key = self._classes[around.before], self._classes[around.key]
+        at_a_time, parts = max(AT_A_TIME // self.n_templates, 1), []
         for begin in range(0, len(s), at_a_time):
-            rows = slice(begin, begin + at_a_time)
-            advance(
-                s[rows], around.position[rows], y[rows], cell[rows], self._classes[around.before[rows]],
-                self._classes[around.key[rows]], self._claimed, self._cohort, known.variances.tempo,
-                known.parents, chain.start, chain.transitions, chain.location, chain.scale, chain.degrees,
-                chain.constant, self._left, out[rows], states[rows],
-            )  # fmt: skip
+            b = slice(begin, begin + at_a_time)
+            arrived = Arrived(s[b], around.position[b], y[b], cell[b], before[b], key[b])
+            parts.append(advanced(arrived, sessions, self._fitted.shared))
+        terms, states = (np.concatenate(part) for part in zip(*parts, strict=True))
         jacobian = np.where(self._times, -values, 0.0)
-        out += known.shift(jacobian, y, cell).sum(axis=1)[:, None]
-        return out, states
+        terms += known.shift(jacobian, y, cell).sum(axis=1)[:, None]
+        return terms, states
 
     def _check(self, templates: Sequence[Template]) -> None:
-        C, F = self._known.cells.n_cells, len(self._known.features)
-        for template in templates:
-            if template.population != self._population:
-                raise ValueError("the template belongs to another population: enrol the person with this one")
-            shapes = [one.shape for one in (template.mean, template.scale, template.slopes, template.gain)]
-            if shapes != [(C,), (C,), (F, 3), (F,)]:
-                raise ValueError("the template has a different size from those of its population")
+        self._fitted.check(templates)
+        if not all(map(self._fitted.fits, templates)):
+            raise ValueError("the template has a different size from those of its population")
 
-    def _rows(self, templates: Sequence[Template]) -> tuple[Floats, ...]:
-        """What `score` has of the templates, a row each."""
+    def _rows(self, templates: Sequence[Template]) -> Columns:
+        """The templates, a row each."""
         self._check(templates)
-        return tuple(np.ascontiguousarray(np.moveaxis(one, -1, 0)) for one in side_by_side(templates))
+        return Columns(*(np.ascontiguousarray(np.moveaxis(one, -1, 0)) for one in Columns.of(templates)))
 
     def _fingerprints(self, s: Integers) -> NDArray[np.uint8]:
         for row in s[~self._printed[s]].tolist():
@@ -323,8 +315,8 @@ def _before(typed: Any, at_first: Any, first: Any) -> Any:
 class PopulationStream:
     """One sample under several templates: `PopulationStreams` of one session."""
 
-    def __init__(self, known: Parameters, population: str, templates: Sequence[Template]) -> None:
-        self._streams = PopulationStreams(known, population, templates[:1], templates[1:])
+    def __init__(self, fitted: Fitted, templates: Sequence[Template]) -> None:
+        self._streams = PopulationStreams(fitted, templates[:1], templates[1:])
 
     def restart(self) -> None:
         """The next event is the first of another sample."""

@@ -9,8 +9,8 @@ from typing import Literal
 import numpy as np
 
 from keydyn.detectors import PopulationDetector
+from keydyn.population.densities import Time, densities
 from keydyn.population.features import HOLD, INTERVAL
-from keydyn.population.score.densities import Time, densities
 from keydyn.service.accounts import Tenant
 from keydyn.service.people.context import Context
 from keydyn.service.people.templates import stored_samples

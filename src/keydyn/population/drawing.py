@@ -10,9 +10,8 @@ import numpy as np
 from keydyn.arrays import Floats, Integers
 from keydyn.model.data.vocabulary import as_labels, places_of
 from keydyn.population.chain import classes_of
-from keydyn.population.features import HOLD, INTERVAL, Observations
+from keydyn.population.features import CLIP, HOLD, INTERVAL, Observations
 from keydyn.population.parameters import Parameters
-from keydyn.population.person.fitting import CLIP
 from keydyn.population.score.kernel import FORGET
 from keydyn.population.template import Template
 
