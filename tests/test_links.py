@@ -110,6 +110,16 @@ def test_files_that_a_page_names_exist(page: Path) -> None:
         assert not test or f"def {test}(" in file.read_text(encoding="utf-8"), f"{name}::{test}"
 
 
+def test_files_that_the_architecture_names_exist() -> None:
+    """Relative to src/keydyn, or to the folder that a table's heading names."""
+    text = (DOCS / "architecture.md").read_text(encoding="utf-8")
+    named = re.findall(r"`([a-z_]+(?:/[a-z_]+)*(?:\.py|(?<=/)[a-z_]+)?)`", text)
+    paths = {name for name in named if "/" in name or name.endswith(".py")}
+    assert len(paths) > 50
+    places = [ROOT / "src" / "keydyn", ROOT / "src" / "keydyn" / "model" / "engine", ROOT]
+    assert not {name for name in paths if not any((place / name).exists() for place in places)}
+
+
 def test_the_map_leads_to_every_page_with_two_clicks() -> None:
     """A decision, a result or a part of the reference through the index of its kind; the rest directly."""
     pages = {page for page in PAGES if page.is_relative_to(DOCS)}
