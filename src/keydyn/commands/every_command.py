@@ -1,10 +1,11 @@
-"""What every command has: --quiet, and an exit code that says how it ended."""
+"""What every command has: groups of options, --quiet, and an exit code that says how it ended."""
 
 from __future__ import annotations
 
 import functools
 import inspect
 from collections.abc import Callable, Mapping
+from dataclasses import MISSING, fields, is_dataclass
 from inspect import Parameter
 from typing import Annotated, Any, TypeVar, cast, get_type_hints
 
@@ -20,17 +21,60 @@ QuietOption = Annotated[
 
 
 def every_command(command: Command) -> Command:
-    """Give a command --quiet; it ends with an exit code whatever happens."""
-    guarded = fail_clearly(command)
+    """Give a command its groups of options and --quiet; it ends with an exit code whatever happens."""
+    whole = grouped(command)
+    guarded = fail_clearly(whole)
 
     @functools.wraps(command)
     def run(quiet: bool = False, **given: Any) -> Any:
         with being_quiet(quiet):
             return guarded(**given)
 
-    parameters = parameters_of(command)
+    parameters = parameters_of(whole)
     parameters["quiet"] = Parameter("quiet", Parameter.KEYWORD_ONLY, default=False, annotation=QuietOption)
     return cast(Command, with_parameters(run, parameters))
+
+
+def grouped(command: Command) -> Command:
+    """Make every field of a dataclass among a command's parameters an option of its own.
+
+    Typer reads a command's signature, which is therefore put together here. An option that the command has
+    itself, such as verify's --user, is not the group's: there, the field has its default.
+    """
+    own = parameters_of(command)
+    groups: dict[str, Any] = {
+        name: each.annotation for name, each in own.items() if is_dataclass(each.annotation)
+    }
+    options = {
+        name: {option: each for option, each in _options(group).items() if option not in own}
+        for name, group in groups.items()
+    }
+    parameters: dict[str, Parameter] = {}
+    for name, parameter in own.items():
+        parameters |= options.get(name, {name: parameter})
+
+    @functools.wraps(command)
+    def with_groups(**given: Any) -> Any:
+        made = {
+            name: group(**{option: given.pop(option) for option in options[name]})
+            for name, group in groups.items()
+        }
+        return command(**made, **given)
+
+    return cast(Command, with_parameters(with_groups, parameters))
+
+
+def _options(group: Any) -> dict[str, Parameter]:
+    annotations = get_type_hints(group, include_extras=True)
+    return {
+        field.name: Parameter(
+            field.name,
+            Parameter.KEYWORD_ONLY,
+            default=Parameter.empty if field.default is MISSING else field.default,
+            annotation=annotations[field.name],
+        )
+        for field in fields(group)
+    }
 
 
 def parameters_of(function: Callable[..., Any]) -> dict[str, Parameter]:

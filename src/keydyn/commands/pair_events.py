@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from keydyn.commands.every_command import every_command
-from keydyn.commands.recording_options import Reading, reads_recording
+from keydyn.commands.recording_options import Reading
 from keydyn.exit_codes import UsageError
 from keydyn.terminal import JsonOption, print_json, say, warn
 
 
-@every_command
-@reads_recording
-def pair(
+@dataclass(frozen=True)
+class EventReading(Reading):
+    """How a file of events is read."""
+
     file: Annotated[
         Path,
         typer.Argument(
@@ -23,8 +25,12 @@ def pair(
             help="CSV, JSON lines or Parquet with the time, type and key of each event; or - for standard "
             "input.",
         ),
-    ],
-    reading: Reading,
+    ]
+
+
+@every_command
+def pair(
+    reading: EventReading,
     out: Annotated[Path, typer.Option("--out", help="File for the keystrokes: .csv, .csv.gz or .parquet.")],
     as_json: JsonOption = False,
 ) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from keydyn.commands.every_command import every_command
-from keydyn.commands.recording_options import Reading, listed, reads_recording
+from keydyn.commands.recording_options import Reading, listed
 from keydyn.commands.shared_options import EngineOption, JobsOption
 from keydyn.progress import progress_bar, share_bar
 from keydyn.terminal import JsonOption, heading, print_json, show_table, warn
@@ -31,7 +31,6 @@ app = typer.Typer(
 
 @app.command()
 @every_command
-@reads_recording
 def fit(
     reading: Reading,
     out: Annotated[Path, typer.Option("--out", help="File for the population.")],

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import csv
-import functools
 import io
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
-from inspect import Parameter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, TypeVar, cast, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
-from keydyn.commands.every_command import parameters_of, with_parameters
 from keydyn.exit_codes import UsageError, checking_options
 from keydyn.progress import working
 from keydyn.terminal import warn
@@ -25,87 +22,49 @@ if TYPE_CHECKING:
     from keydyn.datasets.files.notes import Notes
     from keydyn.datasets.files.recordings import FileForm, Recording
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-
 STANDARD_INPUT, TAB = Path("-"), "\t"
-FileArgument = Annotated[
-    Path,
-    typer.Argument(
-        metavar="FILE",
-        help="CSV, JSON lines or Parquet: user, session, keyname, timepress, timerelease; or - for "
-        "standard input.",
-    ),
-]
-PANEL = "How the file is read"
-UnitOption = Annotated[
-    str | None,
-    typer.Option(
-        "--unit", help="Unit of the file's times: s, ms, us or ns; by default ms.", rich_help_panel=PANEL
-    ),
-]
-ColumnsOption = Annotated[
-    str,
-    typer.Option(
-        "--columns",
-        help="Names of the columns in the file: keyname=key,timepress=down,…",
-        rich_help_panel=PANEL,
-    ),
-]
-UserOption = Annotated[
-    str | None,
-    typer.Option("--user", help="Who typed, for a file without a column of users.", rich_help_panel=PANEL),
-]
-SessionOption = Annotated[
-    str | None,
-    typer.Option(
-        "--session", help="The session, for a file without a column of sessions.", rich_help_panel=PANEL
-    ),
-]
-SeparatorOption = Annotated[
-    str, typer.Option("--separator", help=r"Column separator; '\t' is a tab.", rich_help_panel=PANEL)
-]
-DecimalOption = Annotated[str, typer.Option("--decimal", help="Decimal separator.", rich_help_panel=PANEL)]
-EncodingOption = Annotated[
-    str, typer.Option("--encoding", help="Encoding: utf-8, cp1252, utf-16, …", rich_help_panel=PANEL)
-]
-HeaderOption = Annotated[
-    str,
-    typer.Option(
-        "--header",
-        help="Names of all columns, for a file without a header line.",
-        rich_help_panel=PANEL,
-    ),
-]
-SortOption = Annotated[
-    bool,
-    typer.Option("--sort", help="Sort the rows by user, session and press.", rich_help_panel=PANEL),
-]
-CleanOption = Annotated[
-    bool,
-    typer.Option(
-        "--clean",
-        help="Leave out presses at the same time as the previous one, releases before their press, holds of "
-        "0 ms and copied sessions, and report how many.",
-        rich_help_panel=PANEL,
-    ),
-]
+
+
+def _option(name: str, text: str) -> Any:
+    return typer.Option(name, help=text, rich_help_panel="How the file is read")
+
+
+CLEAN = (
+    "Leave out presses at the same time as the previous one, releases before their press, holds of 0 ms and "
+    "copied sessions, and report how many."
+)
 
 
 @dataclass(frozen=True)
 class Reading:
     """How a file is read, as the options say; the attributes are the options, in the order of the help."""
 
-    file: FileArgument
-    unit: UnitOption = None
-    columns: ColumnsOption = ""
-    user: UserOption = None
-    session: SessionOption = None
-    separator: SeparatorOption = ","
-    decimal: DecimalOption = "."
-    encoding: EncodingOption = "utf-8"
-    header: HeaderOption = ""
-    sort: SortOption = False
-    clean: CleanOption = False
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="CSV, JSON lines or Parquet: user, session, keyname, timepress, timerelease; or - for "
+            "standard input.",
+        ),
+    ]
+    unit: Annotated[
+        str | None, _option("--unit", "Unit of the file's times: s, ms, us or ns; by default ms.")
+    ] = None
+    columns: Annotated[
+        str, _option("--columns", "Names of the columns in the file: keyname=key,timepress=down,…")
+    ] = ""
+    user: Annotated[str | None, _option("--user", "Who typed, for a file without a column of users.")] = None
+    session: Annotated[
+        str | None, _option("--session", "The session, for a file without a column of sessions.")
+    ] = None
+    separator: Annotated[str, _option("--separator", r"Column separator; '\t' is a tab.")] = ","
+    decimal: Annotated[str, _option("--decimal", "Decimal separator.")] = "."
+    encoding: Annotated[str, _option("--encoding", "Encoding: utf-8, cp1252, utf-16, …")] = "utf-8"
+    header: Annotated[str, _option("--header", "Names of all columns, for a file without a header line.")] = (
+        ""
+    )
+    sort: Annotated[bool, _option("--sort", "Sort the rows by user, session and press.")] = False
+    clean: Annotated[bool, _option("--clean", CLEAN)] = False
 
     def recording(self, anonymous: bool = False) -> tuple[Recording, Notes]:
         """The recording, and what to know about it, of which the user is warned.
@@ -156,7 +115,7 @@ class Reading:
             return f"`keydyn pair {shlex.quote(str(self.file))} --out keystrokes.csv`"
         if not arguments.keys() <= {option.name for option in fields(self)}:
             return ""
-        return f"`{' '.join(_option(name, value) for name, value in arguments.items())}`"
+        return f"`{' '.join(_given(name, value) for name, value in arguments.items())}`"
 
     def form(self) -> FileForm:
         """The options in the form that readers take; an option that makes no sense is an error of usage."""
@@ -170,16 +129,15 @@ class Reading:
                 if len(value) != 1:
                     raise ValueError(f"{name} must be one character, not {value!r}")
         return FileForm(
-            self._own_names(),
-            self.unit,
-            _label(self.user),
-            _label(self.session),
-            None,
-            self.sort,
-            separator,
-            self.decimal,
-            self.encoding,
-            listed(self.header) or None,
+            columns=self._own_names(),
+            unit=self.unit,
+            user=_label(self.user),
+            session=_label(self.session),
+            sort=self.sort,
+            separator=separator,
+            decimal=self.decimal,
+            encoding=self.encoding,
+            header=listed(self.header) or None,
             lenient=True,
         )
 
@@ -190,42 +148,12 @@ class Reading:
         return {name.strip(): own.strip() for name, _, own in pairs}
 
 
-def reads_recording(command: Command) -> Command:
-    """Give a command the options of `Reading` in place of its parameter `reading`.
-
-    Typer reads a command's signature, which is therefore put together here. An option that the command has
-    itself, such as verify's --user, is its own; a file that it has itself is the one that is read.
-    """
-    own, annotations = parameters_of(command), get_type_hints(Reading, include_extras=True)
-    added = {
-        option.name: Parameter(
-            option.name,
-            Parameter.KEYWORD_ONLY,
-            default=Parameter.empty if option.name == "file" else option.default,
-            annotation=annotations[option.name],
-        )
-        for option in fields(Reading)
-        if option.name not in own
-    }
-    parameters: dict[str, Parameter] = {}
-    for name, parameter in own.items():
-        parameters |= added if name == "reading" else {name: parameter}
-
-    @functools.wraps(command)
-    def with_reading(**given: Any) -> Any:
-        chosen: dict[str, Any] = {"file": given.get("file")}
-        chosen |= {name: given.pop(name) for name in added}
-        return command(reading=Reading(**chosen), **given)
-
-    return cast(Command, with_parameters(with_reading, parameters))
-
-
 def listed(text: str) -> list[str]:
     """The names in an option that takes several, separated by commas; one with a comma in it is quoted."""
     return [name.strip() for name in next(csv.reader(io.StringIO(text)), []) if name.strip()]
 
 
-def _option(name: str, value: Any) -> str:
+def _given(name: str, value: Any) -> str:
     """One option with its value; `...` stands for any value."""
     if value is True or value is ...:
         return f"--{name}"

@@ -7,29 +7,18 @@ from typing import Annotated, Any
 import typer
 
 from keydyn.commands.every_command import every_command
-from keydyn.commands.people.answers import (
-    LEAST_KEYSTROKES,
-    LEAST_KNOWN,
-    WORDS,
-    MinKeystrokesOption,
-    MinKnownOption,
-    OutOption,
-    deliver,
-    exit_by_verdict,
-    opened,
-    typist,
-)
-from keydyn.commands.recording_options import STANDARD_INPUT, Reading, reads_recording
-from keydyn.commands.shared_options import KeyFileOption, ModelsOption
+from keydyn.commands.people.answers import WORDS, Delivery, Enough, Folder, exit_by_verdict, typist
+from keydyn.commands.recording_options import STANDARD_INPUT, Reading
 from keydyn.exit_codes import UsageError
-from keydyn.terminal import JsonOption, warn
+from keydyn.terminal import warn
 
 
 @every_command
-@reads_recording
 def watch(
     reading: Reading,
-    models: ModelsOption,
+    folder: Folder,
+    enough: Enough,
+    delivery: Delivery,
     user: Annotated[str, typer.Option("--user", help="The claimed user.")],
     threshold: Annotated[
         float | None, typer.Option(min=0, help="Suspicion at which to lock, instead of the calibrated one.")
@@ -42,15 +31,10 @@ def watch(
             show_default=False,
         ),
     ] = None,
-    min_keystrokes: MinKeystrokesOption = LEAST_KEYSTROKES,
-    min_known: MinKnownOption = LEAST_KNOWN,
-    key_file: KeyFileOption = None,
-    out: OutOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Watch a session: is it still the same person, keystroke by keystroke?
 
-    Each key raises or lowers the suspicion that somebody else is typing. The suspicion never falls below 0,
+    Each key raises or lowers the suspicion that someone else is typing. The suspicion never falls below 0,
     so that a change of person in mid-session is noticed. The session is rejected when the suspicion rises
     above the level that genuine sessions reach once per hour of typing. A session with too few keystrokes, or
     of a different text, is neither accepted nor rejected: the verdict is `unsure`.
@@ -76,7 +60,7 @@ def watch(
         raise UsageError(
             "--threshold and --lockouts-per-hour set the same level in two ways: give only one of them"
         )
-    verifier = opened(models, key_file, user)
+    verifier = folder.opened(user)
     rate = LOCKOUTS_PER_HOUR if lockouts_per_hour is None else lockouts_per_hour
     calibration = verifier.background.calibration
     level = calibration.lockout_level(rate) if threshold is None else threshold
@@ -86,14 +70,14 @@ def watch(
             f"{rate:g} lock-outs per hour; the lowest rate that it supports is "
             f"{calibration.supported_lockouts:.2g} per hour. At this level impostors may go unnoticed"
         )
-    least = min_keystrokes, min_known
+    least = enough.least
     if reading.file == STANDARD_INPUT:
         from keydyn.commands.watch_stream import WatchedSession, watch_stream
 
-        if out is not None or reading.sort or reading.clean:
+        if delivery.out is not None or reading.sort or reading.clean:
             raise UsageError("--out, --sort and --clean need all of a file; they cannot be used with -")
         watched = WatchedSession(verifier, user, level, least)
-        raise typer.Exit(watch_stream(reading, watched, as_json))
+        raise typer.Exit(watch_stream(reading, watched, delivery.as_json))
     recording, _ = reading.recording(anonymous=True)
     samples = recorded_samples(recording.keystrokes, verifier.sensors)
     parts = np.split(verifier.suspicion(user, samples), samples.sequences.offsets[1:-1])
@@ -119,7 +103,7 @@ def watch(
             }
         )
     repeated = ("verdict",) if not any(row["reasons"] for row in rows) else ()
-    deliver(f"Is it still {user}?", rows, out, as_json, ("claimed", "answer", *repeated))
+    delivery.deliver(f"Is it still {user}?", rows, ("claimed", "answer", *repeated))
     exit_by_verdict(rows)
 
 

@@ -1,37 +1,25 @@
-"""What score, identify, verify and watch share: their options, the folder that is opened, and the answers."""
+"""What score, identify, verify and watch share: groups of options, the folder that is opened, the answers."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from keydyn.atomic import replacing
-from keydyn.commands.shared_options import key_of
+from keydyn.commands.shared_options import KeyFileOption, ModelsOption, key_of
 from keydyn.exit_codes import ExitCode, checking_options
 from keydyn.progress import working
-from keydyn.terminal import heading, print_json, show_table
+from keydyn.terminal import JsonOption, heading, print_json, show_table
 
 if TYPE_CHECKING:
     from keydyn.datasets.files.recordings import Recording
     from keydyn.decisions import Verifier
 
-OutOption = Annotated[Path | None, typer.Option("--out", help="Also write the table to this CSV file.")]
 # As in keydyn.decisions.evidence, which needs the numerical stack.
 LEAST_KEYSTROKES, LEAST_KNOWN = 6, 4
-MinKeystrokesOption = Annotated[
-    int, typer.Option("--min-keystrokes", min=1, help="With fewer keystrokes, there is not enough evidence.")
-]
-MinKnownOption = Annotated[
-    int,
-    typer.Option(
-        "--min-known",
-        min=0,
-        help="The same for keystrokes of keys that the user has typed before. With 0, samples of another "
-        "text are judged too.",
-    ),
-]
 FalseMatchOption = Annotated[
     float | None,
     typer.Option(
@@ -43,6 +31,94 @@ FalseMatchOption = Annotated[
     ),
 ]
 WORDS = {"accept": "accepted", "reject": "rejected", "unsure": "unsure"}
+
+
+@dataclass(frozen=True)
+class Enough:
+    """How much evidence an answer needs, as the options say."""
+
+    min_keystrokes: Annotated[
+        int,
+        typer.Option("--min-keystrokes", min=1, help="With fewer keystrokes, there is not enough evidence."),
+    ] = LEAST_KEYSTROKES
+    min_known: Annotated[
+        int,
+        typer.Option(
+            "--min-known",
+            min=0,
+            help="With fewer keystrokes of keys that the user has typed before, there is not enough evidence "
+            "either. With 0, samples of another text are judged too.",
+        ),
+    ] = LEAST_KNOWN
+
+    @property
+    def least(self) -> tuple[int, int]:
+        """The fewest keystrokes, and the fewest of known keys, that are enough."""
+        return self.min_keystrokes, self.min_known
+
+
+@dataclass(frozen=True)
+class Folder:
+    """The folder of people that is asked, as the options say."""
+
+    models: ModelsOption
+    key_file: KeyFileOption = None
+
+    @property
+    def key(self) -> bytes | None:
+        """The key that authenticates the folder, if one is named."""
+        return key_of(self.key_file)
+
+    def opened(
+        self, user: str | None = None, enough: Enough | None = None, false_match_rate: float | None = None
+    ) -> Verifier:
+        """All people in the folder, or what a claim to be `user` needs; an unknown user is a usage error."""
+        from keydyn.decisions import Targets, Verifier
+        from keydyn.decisions.folder.folder import read_manifest
+
+        with working(f"reading {self.models}"):
+            manifest = read_manifest(self.models, self.key)
+            with checking_options():
+                targets = Targets() if false_match_rate is None else Targets(false_match_rate)
+                if user is not None:
+                    manifest.person(user)
+            if not manifest.people:
+                raise ValueError(f"no user is enrolled in {self.models} (see keydyn fit)")
+            verifier = Verifier.load(self.models, self.key, None if user is None else [user], targets)
+        verifier.least = (enough or Enough()).least
+        return verifier
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """Where the answers go, as the options say."""
+
+    out: Annotated[Path | None, typer.Option("--out", help="Also write the table to this CSV file.")] = None
+    as_json: JsonOption = False
+
+    def deliver(
+        self,
+        title: str,
+        rows: list[dict[str, Any]],
+        hidden: tuple[str, ...] = (),
+        objects: list[dict[str, Any]] | None = None,
+    ) -> None:
+        """A table on the terminal, or JSON, of `objects` if they say more; and a CSV file if asked for."""
+        flat = [{name: "; ".join(v) if isinstance(v, list) else v for name, v in row.items()} for row in rows]
+        if self.out is not None:
+            import pandas as pd
+
+            with replacing(self.out) as temporary:
+                headings = {name: heading(name) for name in flat[0]}
+                pd.DataFrame(flat).rename(columns=headings).to_csv(temporary, index=False)
+        if self.as_json:
+            print_json(objects or rows)
+            return
+        if not any(row.get("reasons") for row in rows):
+            hidden = (*hidden, "reasons")
+        if rows[0]["user"] is None:
+            hidden = (*hidden, "user")
+        show_table(title, [{k: v for k, v in row.items() if k not in hidden} for row in flat])
 
 
 def typist(recording: Recording, user: object) -> str | None:
@@ -58,61 +134,9 @@ def samples_in(recording: Recording) -> list[tuple[Any, Any]]:
     return list(starts.itertuples(index=False, name=None))
 
 
-def opened(
-    models: Path,
-    key_file: Path | None,
-    user: str | None = None,
-    false_match_rate: float | None = None,
-    min_keystrokes: int = LEAST_KEYSTROKES,
-    min_known: int = LEAST_KNOWN,
-) -> Verifier:
-    """Everybody in a folder, or what a claim to be one user needs; one not enrolled is an error of usage."""
-    from keydyn.decisions import Targets, Verifier
-    from keydyn.decisions.folder.folder import read_manifest
-
-    key = key_of(key_file)
-    with working(f"reading {models}"):
-        manifest = read_manifest(models, key)
-        with checking_options():
-            at = Targets() if false_match_rate is None else Targets(false_match_rate)
-            if user is not None:
-                manifest.person(user)
-        if not manifest.people:
-            raise ValueError(f"nobody is enrolled in {models} (see keydyn fit)")
-        verifier = Verifier.load(models, key, None if user is None else [user], at)
-    verifier.least = min_keystrokes, min_known
-    return verifier
-
-
 def exit_by_verdict(rows: list[dict[str, Any]]) -> None:
-    """Rejected comes before unsure, and unsure before accepted."""
+    """End with an exit code: rejected comes before unsure, and unsure before accepted."""
     answers = {row["answer"] for row in rows}
     for answer, code in (("reject", ExitCode.REJECTED), ("unsure", ExitCode.UNSURE)):
         if answer in answers:
             raise typer.Exit(code)
-
-
-def deliver(
-    title: str,
-    rows: list[dict[str, Any]],
-    out: Path | None,
-    as_json: bool,
-    hidden: tuple[str, ...] = (),
-    objects: list[dict[str, Any]] | None = None,
-) -> None:
-    """A table on the terminal, or JSON, of `objects` if they say more; and a CSV file if asked for."""
-    flat = [{name: "; ".join(v) if isinstance(v, list) else v for name, v in row.items()} for row in rows]
-    if out is not None:
-        import pandas as pd
-
-        with replacing(out) as temporary:
-            headings = {name: heading(name) for name in flat[0]}
-            pd.DataFrame(flat).rename(columns=headings).to_csv(temporary, index=False)
-    if as_json:
-        print_json(objects or rows)
-        return
-    if not any(row.get("reasons") for row in rows):
-        hidden = (*hidden, "reasons")
-    if rows[0]["user"] is None:
-        hidden = (*hidden, "user")
-    show_table(title, [{k: v for k, v in row.items() if k not in hidden} for row in flat])

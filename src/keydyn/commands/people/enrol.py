@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from keydyn.commands.every_command import every_command
-from keydyn.commands.recording_options import Reading, listed, reads_recording
+from keydyn.commands.recording_options import Reading, listed
 from keydyn.commands.shared_options import KeyFileOption, ModelsOption, PopulationOption, key_of
 from keydyn.exit_codes import UsageError, checking_options
 from keydyn.progress import progress_bar
@@ -28,7 +28,6 @@ ENOUGH_PEOPLE = 20
 
 
 @every_command
-@reads_recording
 def fit(
     reading: Reading,
     out: Annotated[Path, typer.Option("--out", help="Folder for the models.")],

@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from keydyn.commands.every_command import every_command
 from keydyn.commands.people.answers import (
-    LEAST_KEYSTROKES,
-    LEAST_KNOWN,
     WORDS,
+    Delivery,
+    Enough,
     FalseMatchOption,
-    MinKeystrokesOption,
-    MinKnownOption,
-    OutOption,
-    deliver,
+    Folder,
     exit_by_verdict,
-    opened,
     samples_in,
     typist,
 )
-from keydyn.commands.recording_options import Reading, reads_recording
-from keydyn.commands.shared_options import KeyFileOption, ModelsOption, key_of
+from keydyn.commands.recording_options import Reading
 from keydyn.exit_codes import ExitCode, UsageError
 from keydyn.progress import working
-from keydyn.terminal import JsonOption, say, warn
+from keydyn.terminal import say, warn
 
 if TYPE_CHECKING:
     from keydyn.datasets.files.recordings import Recording
@@ -36,14 +30,7 @@ MOST_WARNINGS = 5
 
 
 @every_command
-@reads_recording
-def score(
-    reading: Reading,
-    models: ModelsOption,
-    key_file: KeyFileOption = None,
-    out: OutOption = None,
-    as_json: JsonOption = False,
-) -> None:
+def score(reading: Reading, folder: Folder, delivery: Delivery) -> None:
     """Compute the log-likelihood of every sample under every user's model.
 
     Example: `keydyn score typing.csv --models models/ --out scores.csv`
@@ -51,7 +38,7 @@ def score(
     from keydyn.decisions.evidence import evidence
     from keydyn.decisions.recorded import recorded_samples
 
-    verifier = opened(models, key_file)
+    verifier = folder.opened()
     recording, _ = reading.recording(anonymous=True)
     samples = recorded_samples(recording.keystrokes, verifier.sensors)
     with working("scoring"):
@@ -70,21 +57,17 @@ def score(
         for (user, session), n, line in zip(samples.index, samples.sequences.lengths, scores, strict=True)
         for name, value in zip(verifier.users, line, strict=True)
     ]
-    deliver(f"{len(samples)} samples under {len(verifier.users)} models", rows, out, as_json)
+    delivery.deliver(f"{len(samples)} samples under {len(verifier.users)} models", rows)
 
 
 @every_command
-@reads_recording
 def identify(
     reading: Reading,
-    models: ModelsOption,
+    folder: Folder,
+    enough: Enough,
+    delivery: Delivery,
     top: Annotated[int, typer.Option(min=1, help="How many candidates to show for each sample.")] = 3,
     false_match_rate: FalseMatchOption = None,
-    min_keystrokes: MinKeystrokesOption = LEAST_KEYSTROKES,
-    min_known: MinKnownOption = LEAST_KNOWN,
-    key_file: KeyFileOption = None,
-    out: OutOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Identify people: which of the enrolled users typed each sample, if any of them did?
 
@@ -97,24 +80,23 @@ def identify(
 
     Example: `keydyn identify unknown.csv --models models/ --top 5`
     """
-    verifier = opened(models, key_file, None, false_match_rate, min_keystrokes, min_known)
+    verifier = folder.opened(None, enough, false_match_rate)
     recording, _ = reading.recording(anonymous=True)
     with working("scoring"):
         found = verifier.identify_many(recording.keystrokes)
-    index = samples_in(recording)
     rows: list[dict[str, Any]] = []
     objects: list[dict[str, Any]] = []
     unsure: list[str] = []
-    for (user, session), one in zip(index, found, strict=True):
-        who = typist(recording, user)
-        short = one.evidence.shortage(min_keystrokes, min_known)
+    for (user, session), one in zip(samples_in(recording), found, strict=True):
+        sample = {"user": typist(recording, user), "session": str(session)}
+        short = one.evidence.shortage(*enough.least)
         if short:
-            sample = f"session {session}" if who is None else f"user {user}, session {session}"
-            unsure.append(f"{sample}: not enough evidence: {'; '.join(short)}")
+            who = f"user {user}, " if recording.names_users else ""
+            unsure.append(f"{who}session {session}: not enough evidence: {'; '.join(short)}")
+        candidates = one.candidates[:top]
         objects.append(
             {
-                "user": who,
-                "session": str(session),
+                **sample,
                 "candidates": [
                     {
                         "user": candidate.user,
@@ -122,7 +104,7 @@ def identify(
                         "llr": candidate.llr,
                         "false_match_rate": candidate.false_match_rate,
                     }
-                    for candidate in one.candidates[:top]
+                    for candidate in candidates
                 ],
                 "nobody": one.nobody,
                 "nobody_probability": one.nobody_probability,
@@ -130,33 +112,33 @@ def identify(
                 "reasons": list(one.reasons),
             }
         )
-        listed = [(candidate.user, candidate.probability) for candidate in one.candidates[:top]]
-        for place, (name, probability) in enumerate([*listed, ("none of these", one.nobody_probability)]):
-            answer = "unsure" if short else "nobody" if one.nobody else one.candidates[0].user
+        answer = "unsure" if short else "nobody" if one.nobody else one.candidates[0].user
+        ranked = [(n, each.user, each.probability) for n, each in enumerate(candidates, 1)]
+        for rank, name, probability in (*ranked, (None, "none of these", one.nobody_probability)):
             rows.append(
                 {
-                    "user": who,
-                    "session": str(session),
-                    "rank": place + 1 if place < len(listed) else None,
+                    **sample,
+                    "rank": rank,
                     "candidate": name,
                     "probability": probability,
-                    "answer": answer if place == 0 else None,
+                    "answer": answer if rank == 1 else None,
                 }
             )
     for text in unsure[:MOST_WARNINGS]:
         warn(text)
     if len(unsure) > MOST_WARNINGS:
         warn(f"and {len(unsure) - MOST_WARNINGS} more; `enough_evidence` in the JSON says which")
-    deliver("Who typed it?", rows, out, as_json, objects=objects)
+    delivery.deliver("Who typed it?", rows, objects=objects)
     if unsure:
         raise typer.Exit(ExitCode.UNSURE)
 
 
 @every_command
-@reads_recording
 def verify(
     reading: Reading,
-    models: ModelsOption,
+    folder: Folder,
+    enough: Enough,
+    delivery: Delivery,
     user: Annotated[str, typer.Option("--user", help="The claimed user.")],
     false_match_rate: FalseMatchOption = None,
     update: Annotated[
@@ -167,19 +149,14 @@ def verify(
             "and recognise copies of them later; `keydyn users --undo` undoes the last update.",
         ),
     ] = False,
-    min_keystrokes: MinKeystrokesOption = LEAST_KEYSTROKES,
-    min_known: MinKnownOption = LEAST_KNOWN,
-    key_file: KeyFileOption = None,
-    out: OutOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Verify a claim: did the claimed user type each sample?
 
     The file need not say who typed. Without a column `session`, it is a single sample. A claim is accepted
     if at most one stranger in a hundred would score as high, and rejected if at most one genuine sample in a
     hundred would score as low. In between, with too few keystrokes, or with a different text, the answer is
-    `unsure`, which counts as not accepted. Copies of earlier samples, and samples that nobody can have typed,
-    are rejected.
+    `unsure`, which counts as not accepted. Copies of earlier samples, and samples that no person can
+    have typed, are rejected.
 
     Exit code: 1 if a sample is rejected, otherwise 3 if one is `unsure`, otherwise 0.
 
@@ -187,46 +164,44 @@ def verify(
     """
     from keydyn.decisions.decision import as_json as fields
 
-    verifier = opened(models, key_file, user, false_match_rate, min_keystrokes, min_known)
+    verifier = folder.opened(user, enough, false_match_rate)
     recording, _ = reading.recording(anonymous=True)
+    updated: list[bool] = []
     with working("scoring"):
         if update:
-            verifier, decisions, updated = _updating(verifier, models, key_file, user, recording)
+            verifier, decisions, updated = _updating(verifier, folder, user, recording)
         else:
             decisions = verifier.verify_many(user, recording.keystrokes)
-    index = samples_in(recording)
-    objects = [
-        {"user": typist(recording, who), "session": str(session), **fields(decision)}
-        for (who, session), decision in zip(index, decisions, strict=True)
-    ]
-    if update:
-        objects = [one | {"updated": moved} for one, moved in zip(objects, updated, strict=True)]
-    rows = [
-        {
-            "user": typist(recording, who),
-            "session": str(session),
-            "claimed": user,
-            "keys": decision.evidence.keystrokes,
-            "llr": decision.llr,
-            "false_match_rate": decision.false_match_rate,
-            "answer": decision.answer,
-            "verdict": WORDS[decision.answer],
-            "reasons": list(decision.reasons),
-        }
-        for (who, session), decision in zip(index, decisions, strict=True)
-    ]
-    deliver(f"Is it {user}?", rows, out, as_json, ("claimed", "answer"), objects)
-    if not as_json and len(decisions) == 1:
-        _explain(decisions[0], verifier)
-    if update and not as_json:
-        say(f"{sum(updated)} of {len(updated)} samples updated the template of {user}.")
+    rows: list[dict[str, Any]] = []
+    objects: list[dict[str, Any]] = []
+    for n, ((who, session), decision) in enumerate(zip(samples_in(recording), decisions, strict=True)):
+        sample = {"user": typist(recording, who), "session": str(session)}
+        objects.append({**sample, **fields(decision), **({"updated": updated[n]} if update else {})})
+        rows.append(
+            {
+                **sample,
+                "claimed": user,
+                "keys": decision.evidence.keystrokes,
+                "llr": decision.llr,
+                "false_match_rate": decision.false_match_rate,
+                "answer": decision.answer,
+                "verdict": WORDS[decision.answer],
+                "reasons": list(decision.reasons),
+            }
+        )
+    delivery.deliver(f"Is it {user}?", rows, ("claimed", "answer"), objects)
+    if not delivery.as_json:
+        if len(decisions) == 1:
+            _explain(decisions[0], verifier)
+        if update:
+            say(f"{sum(updated)} of {len(updated)} samples updated the template of {user}.")
     exit_by_verdict(rows)
 
 
 def _updating(
-    asked: Verifier, models: Path, key_file: Path | None, user: str, recording: Recording
+    asked: Verifier, folder: Folder, user: str, recording: Recording
 ) -> tuple[Verifier, list[Decision], list[bool]]:
-    """One sample after another, each with the template that the one before has left; then the folder.
+    """Take one sample after another, each with the template that the one before has left; then the folder.
 
     Also returned is which samples updated the template.
     """
@@ -237,10 +212,9 @@ def _updating(
 
     if asked.pattern.name != PopulationDetector.name:
         raise UsageError(f"--update is for the detector population, not for {asked.pattern.name}")
-    key = key_of(key_file)
-    with changing(models, key) as change:
-        # Read again: somebody may have changed the folder before it was ours to change.
-        verifier = Verifier.load(models, key, [user], asked.at)
+    with changing(folder.models, folder.key) as change:
+        # Read again: the folder may have been changed before it was ours to change.
+        verifier = Verifier.load(folder.models, folder.key, [user], asked.at)
         verifier.least = asked.least
         samples = recorded_samples(recording.keystrokes, verifier.sensors)
         decisions, updated = [], []

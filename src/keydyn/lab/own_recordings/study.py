@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from keydyn.commands.recording_options import Reading, listed, reads_recording
+from keydyn.commands.every_command import grouped
+from keydyn.commands.recording_options import Reading, listed
 from keydyn.commands.shared_options import JobsOption, PopulationOption, population_of, with_population
 from keydyn.exit_codes import checking_options
 from keydyn.lab.continuous import study as continuous
@@ -46,7 +47,7 @@ def _rebuild(outputs: Outputs, facts: Facts, seed: int) -> list[Table]:
     subcommand=False,
     rebuild=_rebuild,
 )
-@reads_recording
+@grouped
 def evaluate(
     reading: Reading,
     protocol: Annotated[
