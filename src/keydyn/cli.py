@@ -15,9 +15,8 @@ from keydyn.commands import (
     record,
     serve,
     service,
-    watch_session,
 )
-from keydyn.commands.people import enrol, recognise
+from keydyn.commands.people import enrol, recognise, watch
 from keydyn.exit_codes import EXIT_CODES
 from keydyn.lab import rebuild_report, run_study
 
@@ -54,7 +53,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     recognise.score,
     recognise.identify,
     recognise.verify,
-    watch_session.watch,
+    watch.watch,
     run_study.command_of(run_study.STUDIES["evaluate"]),
     rebuild_report.report,
     demonstration.demo,

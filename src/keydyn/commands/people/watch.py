@@ -72,7 +72,7 @@ def watch(
         )
     least = enough.least
     if reading.file == STANDARD_INPUT:
-        from keydyn.commands.watch_stream import WatchedSession, watch_stream
+        from keydyn.commands.people.watch_stream import WatchedSession, watch_stream
 
         if delivery.out is not None or reading.sort or reading.clean:
             raise UsageError("--out, --sort and --clean need all of a file; they cannot be used with -")
