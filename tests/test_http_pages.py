@@ -7,7 +7,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from types import ModuleType
-from typing import Any
+from typing import Any, get_args
 
 import httpx
 import pytest
@@ -16,6 +16,7 @@ from keydyn.service.clock import wall_clock
 from keydyn.service.live import protocol
 from keydyn.service.people.keystroke_payload import TypedSample
 from keydyn.service.wire.encoding import decoded
+from keydyn.service.wire.frames import ClientFrame
 from keydyn.service.wire.requests import SampleBody
 from tests.documents import DOCS, program
 from tests.service.conftest import opened
@@ -133,9 +134,10 @@ def asked(command: str, url: str) -> httpx.Response:
 def test_the_page_of_watched_sessions_has_every_frame_and_field() -> None:
     sent = WATCHING.split("## What the client sends")[1].split("## What the service sends")[0]
     frames = {part.split("\n")[0]: part for part in sent.split("\n### ")[1:]}
-    assert set(frames) == set(protocol._READERS)
-    for name, (fields, _) in protocol._READERS.items():
-        assert set(re.findall(r"^\| `(\w+)` \|", frames[name], re.M)) == set(fields)
+    kinds = {kind.__struct_config__.tag: kind for kind in get_args(ClientFrame)}
+    assert set(frames) == set(kinds)
+    for name, kind in kinds.items():
+        assert set(re.findall(r"^\| `(\w+)` \|", frames[name], re.M)) == set(kind.__struct_fields__)
         example = re.search(r"```json\n(.*?)```", frames[name], re.S)
         assert example is not None
         protocol.parsed(example[1])

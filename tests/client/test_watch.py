@@ -35,6 +35,8 @@ def test_trust_comes_for_every_keystroke(fake: Running) -> None:
         "session": None,
         "text": {"kind": "fixed", "name": "pin"},
         "device": "phone",
+        "token": None,
+        "states": False,
         "authorization": "Bearer a-key",
     }
 

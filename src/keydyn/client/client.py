@@ -26,6 +26,7 @@ from keydyn.service.wire.answers import (
     WebhooksAnswer,
 )
 from keydyn.service.wire.both_ways import Settings
+from keydyn.service.wire.frames import Hello
 from keydyn.service.wire.requests import (
     ClaimBody,
     IdentifyBody,
@@ -276,7 +277,7 @@ class Client:
         """
         address = "ws" + self._url.removeprefix("http") + _path(id, "watch")
         kind, name = structs.astuple(TypedText.parse(text))
-        hello = {"text": {"kind": kind, "name": name} if name else {"kind": kind}, "device": device}
+        hello = Hello(text={"kind": kind, "name": name} if name else {"kind": kind}, device=device)
         return Watch(address, self._key, hello, session, self._timeout_s, self._patience_s)
 
     def settings(self) -> Settings:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
@@ -10,6 +9,8 @@ from itertools import islice
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+import msgspec
+from msgspec import structs
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, WebSocketException
 from websockets.sync.client import ClientConnection, connect
 
@@ -17,8 +18,20 @@ from keydyn.client.answers import Trust, UnexpectedAnswerError
 from keydyn.client.calls import LATER, Patience, refusal
 from keydyn.client.keystrokes import Keystroke, Keystrokes, keystrokes
 from keydyn.client.problems import ServiceProblem, ServiceUnreachable, problem
+from keydyn.service.wire.frames import (
+    Bye,
+    ClientFrame,
+    Durable,
+    Hello,
+    KeysFrame,
+    TrustFrame,
+    Unlock,
+    Unlocked,
+    Welcome,
+)
 
 Result = TypeVar("Result")
+Received = TypeVar("Received", bound=msgspec.Struct)
 # How long a connection may take to end, seconds.
 CLOSING_S = 2.0
 # Codes with which the service ends a connection for good, as statuses; 4409 is another client's doing.
@@ -65,7 +78,7 @@ class Watch:
         self,
         address: str,
         key: str,
-        hello: dict[str, Any],
+        hello: Hello,
         session: str | None,
         timeout_s: float,
         patience_s: float,
@@ -124,14 +137,14 @@ class Watch:
     def _unlock(self, patience: Patience) -> None:
         self._exchange(patience, {})
         if self.locked:
-            self._transmit({"type": "unlock"})
-            self._receive(patience, "unlocked")
+            self._transmit(Unlock())
+            self._receive(patience, Unlocked)
             self.locked = False
 
     def _bye(self, patience: Patience) -> None:
         self._exchange(patience, {})
-        self._transmit({"type": "bye"})
-        self._stored(self._receive(patience, "bye")["durable"])
+        self._transmit(Bye())
+        self._stored(self._receive(patience, Durable).durable)
 
     def _exchange(self, patience: Patience, found: dict[int, Trust]) -> None:
         """Send what this connection has not sent yet, and take the answers."""
@@ -139,16 +152,16 @@ class Watch:
             while self._sent < self._last and self._in_flight < self._frames_in_flight:
                 begin = self._sent - (self._last - len(self._kept))
                 keys = list(islice(self._kept, begin, begin + self._keys_per_frame))
-                self._transmit({"type": "keys", "first": self._sent + 1, "keys": keys})
+                self._transmit(KeysFrame(self._sent + 1, keys))
                 self._sent += len(keys)
                 self._in_flight += 1
-            answer = self._receive(patience, "trust")
+            answer = self._receive(patience, TrustFrame)
             self._in_flight -= 1
-            self._answered = answer["last"]
-            self.locked = self.locked or answer["locked"]
-            pairs = zip(answer["trust"], answer["suspicion"], strict=True)
-            found.update({n: Trust(n, *pair) for n, pair in enumerate(pairs, answer["first"])})
-            self._stored(answer["durable"])
+            self._answered = answer.last
+            self.locked = self.locked or answer.locked
+            pairs = zip(answer.trust, answer.suspicion, strict=True)
+            found.update({n: Trust(n, *pair) for n, pair in enumerate(pairs, answer.first)})
+            self._stored(answer.durable)
 
     def _stored(self, durable: int) -> None:
         """Keystrokes up to this one need not be sent again."""
@@ -204,15 +217,14 @@ class Watch:
             raise refused from None
         except (OSError, InvalidHandshake) as error:
             raise _LostError from error
-        self._transmit({"type": "hello", "session": self.session, **self._hello})
-        welcome = self._receive(patience, "welcome")
-        durable = welcome["durable"]
+        self._transmit(structs.replace(self._hello, session=self.session))
+        welcome = self._receive(patience, Welcome)
+        durable = welcome.durable
         if durable < self._last - len(self._kept):
             raise UnexpectedAnswerError("the service has lost keystrokes of this session")
-        self.session, self.locked = welcome["session"], welcome["locked"]
-        self.restarted = self.restarted or welcome.get("restarted", False)
-        self._keys_per_frame = welcome["keys_per_frame"]
-        self._frames_in_flight = welcome.get("frames_in_flight", 1)
+        self.session, self.locked = welcome.session, welcome.locked
+        self.restarted = self.restarted or welcome.restarted
+        self._keys_per_frame, self._frames_in_flight = welcome.keys_per_frame, welcome.frames_in_flight
         self._stored(durable)
         # Another client may have typed meanwhile.
         self._last = max(self._last, durable)
@@ -225,16 +237,16 @@ class Watch:
         with suppress(OSError, WebSocketException):
             self._closing.close()
 
-    def _transmit(self, frame: dict[str, Any]) -> None:
+    def _transmit(self, frame: ClientFrame) -> None:
         assert self._connection is not None
         try:
-            self._connection.send(json.dumps(frame, allow_nan=False, separators=(",", ":")))
+            self._connection.send(msgspec.json.encode(frame).decode())
         except ConnectionClosed as error:
             raise _ended(error) from error
         except OSError as error:
             raise _LostError from error
 
-    def _receive(self, patience: Patience, kind: str) -> dict[str, Any]:
+    def _receive(self, patience: Patience, kind: type[Received]) -> Received:
         """The next frame of this kind; what other frames say is noted on the way."""
         assert self._connection is not None
         while True:
@@ -246,8 +258,8 @@ class Watch:
                 # A timeout is one.
                 raise _LostError from error
             frame = _parsed(text)
-            if frame["type"] == kind:
-                return frame
+            if frame["type"] == kind.__struct_config__.tag:
+                return _converted(frame, kind)
             if frame["type"] == "lock":
                 self.locked = True
             elif frame["type"] == "problem":
@@ -261,12 +273,19 @@ class Watch:
 def _parsed(text: str | bytes) -> dict[str, Any]:
     """A frame; one that makes no sense is taken for the sign of a broken connection."""
     try:
-        frame = json.loads(text)
-    except ValueError as error:
+        frame = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _LostError from error
     if not isinstance(frame, dict) or "type" not in frame:
         raise _LostError from UnexpectedAnswerError("a frame has no type: is this the service's address?")
     return frame
+
+
+def _converted(frame: dict[str, Any], kind: type[Received]) -> Received:
+    try:
+        return msgspec.convert(frame, kind)
+    except msgspec.ValidationError as error:
+        raise _LostError from UnexpectedAnswerError(f"a frame of the service does not fit: {error}")
 
 
 def _ended(closed: ConnectionClosed) -> Exception:

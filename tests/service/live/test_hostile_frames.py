@@ -15,6 +15,7 @@ from websockets.exceptions import ConnectionClosed
 
 from keydyn.service.live import protocol
 from keydyn.service.problems import Problem
+from keydyn.service.wire import frames
 from tests.examples import examples
 from tests.service.live.world import PEOPLE, Server, handshake, make_database, session_of, undisturbed
 
@@ -80,7 +81,7 @@ def test_a_bad_frame_is_refused(frame):
     assert json.loads(protocol.problem_frame(refused.value))["type"] == "problem"
 
 
-@pytest.mark.parametrize("text", ["x" * (protocol.FRAME_BYTES + 1), "ä" * protocol.FRAME_BYTES])
+@pytest.mark.parametrize("text", ["x" * (frames.FRAME_BYTES + 1), "ä" * frames.FRAME_BYTES])
 def test_a_frame_has_a_largest_size(text):
     with pytest.raises(Problem) as refused:
         protocol.parsed(text)
@@ -114,11 +115,11 @@ def test_whatever_comes_is_a_frame_or_a_problem(text):
         times = np.array([frame.presses, frame.releases], dtype=np.float64)
         assert times.shape == (2, len(frame.names))
         assert np.isfinite(times[0]).all()
-        assert (np.abs(times[~np.isnan(times)]) < protocol.LATEST).all()
+        assert (np.abs(times[~np.isnan(times)]) < frames.LATEST_TIME).all()
         assert (np.diff(times[0]) >= 0).all()
         assert not (times[1] < times[0]).any()
         assert frame.first >= 1
-        assert all(isinstance(name, str) and 1 <= len(name) <= protocol.KEY_NAME for name in frame.names)
+        assert all(isinstance(name, str) and 1 <= len(name) <= 32 for name in frame.names)
 
 
 @pytest.fixture(scope="module")
@@ -151,7 +152,7 @@ def test_after_three_bad_frames_the_connection_is_closed(server, caplog):
 
 def test_large_frames_close_the_connection(server, caplog):
     # What follows what is far too large is not read: the code may be lost with it.
-    for size, codes in ((protocol.FRAME_BYTES + 1, {4413}), (10_000_000, {1009, None})):
+    for size, codes in ((frames.FRAME_BYTES + 1, {4413}), (10_000_000, {1009, None})):
         talk = server.connect(PEOPLE[0])
         with contextlib.suppress(ConnectionClosed):
             talk.say("[" * size)

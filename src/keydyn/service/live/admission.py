@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from keydyn.decisions.calibration.background import Background
 from keydyn.decisions.enrolled import Enrolled
 from keydyn.decisions.watching.watched import Watching
-from keydyn.service.live.protocol import Hello
 from keydyn.service.storage.sealing import DataKey
+from keydyn.service.wire.frames import Hello
 
 
 @dataclass(frozen=True)

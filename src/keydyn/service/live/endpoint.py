@@ -18,11 +18,21 @@ from keydyn.service.live.engine import Engine
 from keydyn.service.live.session import Live
 from keydyn.service.problems import Problem
 from keydyn.service.storage.database import DatabaseUnavailableError
+from keydyn.service.wire.frames import (
+    FRAME_BYTES,
+    KEYS_PER_FRAME,
+    Bye,
+    Durable,
+    Hello,
+    Unlock,
+    Unlocked,
+    Welcome,
+)
 
-# What uvicorn is to be run with. Frames that are larger it refuses by itself, with 1009.
+# Options of uvicorn, which refuses larger frames by itself, with 1009.
 UVICORN: dict[str, Any] = {
     "ws": "websockets-sansio",
-    "ws_max_size": 4 * protocol.FRAME_BYTES,
+    "ws_max_size": 4 * FRAME_BYTES,
     "ws_per_message_deflate": False,
     "ws_ping_interval": 20.0,
     "ws_ping_timeout": 20.0,
@@ -104,25 +114,23 @@ class _Connection:
                 hello = await self._frame()
         except TimeoutError:
             raise Problem(408, "no-hello", "No hello was received", "the first frame must be hello") from None
-        if not isinstance(hello, protocol.Hello):
+        if not isinstance(hello, Hello):
             raise protocol.bad("the first frame must be of type hello")
         peer = self._websocket.client
         arrival = Arrival(user, self._websocket.headers, peer.host if peer else "", hello)
         admitted = await run_in_threadpool(self._admit, arrival)
         live = await self._engine.join(admitted, self._client, hello.states)
         limits = self._engine.limits
-        welcome = {
-            "type": "welcome",
-            "session": live.id,
-            "durable": live.durable,
-            "locked": live.locked_at is not None,
-            "restarted": live.restarted,
-            "level": admitted.watching.level,
-            "keys_per_frame": protocol.KEYS_PER_FRAME,
-            "frame_bytes": protocol.FRAME_BYTES,
-            "frames_in_flight": limits.in_flight,
-            "idle_s": limits.idle_s,
-        }
+        welcome = Welcome(
+            session=live.id,
+            durable=live.durable,
+            locked=live.locked_at is not None,
+            restarted=live.restarted,
+            level=admitted.watching.level,
+            keys_per_frame=KEYS_PER_FRAME,
+            frames_in_flight=limits.in_flight,
+            idle_s=limits.idle_s,
+        )
         self._client.send(protocol.composed(welcome))
         return live
 
@@ -135,11 +143,11 @@ class _Connection:
                 if isinstance(frame, protocol.Keys):
                     self._client.took(len(frame.names))
                     self._engine.take(live, frame)
-                elif isinstance(frame, protocol.Unlock):
+                elif isinstance(frame, Unlock):
                     await self._unlock(live, frame.token)
-                elif isinstance(frame, protocol.Bye):
+                elif isinstance(frame, Bye):
                     durable = await self._engine.finish(live)
-                    self._client.send(protocol.composed({"type": "bye", "durable": durable}))
+                    self._client.send(protocol.composed(Durable(durable)))
                     return
                 else:
                     raise protocol.bad("hello was already sent")
@@ -168,7 +176,7 @@ class _Connection:
             raise Problem(403, "may-not-unlock", "This connection may not unlock", detail)
         await self._engine.unlock(live)
         if not live.lost:
-            self._client.send(protocol.composed({"type": "unlocked"}))
+            self._client.send(protocol.composed(Unlocked()))
 
 
 # The close code of a refusal, by the problem's status.

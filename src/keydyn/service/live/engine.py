@@ -36,6 +36,7 @@ from keydyn.service.live.session_rows import (
 )
 from keydyn.service.problems import Problem
 from keydyn.service.storage.database import Database
+from keydyn.service.wire.frames import Lock, TrustFrame
 
 log = logging.getLogger(__name__)
 # How long the last save may take when the service stops, seconds.
@@ -322,18 +323,16 @@ class Engine:
         if frame.problem is not None:
             live.client.refuse(frame.problem, answers=True)
             return
-        shown = {
-            "type": "trust",
-            "first": frame.first,
-            "last": frame.last,
-            "trust": answer.trust,
-            "suspicion": answer.suspicion,
-            "pausing": answer.pausing,
-            "locked": answer.locked,
-            "durable": live.durable,
-        }
-        if answer.states is not None:
-            shown["states"] = answer.states
+        shown = TrustFrame(
+            first=frame.first,
+            last=frame.last,
+            trust=answer.trust,
+            suspicion=answer.suspicion,
+            pausing=answer.pausing,
+            locked=answer.locked,
+            durable=live.durable,
+            states=answer.states,
+        )
         live.client.send(protocol.composed(shown), answers=True)
         self._meter.answered(frame.last - frame.first + 1, time.monotonic() - frame.read_at)
 
@@ -344,7 +343,7 @@ class Engine:
                 self._answer(live, answer)
             live.held.clear()
         if event == LOCKED and live.client is not None:
-            live.client.send(protocol.composed({"type": "lock", "at": live.event_keystroke}))
+            live.client.send(protocol.composed(Lock(live.event_keystroke)))
         self._let_go(live)
 
     async def _looking_after(self) -> None:
