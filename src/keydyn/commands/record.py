@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from keydyn.commands.every_command import every_command
-from keydyn.commands.service_options import needs_service
+from keydyn.commands.service.options import needs_service
 from keydyn.exit_codes import UsageError
 from keydyn.terminal import JsonOption, print_json, say, show_table
 

@@ -1,18 +1,21 @@
-"""Options that the service's commands share."""
+"""What the service's commands share: options, the open database, and how results are shown."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from keydyn.exit_codes import UsageError
+from keydyn.terminal import print_json, say, show_table
 
 if TYPE_CHECKING:
-    from keydyn.service.people.context import Context
+    from keydyn.service.accounts import Tenant
+    from keydyn.service.people.context import Context, Write
 
 DatabaseOption = Annotated[
     str | None,
@@ -73,3 +76,57 @@ def service_context(database: str | None, key_file: Path | None, create: bool = 
         yield Context(opened, open_master_keys(opened, key_file), wall_clock)
     finally:
         opened.close()
+
+
+def group(name: str, help: str) -> typer.Typer:
+    """A group of commands."""
+    return typer.Typer(
+        name=name, help=help, no_args_is_help=True, add_completion=False, rich_markup_mode="markdown"
+    )
+
+
+def find_tenant(context: Context, name: str) -> Tenant:
+    """The tenant of this name, which must exist."""
+    from sqlalchemy import select
+
+    from keydyn.service.accounts import find_tenant as found_tenant
+    from keydyn.service.storage.tables import tenants
+
+    with context.database.reading() as connection:
+        found = connection.execute(select(tenants.c.id).where(tenants.c.name == name)).scalar()
+        tenant = None if found is None else found_tenant(connection, context.keys, found)
+    if tenant is None:
+        raise UsageError(
+            f"there is no tenant {name!r}: create it with keydyn service keys create --tenant {name}"
+        )
+    return tenant
+
+
+def as_operator(context: Context, tenant: str) -> Write:
+    """Work on a tenant that the operator does."""
+    from keydyn.service.people.context import Write
+
+    return Write(find_tenant(context, tenant), "operator")
+
+
+def tell(text: str, as_json: bool, **fields: object) -> None:
+    """Say what was done, or print its fields as JSON."""
+    if as_json:
+        print_json(fields)
+    else:
+        say(text)
+
+
+def show(title: str, rows: list[dict[str, Any]], as_json: bool, nothing: str) -> None:
+    """Show a table or print it as JSON; without rows, say that there is nothing."""
+    if as_json:
+        print_json(rows)
+    elif rows:
+        show_table(title, rows)
+    else:
+        say(nothing)
+
+
+def date(at: int | None) -> str:
+    """A moment in milliseconds since 1970, in UTC."""
+    return "" if at is None else datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%d %H:%M")

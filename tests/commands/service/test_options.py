@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from keydyn.commands.service_options import needs_service
+from keydyn.commands.service.options import needs_service
 from keydyn.exit_codes import UsageError
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from keydyn.commands.every_command import every_command
-from keydyn.commands.service_options import DatabaseOption, ServiceKeyOption, needs_service
+from keydyn.commands.service.options import DatabaseOption, ServiceKeyOption, group, needs_service, tell
 from keydyn.exit_codes import ExitCode, complain
 from keydyn.progress import share_bar, working
 from keydyn.terminal import JsonOption, print_json, say, show_table
@@ -18,13 +18,7 @@ from keydyn.terminal import JsonOption, print_json, say, show_table
 if TYPE_CHECKING:
     from keydyn.service.storage.database import Database
 
-app = typer.Typer(
-    name="database",
-    help="Upgrade, check and back up the database, and replace the master key.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode="markdown",
-)
+app = group("database", "Upgrade, check and back up the database, and replace the master key.")
 BackupArgument = Annotated[Path, typer.Argument(metavar="FILE", help="The backup file.")]
 
 
@@ -39,7 +33,7 @@ def upgrade(database: DatabaseOption = None, as_json: JsonOption = False) -> Non
         from keydyn.service.storage.upgrading import upgrade as bring_up_to_date
 
         revision = bring_up_to_date(opened)
-    _report({"revision": revision}, f"The database has revision {revision}, the newest.", as_json)
+    tell(f"The database has revision {revision}, the newest.", as_json, revision=revision)
 
 
 @app.command()
@@ -102,10 +96,12 @@ def rotate_key(
             done = rotate(
                 opened, key_file, progress=lambda n, total: show("wrapping keys", n / max(total, 1))
             )
-    _report(
-        {"key": done.key, "retired": done.retired, "wrapped": done.wrapped},
+    tell(
         f"The master key is now {done.key}; {done.wrapped} keys were wrapped again.",
         as_json,
+        key=done.key,
+        retired=done.retired,
+        wrapped=done.wrapped,
     )
 
 
@@ -123,10 +119,11 @@ def backup(file: BackupArgument, database: DatabaseOption = None, as_json: JsonO
         from keydyn.service.storage.backup import back_up
 
         back_up(opened, file)
-    _report(
-        {"file": str(file), "bytes": file.stat().st_size},
+    tell(
         f"{file}: written. Keep the master key too, in another place: the backup is useless without it.",
         as_json,
+        file=str(file),
+        bytes=file.stat().st_size,
     )
 
 
@@ -142,14 +139,7 @@ def restore(file: BackupArgument, database: DatabaseOption = None, as_json: Json
         from keydyn.service.storage.backup import restore as put_back
     with working("copying", hidden=as_json):
         put_back(database or default_database(), file)
-    _report({"file": str(file)}, "The database is now as it was when the backup was made.", as_json)
-
-
-def _report(facts: dict[str, Any], sentence: str, as_json: bool) -> None:
-    if as_json:
-        print_json(facts)
-    else:
-        say(sentence)
+    tell("The database is now as it was when the backup was made.", as_json, file=str(file))
 
 
 @contextmanager
