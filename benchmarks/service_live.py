@@ -65,8 +65,8 @@ def serve(port: int, url: str, ws: str, tick: float) -> None:
     from keydyn.service.clock import wall_clock
     from keydyn.service.live.admission import Admitted, Arrival
     from keydyn.service.live.endpoint import UVICORN, watch_router
-    from keydyn.service.live.engine import Engine
     from keydyn.service.live.limits import Limits
+    from keydyn.service.live.live_sessions import LiveSessions
     from keydyn.service.storage.database import Database
     from keydyn.service.storage.sealing import DataKey
     from keydyn.service.storage.tables import metadata, profiles, tenants, users
@@ -95,7 +95,7 @@ def serve(port: int, url: str, ws: str, tick: float) -> None:
         )  # fmt: skip
 
     limits = Limits(sessions_per_user=1000, tick_s=tick, keystrokes_per_s=1e9)
-    engine = Engine(database, wall_clock, limits)
+    engine = LiveSessions(database, wall_clock, limits)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> Any:

@@ -16,7 +16,7 @@ from sqlalchemy import select
 from keydyn.decisions.watching.pool import WatchedPool
 from keydyn.decisions.watching.watched import Watching
 from keydyn.service.live.limits import Limits
-from keydyn.service.live.session_rows import expire
+from keydyn.service.live.session_rows import Hooks, expire
 from keydyn.service.storage.database import Database, DatabaseUnavailableError
 from keydyn.service.storage.tables import watch_sessions
 from tests.service.live.world import (
@@ -142,7 +142,10 @@ def test_hooks_run_inside_the_change_that_stores_the_event(database):
 
     rows = session_of((PEOPLE[0], PEOPLE[1]))
     at = undisturbed(PEOPLE[0], rows)[2]
-    with Server(database, on_lock=on_lock, on_unlock=on_unlock) as server, server.connect() as talk:
+    with (
+        Server(database, hooks=Hooks(locked=on_lock, unlocked=on_unlock)) as server,
+        server.connect() as talk,
+    ):
         talk.asked(1, rows[:100])
         assert talk.asked(101, rows[100 : at + 3])["locked"]
         assert talk.hear()["type"] == "lock"

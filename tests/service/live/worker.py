@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from keydyn.decisions.watching.watched import Watching
 from keydyn.service.clock import wall_clock
-from keydyn.service.live.engine import Engine
+from keydyn.service.live.live_sessions import LiveSessions
 from keydyn.service.storage.database import Database
 from keydyn.service.warming import warm
 from tests.service.live.world import QUICK, admit, server_of, verifier
@@ -33,7 +33,7 @@ def main():
         port, url = line.split()
         process = os.fork()
         if process == 0:
-            engine = Engine(Database(url), wall_clock, QUICK)
+            engine = LiveSessions(Database(url), wall_clock, QUICK)
             server_of(engine, int(port), never_locked).run()
             break
         print(process, flush=True)

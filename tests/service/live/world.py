@@ -20,8 +20,8 @@ from keydyn.decisions import Verifier
 from keydyn.service.clock import wall_clock
 from keydyn.service.live.admission import Admitted
 from keydyn.service.live.endpoint import UVICORN, watch_router
-from keydyn.service.live.engine import Engine
 from keydyn.service.live.limits import Limits
+from keydyn.service.live.live_sessions import LiveSessions
 from keydyn.service.problems import Problem
 from keydyn.service.storage.database import Database
 from keydyn.service.storage.sealing import DataKey
@@ -168,7 +168,7 @@ class Server:
 
     def __init__(self, database, limits=QUICK, admit=admit, **more):
         self.database, self.meter = database, Meter()
-        self.engine = Engine(database, wall_clock, limits, meter=self.meter, **more)
+        self.engine = LiveSessions(database, wall_clock, limits, meter=self.meter, **more)
         self.port = free_port()
         self._server = server_of(self.engine, self.port, admit)
         self._thread = threading.Thread(target=self._server.run, daemon=True)

@@ -20,13 +20,14 @@ from keydyn.service.http.metrics import Metrics
 from keydyn.service.http.openapi import add_reference
 from keydyn.service.http.problem_answers import ANSWERS, add_handlers
 from keydyn.service.http.routes import health, pages, people, recognition, reports, tenants
-from keydyn.service.http.watching import Admission
+from keydyn.service.http.watch_admission import Admission
 from keydyn.service.jobs.delivery import WebhookDelivery
 from keydyn.service.jobs.expiry import Expiry
 from keydyn.service.jobs.runner import JobRunner
 from keydyn.service.live.endpoint import watch_router
-from keydyn.service.live.engine import Engine
 from keydyn.service.live.limits import Limits
+from keydyn.service.live.live_sessions import LiveSessions
+from keydyn.service.live.session_rows import Hooks
 from keydyn.service.people.context import Context
 from keydyn.service.people.job_handlers import handlers
 from keydyn.service.settings import Deployment
@@ -69,14 +70,12 @@ def create_app(
     rates = Rates(deployment.requests_per_second)
     admission = Admission(context, rates)
     limits = Limits(sessions=deployment.live_sessions, idle_s=deployment.idle_seconds)
-    engine = Engine(
+    engine = LiveSessions(
         database,
         clock,
         limits,
-        on_open=admission.opened,
-        on_lock=admission.locked,
-        on_unlock=admission.unlocked,
-        meter=metrics,
+        Hooks(admission.opened, admission.locked, admission.unlocked),
+        metrics,
     )
     delivery = WebhookDelivery(database, clock, allow_private=deployment.private_webhooks)
     runner = JobRunner(

@@ -1,4 +1,4 @@
-"""Who is let in, decided elsewhere: what a client came with, and what a session needs of the person."""
+"""What a client sends when it connects, and what a session needs of the person if it is admitted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from keydyn.service.wire.frames import Hello
 
 @dataclass(frozen=True)
 class Arrival:
-    """What a client came with.
+    """What a client sent when it connected.
 
     Attributes
     ----------
@@ -36,12 +36,12 @@ class Admitted:
 
     Attributes
     ----------
-    session_id : of a session to go on with; None for a new one
+    session_id : of a session to continue; None for a new one
     enrolled : made with the background's population
-    background_id : by which backgrounds are told apart
+    background_id : which tells backgrounds apart
     left_out : the person's place in the background's cohort, −1 for nowhere
     watching : sessions of one background, watched the same way, are advanced together
-    actor : who connected, for the audit log
+    actor : who connected, as the audit log names them
     may_unlock : whether this connection may unlock without a token
     """
 
@@ -61,5 +61,5 @@ class Admitted:
 
 # A `Problem` refuses; both are called in a thread.
 Admit = Callable[[Arrival], Admitted]
-# Of who is admitted, the session's id and the token that came with the wish to unlock.
+# Called with what was admitted, the session's id, and the token that is to unlock it.
 CheckUnlock = Callable[[Admitted, str, str], None]

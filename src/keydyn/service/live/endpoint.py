@@ -13,8 +13,8 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from keydyn.service.live import protocol
 from keydyn.service.live.admission import Admit, Arrival, CheckUnlock
-from keydyn.service.live.client import Client, Ending
-from keydyn.service.live.engine import Engine
+from keydyn.service.live.live_sessions import LiveSessions
+from keydyn.service.live.peer import Ending, Peer
 from keydyn.service.live.session import Live
 from keydyn.service.problems import Problem
 from keydyn.service.storage.database import DatabaseUnavailableError
@@ -45,7 +45,7 @@ class HungUp(Exception):  # noqa: N818  (it is no error)
     """The client has gone."""
 
 
-def watch_router(engine: Engine, admit: Admit, check_unlock: CheckUnlock) -> APIRouter:
+def watch_router(engine: LiveSessions, admit: Admit, check_unlock: CheckUnlock) -> APIRouter:
     """The route; `admit` and `check_unlock` are called in threads and raise a `Problem` to refuse."""
     router = APIRouter()
     logging.getLogger("uvicorn.error").addFilter(_of_the_server)
@@ -53,7 +53,7 @@ def watch_router(engine: Engine, admit: Admit, check_unlock: CheckUnlock) -> API
     @router.websocket("/v1/users/{user}/watch")
     async def watch(websocket: WebSocket, user: str) -> None:
         await websocket.accept()
-        client = Client(websocket, engine.limits)
+        client = Peer(websocket, engine.limits)
         connection = _Connection(engine, admit, check_unlock, websocket, client)
         works = connection.read(user), client.write(), client.ended.wait()
         work: list[asyncio.Task[Any]] = [asyncio.create_task(one) for one in works]
@@ -80,7 +80,12 @@ class _Connection:
     """What is read from one connection."""
 
     def __init__(
-        self, engine: Engine, admit: Admit, check_unlock: CheckUnlock, websocket: WebSocket, client: Client
+        self,
+        engine: LiveSessions,
+        admit: Admit,
+        check_unlock: CheckUnlock,
+        websocket: WebSocket,
+        client: Peer,
     ) -> None:
         self._engine, self._admit, self._check_unlock = engine, admit, check_unlock
         self._websocket, self._client = websocket, client

@@ -1,4 +1,4 @@
-"""How much live sessions may take, and what is counted."""
+"""Limits of live sessions, and what is counted."""
 
 from __future__ import annotations
 
@@ -8,19 +8,20 @@ from typing import Protocol
 
 @dataclass(frozen=True)
 class Limits:
-    """Of one process.
+    """Limits of one process; names that end in `_s` are seconds.
 
     Attributes
     ----------
-    sessions, sessions_per_user : so many at once
-    hello_s : within so many seconds a client says who it is
-    idle_s : after so many seconds without a frame the connection is closed
-    in_flight : while so many frames of a connection are not answered, none is read from it
-    keystrokes_per_s, burst : from who sends more keystrokes than this, less is read; so many may come at once
-    slow_s : a client that takes nothing for so many seconds is dropped
-    save_s : what has been typed is durable after about so many seconds
-    not_durable_s : if nothing could be made durable for so many seconds, connections are closed
-    tick_s : frames are collected for so many seconds, and then judged together
+    sessions, sessions_per_user : the most sessions at once
+    hello_s : in which a client must say who it is
+    idle_s : without a frame, after which the connection is closed
+    in_flight : the number of unanswered frames of a connection at which reading from it pauses
+    keystrokes_per_s, burst : the rate above which reading from a connection slows down, and how many
+        keystrokes may come at once
+    slow_s : after which a client that takes nothing is dropped
+    save_s : after which keystrokes are durable, about
+    not_durable_s : after which connections are closed if nothing could be made durable
+    tick_s : for which frames are collected before they are judged together
     """
 
     sessions: int = 5000
@@ -40,10 +41,10 @@ class Meter(Protocol):
     """What is counted; called on the event loop, so it must be quick."""
 
     def live(self, sessions: int) -> None:
-        """So many sessions are live now."""
+        """The number of live sessions has changed."""
 
     def answered(self, keystrokes: int, seconds: float) -> None:
-        """A frame of so many keystrokes was answered, so long after it was read."""
+        """A frame of this many keystrokes was answered, this long after it was read."""
 
     def happened(self, what: str) -> None:
         """One of "opened", "resumed", "restarted", "locked", "unlocked", "refused", "not_saved" …"""
@@ -53,10 +54,10 @@ class NoMeter:
     """Counts nothing."""
 
     def live(self, sessions: int) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def answered(self, keystrokes: int, seconds: float) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def happened(self, what: str) -> None:
-        """Nothing."""
+        """Do nothing."""

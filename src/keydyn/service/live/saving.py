@@ -8,18 +8,18 @@ import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from contextlib import suppress
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from sqlalchemy import Connection
 
 from keydyn.service.clock import Clock
 from keydyn.service.live.model_thread import ModelThread
-from keydyn.service.live.session import Live
-from keydyn.service.live.session_rows import Hook, Saving, SessionEvent, place, save
+from keydyn.service.live.session import LOCKED, UNLOCKED, Live
+from keydyn.service.live.session_rows import Hooks, Saving, SessionEvent, place, save
 from keydyn.service.storage.database import Database, DatabaseUnavailableError
 
 log = logging.getLogger(__name__)
-# Sessions that somebody else holds now, by their epochs; None for those that are gone.
+# Sessions that another connection holds now, by their epochs; None for those that are gone.
 Lost = dict[str, int | None]
 
 
@@ -32,8 +32,21 @@ class Snapshot(NamedTuple):
     row: Saving
 
 
+class SaveListener(Protocol):
+    """Hears what became of sessions that were to be saved."""
+
+    def saved(self, live: Live, event: str) -> None:
+        """A session is durable, with this event if there was one."""
+
+    def lost(self, live: Live, epoch: int | None) -> None:
+        """A session belongs to another connection, by its epoch, or is gone (None)."""
+
+    def not_saved(self) -> None:
+        """The database could not store sessions."""
+
+
 class Saver:
-    """`saved` is called with each session and the event that became durable, `lost` with those to let go."""
+    """Makes sessions durable: all that moved about once per second, those with an event at once."""
 
     def __init__(
         self,
@@ -41,18 +54,16 @@ class Saver:
         clock: Clock,
         model: ModelThread,
         every: float,
-        hooks: dict[str, Hook],
-        saved: Callable[[Live, str], None],
-        lost: Callable[[Live, int | None], None],
-        failed: Callable[[], None],
+        hooks: Hooks,
+        listener: SaveListener,
     ) -> None:
         self._database, self._clock, self._model, self._every = database, clock, model, every
-        self._hooks, self._on_saved, self._on_lost, self._on_failure = hooks, saved, lost, failed
+        self._hooks, self._listener = {LOCKED: hooks.locked, UNLOCKED: hooks.unlocked}, listener
         self._moved: set[Live] = set()
         self._urgent = asyncio.Event()
 
     def moved(self, live: Live) -> None:
-        """Something of a session is not durable."""
+        """Note that something of a session is not durable."""
         if live.moved_at is None:
             live.moved_at = time.monotonic()
         self._moved.add(live)
@@ -60,7 +71,7 @@ class Saver:
             self._urgent.set()
 
     def forget(self, live: Live) -> None:
-        """Nothing of this session is to be saved."""
+        """Save nothing of this session."""
         self._moved.discard(live)
         self._settle(live)
 
@@ -87,18 +98,18 @@ class Saver:
                 due = time.monotonic() + self._every
             some = [live for live in self._moved if all_of_them or live.event or live.settled]
             if some and not await self._save(some):
-                self._on_failure()
+                self._listener.not_saved()
                 due = time.monotonic() + self._every
                 await asyncio.sleep(self._every / 2)
 
     async def _save(self, some: list[Live]) -> bool:
-        """Make these sessions durable as they are now; whether that was possible."""
+        """Make these sessions durable as they are now; False if that failed."""
         async with self._model.turn:
             began, now = time.monotonic(), self._clock()
             snapshots = await self._model.run(lambda: _snapshots(some))
         plain = [one for one in snapshots if not one.event]
         changes = [(plain, self._submitted(lambda connection: save(connection, [p.row for p in plain], now)))]
-        # Each event in a change of its own: whatever its hook does concerns no other session.
+        # Each event in a change of its own: what its hook does concerns no other session.
         changes += [([one], self._submitted(self._event(one, now))) for one in snapshots if one.event]
         waiting = [asyncio.wrap_future(done) for _, done in changes]
         found = await asyncio.gather(*waiting, return_exceptions=True)
@@ -131,7 +142,7 @@ class Saver:
         if live.lost:
             return
         if live.id in lost:
-            self._on_lost(live, lost[live.id])
+            self._listener.lost(live, lost[live.id])
             return
         live.durable = one.sequence
         if one.event:
@@ -141,7 +152,7 @@ class Saver:
             self.forget(live)
         else:
             live.moved_at = began
-        self._on_saved(live, one.event)
+        self._listener.saved(live, one.event)
 
     def _settle(self, live: Live) -> None:
         for done in live.settled:

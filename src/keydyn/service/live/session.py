@@ -1,4 +1,4 @@
-"""A session that is live in this process, and frames of it that wait."""
+"""A live session, its frames that wait to be judged, and what was found about them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from keydyn.decisions.watching.pool import WatchedPool
 from keydyn.service.live.admission import Admitted
-from keydyn.service.live.client import Client
+from keydyn.service.live.peer import Peer
 from keydyn.service.live.protocol import Keys
 from keydyn.service.problems import Problem
 
@@ -16,7 +16,7 @@ LOCKED, UNLOCKED = "locked", "unlocked"
 
 @dataclass(eq=False, repr=False, slots=True)
 class Live:
-    """Belongs to the event loop.
+    """A session that is live in this process; belongs to the event loop.
 
     Attributes
     ----------
@@ -28,8 +28,8 @@ class Live:
     event_keystroke : the keystroke at which that happened
     moved_at : since when something is not durable, on the monotonic clock; None if everything is
     held : answers that wait until the event is durable
-    waiting : how many frames of it wait to be judged
-    lost : whether it belongs to another connection, or nobody, now: nothing of it is written
+    waiting : the number of its frames that wait to be judged
+    lost : whether it belongs to another connection now, or is gone: nothing of it is written
     """
 
     id: str
@@ -37,7 +37,7 @@ class Live:
     admitted: Admitted
     pool: WatchedPool
     place: int
-    client: Client | None
+    client: Peer | None
     accepted: int
     judged: int
     durable: int
@@ -69,7 +69,7 @@ class Waiting:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Answer:
-    """What was found out about a frame."""
+    """What was found about a frame."""
 
     frame: Waiting
     trust: list[float]

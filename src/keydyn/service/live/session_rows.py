@@ -1,6 +1,6 @@
 """The rows of watched sessions: opened, taken over, saved many at a time, expired.
 
-A session belongs to the connection that took it over last, which raised its epoch: nobody else can write.
+A session belongs to the connection that took it over last, which raised its epoch: no other can write.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from keydyn.service.problems import Problem
 from keydyn.service.storage.sealing import DataKey
 from keydyn.service.storage.tables import watch_sessions
 
-# How many rows one question names.
+# Rows that one query names.
 AT_A_TIME = 500
 
 
@@ -32,7 +32,7 @@ class Taken:
 
 
 class Saving(NamedTuple):
-    """What is to be durable of a session: all up to one keystroke."""
+    """The part of a session that is to be durable: everything up to one keystroke."""
 
     id: str
     epoch: int
@@ -43,7 +43,7 @@ class Saving(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class SessionEvent:
-    """That a session was locked or unlocked: when, after which keystroke, and on whose connection."""
+    """A session was opened, locked or unlocked: when, after which keystroke, and on whose connection."""
 
     tenant_id: str
     user_id: str
@@ -55,12 +55,25 @@ class SessionEvent:
     data_key: DataKey
 
 
-# Run inside the change that stores the event.
+# Called inside the change that stores the event.
 Hook = Callable[[Connection, SessionEvent], None]
 
 
+def _nothing(connection: Connection, event: SessionEvent) -> None:
+    """Do nothing."""
+
+
+@dataclass(frozen=True)
+class Hooks:
+    """What to do when a session is opened, locked or unlocked."""
+
+    opened: Hook = _nothing
+    locked: Hook = _nothing
+    unlocked: Hook = _nothing
+
+
 def place(session_id: str) -> str:
-    """What a session's state is sealed for."""
+    """The name under which a session's state is sealed."""
     return f"watch_sessions/{session_id}/state"
 
 
@@ -70,7 +83,7 @@ def new_id() -> str:
 
 
 def open_session(connection: Connection, id_: str, profile_id: str, background: str, now: int) -> Taken:
-    """A new session, trusted."""
+    """Store a new session, which is trusted."""
     connection.execute(
         insert(watch_sessions).values(
             id=id_,
@@ -86,7 +99,7 @@ def open_session(connection: Connection, id_: str, profile_id: str, background: 
 
 
 def take_over(connection: Connection, id_: str, profile_id: str, background: str, now: int) -> Taken:
-    """Go on with a session of this profile: whoever held it cannot write any more."""
+    """Continue a session of this profile: the connection that held it can no longer write."""
     own = (watch_sessions.c.id == id_) & (watch_sessions.c.profile_id == profile_id)
     columns = watch_sessions.c
     found = connection.execute(
@@ -101,7 +114,7 @@ def take_over(connection: Connection, id_: str, profile_id: str, background: str
 
 
 def save(connection: Connection, many: Sequence[Saving], now: int) -> dict[str, int | None]:
-    """Store sessions that are still held; of the others, their epochs now, None for those that are gone."""
+    """Store sessions that are still held; the epochs of the others, None for those that are gone."""
     if not many:
         return {}
     # In one order, so that no two processes wait for each other.
@@ -121,7 +134,7 @@ def save(connection: Connection, many: Sequence[Saving], now: int) -> dict[str, 
 
 
 def expire(connection: Connection, before: int, most: int = 1000) -> int:
-    """Forget up to so many sessions that were last seen before this time; how many they were."""
+    """Forget at most `most` sessions that were last seen before this time; their number."""
     old = select(watch_sessions.c.id).where(watch_sessions.c.seen_at < before).limit(most)
     return connection.execute(delete(watch_sessions).where(watch_sessions.c.id.in_(old))).rowcount
 

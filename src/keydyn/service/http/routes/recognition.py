@@ -8,7 +8,7 @@ from keydyn.service.clock import SECOND
 from keydyn.service.http.access import Rule
 from keydyn.service.http.idempotency import once
 from keydyn.service.http.routing import Call, Id, Routes
-from keydyn.service.http.watching import session_for_token
+from keydyn.service.http.watch_admission import session_for_token
 from keydyn.service.people.context import Write
 from keydyn.service.people.enrolment import add_sample
 from keydyn.service.people.identification import identify

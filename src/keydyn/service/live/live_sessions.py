@@ -19,14 +19,14 @@ from keydyn.decisions.watching.watched import Watching
 from keydyn.service.clock import Clock
 from keydyn.service.live import protocol
 from keydyn.service.live.admission import Admitted
-from keydyn.service.live.client import Client, Ending
 from keydyn.service.live.judging import judged
 from keydyn.service.live.limits import Limits, Meter, NoMeter
 from keydyn.service.live.model_thread import ModelThread
+from keydyn.service.live.peer import Ending, Peer
 from keydyn.service.live.saving import Saver
 from keydyn.service.live.session import LOCKED, UNLOCKED, Answer, Live, Waiting
 from keydyn.service.live.session_rows import (
-    Hook,
+    Hooks,
     SessionEvent,
     Taken,
     new_id,
@@ -39,44 +39,29 @@ from keydyn.service.storage.database import Database
 from keydyn.service.wire.frames import Lock, TrustFrame
 
 log = logging.getLogger(__name__)
-# How long the last save may take when the service stops, seconds.
+# Seconds that the last save may take when the service stops.
 LAST_SAVE = 20.0
-# How seldom Python looks for cycles to free: each look holds everybody up, and nothing here makes many.
+# Thresholds of the garbage collector: each run holds up all sessions, and few cycles are made here.
 COLLECT = (20_000, 20, 50)
 
 
-def _nothing(connection: Connection, event: SessionEvent) -> None:
-    pass
-
-
-class Engine:
-    """One per process; started, used and closed on the event loop that serves."""
+class LiveSessions:
+    """The live sessions of a process; started, used and closed on the event loop that serves."""
 
     def __init__(
         self,
         database: Database,
         clock: Clock,
         limits: Limits | None = None,
-        on_open: Hook = _nothing,
-        on_lock: Hook = _nothing,
-        on_unlock: Hook = _nothing,
+        hooks: Hooks | None = None,
         meter: Meter | None = None,
     ) -> None:
         self.limits = limits or Limits()
         self._database, self._clock = database, clock
         self._meter: Meter = meter or NoMeter()
         self._model = ModelThread()
-        self._on_open = on_open
-        self._saver = Saver(
-            database,
-            clock,
-            self._model,
-            self.limits.save_s,
-            {LOCKED: on_lock, UNLOCKED: on_unlock},
-            self._saved,
-            lambda live, epoch: self._lose(live, _GONE if epoch is None else _TAKEN_OVER),
-            lambda: self._meter.happened("not_saved"),
-        )
+        self._hooks = hooks or Hooks()
+        self._saver = Saver(database, clock, self._model, self.limits.save_s, self._hooks, self)
         self._pools: dict[tuple[str, Watching], WatchedPool] = {}
         self._live: dict[str, Live] = {}
         # Sessions whose connections have gone, until they are durable, and how many are on their way in.
@@ -88,12 +73,12 @@ class Engine:
         self._tasks: list[asyncio.Task[None]] = []
 
     def __len__(self) -> int:
-        """How many sessions are live."""
+        """The number of live sessions."""
         return len(self._live)
 
     async def start(self) -> None:
         """Begin to judge and to save."""
-        # To look through all that was imported for what can be freed takes half a second, in vain.
+        # A collection that looks through everything imported takes half a second and frees nothing.
         gc.collect()
         gc.freeze()
         gc.set_threshold(*COLLECT)
@@ -115,7 +100,7 @@ class Engine:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._model.close()
 
-    async def join(self, admitted: Admitted, client: Client, states: bool = False) -> Live:
+    async def join(self, admitted: Admitted, client: Peer, states: bool = False) -> Live:
         """Open a session, or take one over; a `Problem` says why not."""
         user = admitted.user_id
         self._check_room(user)
@@ -126,7 +111,7 @@ class Engine:
             self._joining[user] -= 1
 
     def leave(self, live: Live) -> None:
-        """The connection has gone: what is not durable yet is saved, and the session goes."""
+        """The connection has gone: save what is not durable yet, then let the session go."""
         live.client = None
         if self._live.get(live.id) is live:
             del self._live[live.id]
@@ -135,7 +120,7 @@ class Engine:
             self._let_go(live)
 
     def take(self, live: Live, keys: protocol.Keys) -> None:
-        """A frame: answered in its turn, also if keystrokes are missing before it, or all are known."""
+        """Take a frame: it is answered in its turn, even if keystrokes are missing before it or all are known."""
         expected = live.accepted + 1
         if keys.first > expected:
             title, detail = "Keystrokes are missing", f"the next one is number {expected}"
@@ -165,7 +150,7 @@ class Engine:
         await self._saver.settled([live])
 
     async def finish(self, live: Live) -> int:
-        """The last keystroke that is durable, when all that were sent are."""
+        """Wait until all keystrokes that were sent are durable; the number of the last one."""
         await self._quiet(live)
         await self._saver.settled([live])
         return live.durable
@@ -180,7 +165,7 @@ class Engine:
             title = "Too many sessions of this person are watched"
             raise Problem(429, "too-many-sessions", title, f"there are already {own}; end one of them")
 
-    async def _joined(self, admitted: Admitted, client: Client, states: bool) -> Live:
+    async def _joined(self, admitted: Admitted, client: Peer, states: bool) -> Live:
         wanted, profile, background = admitted.session_id, admitted.profile_id, admitted.background_id
         if wanted is not None:
             await self._hand_over(wanted, profile)
@@ -191,7 +176,7 @@ class Engine:
                 return take_over(connection, id_, profile, background, now)
             owner = admitted.tenant_id, admitted.user_id
             event = SessionEvent(*owner, profile, id_, now, 0, admitted.actor, admitted.data_key)
-            self._on_open(connection, event)
+            self._hooks.opened(connection, event)
             return open_session(connection, id_, profile, background, now)
 
         taken = await asyncio.wrap_future(self._database.submit(take))
@@ -229,7 +214,7 @@ class Engine:
                     await self.finish(live)
 
     def _lose(self, live: Live, ending: Ending) -> None:
-        """The session belongs to another connection now, or to nobody: nothing of it is written."""
+        """Let go of a session that belongs to another connection or none: nothing of it is written."""
         self._end(live, ending)
         if self._live.get(live.id) is live:
             del self._live[live.id]
@@ -270,7 +255,7 @@ class Engine:
             del self._pools[key]
 
     def _enqueue(self, frame: Waiting) -> None:
-        # Who is let go keeps what is not durable, and sends it again elsewhere.
+        # A client that is let go keeps what is not durable, and sends it again elsewhere.
         if not frame.live.lost and not self._closing:
             frame.live.waiting += 1
             frame.live.quiet.clear()
@@ -336,7 +321,16 @@ class Engine:
         live.client.send(protocol.composed(shown), answers=True)
         self._meter.answered(frame.last - frame.first + 1, time.monotonic() - frame.read_at)
 
-    def _saved(self, live: Live, event: str) -> None:
+    def lost(self, live: Live, epoch: int | None) -> None:
+        """A session turned out to belong to another connection, or to be gone (None)."""
+        self._lose(live, _GONE if epoch is None else _TAKEN_OVER)
+
+    def not_saved(self) -> None:
+        """Sessions could not be made durable."""
+        self._meter.happened("not_saved")
+
+    def saved(self, live: Live, event: str) -> None:
+        """A session is durable, with this event if there was one: answers that waited for it are sent."""
         if event:
             self._meter.happened(event)
             for answer in live.held:

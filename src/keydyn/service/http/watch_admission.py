@@ -1,4 +1,4 @@
-"""Who may watch whose session, and what is announced when one is locked."""
+"""Admission of connections that watch sessions, and what follows when a session is locked."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Admission:
         self._context, self._rates = context, rates
 
     def admit(self, arrival: Arrival) -> Admitted:
-        """Whose session it is and what it is judged by; a `Problem` if the client may not watch it."""
+        """The person and the background of a session; a `Problem` if the client may not watch it."""
         hello, context = arrival.hello, self._context
         try:
             caller = _caller(context, arrival.headers, hello.token, "watch")
@@ -176,6 +176,6 @@ def _admitted(caller: Caller, subject: Subject, session: str | None) -> Admitted
 
 
 def _identity(background: Background) -> str:
-    """Sessions beside the same population and the same cohort are advanced together."""
+    """Name a background: sessions with the same population and cohort are advanced together."""
     beside = "\n".join([background.sha256, *background.members])
     return hashlib.sha256(beside.encode()).hexdigest()

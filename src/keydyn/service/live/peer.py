@@ -1,4 +1,4 @@
-"""One connection as the engine sees it: frames to send, how long that takes, and how it ends."""
+"""The other end of a connection: frames to send to it, how long that takes, and how it ends."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Ending:
     abrupt: bool = False
 
 
-class Client:
-    """Belongs to the event loop. Whoever reads a frame that will be answered calls `took` first."""
+class Peer:
+    """A connected client, on the event loop; who reads a frame that is to be answered calls `took` first."""
 
     def __init__(self, websocket: WebSocket, limits: Limits) -> None:
         self._websocket, self._limits = websocket, limits
@@ -72,7 +72,7 @@ class Client:
                 self.ended.set()
 
     def stuck_for(self, now: float) -> float:
-        """For how many seconds the client has not taken what is sent."""
+        """Seconds for which the client has not taken what is sent."""
         return 0.0 if self._sending_since is None else now - self._sending_since
 
     async def write(self) -> None:
