@@ -23,7 +23,7 @@ FIRST_DELAY_S, LONGEST_DELAY_S = 0.2, 5.0
 
 
 class Patience:
-    """How long something is tried, and how long to wait in between; by a clock that is never set."""
+    """How long something is tried, and how long to wait in between, by the monotonic clock."""
 
     def __init__(self, seconds: float) -> None:
         self._until = time.monotonic() + seconds

@@ -1,4 +1,4 @@
-"""The service as an object."""
+"""The client: one method per route."""
 
 from __future__ import annotations
 

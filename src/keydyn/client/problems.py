@@ -1,4 +1,4 @@
-"""What can go wrong, as exceptions."""
+"""Exceptions: problems that the service answers with, and a service that does not answer."""
 
 from __future__ import annotations
 
@@ -82,13 +82,13 @@ class NotEnrolled(ServiceProblem):
 
 
 class NotTyping(ServiceProblem):
-    """A sample was refused: it is no typing, or a copy of an earlier sample.
+    """A sample was refused: no person typed it, or it is a copy of an earlier one.
 
     Examples
     --------
     >>> import os
     >>> from keydyn.client import Client, NotTyping
-    >>> robot = [("a", 100.0 * n, 100.0 * n + 50.0) for n in range(60)]  # nobody types like a clock
+    >>> robot = [("a", 100.0 * n, 100.0 * n + 50.0) for n in range(60)]  # like a clock
     >>> with Client("http://127.0.0.1:8421", os.environ["KEY"]) as service:
     ...     user = service.create_user()
     ...     try:

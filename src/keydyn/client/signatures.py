@@ -1,4 +1,4 @@
-"""For receivers of webhooks: is this report from the service?"""
+"""Verifying the signature of a webhook, for its receiver."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ _QUIET.setLevel(logging.CRITICAL)
 
 
 class _LostError(Exception):
-    """The connection is of no use any more; the reason is its cause, or a problem."""
+    """The connection can no longer be used; the reason is its cause, or a problem."""
 
 
 class Watch:
@@ -55,7 +55,7 @@ class Watch:
 
     Attributes
     ----------
-    session : its id, to go on with it later or to make tokens for it
+    session : its id, to continue it later or to make tokens for it
     locked : whether another person seems to be typing; nothing is judged until `unlock`
     restarted : whether the service had to begin again, because what it compares with was replaced
     durable : the number of the last keystroke that the service has stored
@@ -111,7 +111,7 @@ class Watch:
             self._drop()
 
     def send(self, given: Keystrokes) -> list[Trust]:
-        """Send keystrokes, in the order in which they were pressed; what is thought after each of them.
+        """Send keystrokes, in the order in which they were pressed; the trust after each of them.
 
         Keystrokes that were not judged are left out: those of a locked session, and those whose answers were
         lost with a connection although the service had stored them.

@@ -1,4 +1,4 @@
-"""The time, as everything stored has it: whole milliseconds since 1970. Tests move it."""
+"""The time in whole milliseconds since 1970; tests set it."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ SECOND, HOUR, DAY = 1000, 3_600_000, 86_400_000
 
 
 def wall_clock() -> int:
-    """The system's."""
+    """The time of the system's clock."""
     return time.time_ns() // 1_000_000

@@ -1,4 +1,4 @@
-"""What the service answers when it cannot do what it was asked: one shape, that of RFC 9457."""
+"""Problems: answers other than success, in the form of RFC 9457."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Starting the service: the database is brought up to date, the keys are proved, and the processes run."""
+"""Starting the service: upgrade the database, check the keys, run the processes."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def prepare(deployment: Deployment) -> None:
 
 
 def first_key(deployment: Deployment) -> str | None:
-    """A key for all purposes, of the tenant "default", if nobody has one yet.
+    """A key with all scopes, of the tenant "default", if there is none yet.
 
     Examples
     --------
@@ -161,7 +161,7 @@ def worker() -> FastAPI:
 
 @contextmanager
 def _shared(deployment: Deployment) -> Iterator[None]:
-    """What workers find in their environment."""
+    """Set what workers find in their environment."""
     os.environ[DEPLOYMENT] = deployment.model_dump_json()
     if deployment.workers == 1:
         yield
@@ -173,7 +173,7 @@ def _shared(deployment: Deployment) -> Iterator[None]:
 
 @contextmanager
 def _listening(deployment: Deployment) -> Iterator[socket.socket]:
-    """The socket that all workers share; `UsageError` if there is none to be had."""
+    """The socket that all workers share; a `UsageError` if the port cannot be used."""
     host, port = deployment.host, deployment.port
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:

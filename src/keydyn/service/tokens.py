@@ -19,7 +19,7 @@ PRESENTED = re.compile(r"kdt_([A-Za-z0-9_-]{1,2000})\.([A-Za-z0-9_-]{43})")
 
 @dataclass(frozen=True)
 class TokenClaims:
-    """What a token says.
+    """The claims of a token.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class TokenClaims:
         return cls(tenant.id, key_id, user_id, purpose, session_id, expires_at, secrets.token_hex(8))
 
     def signed(self, tenant: Tenant) -> str:
-        """As the browser presents it."""
+        """The token as the browser presents it."""
         claims = _encoded(json.dumps(list(asdict(self).values()), separators=(",", ":")).encode())
         return f"kdt_{claims}.{_encoded(_signature(tenant, claims))}"
 

@@ -1,4 +1,4 @@
-"""Compiled code is loaded, or compiled once per installation, before the first request needs it."""
+"""Warming up: code is compiled, or loaded if it was before, before the first request needs it."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from keydyn.decisions import Verifier
 
 
 def warm() -> None:
-    """Take every way that a request takes, with simulated typing."""
+    """Run everything that requests run, on simulated typing."""
     typed = make_typists(n_users=1, n_samples=4)
     session = typed["session"]
     verifier = Verifier.shipped()
     enrolled = typed[session < 3]
-    verifier.enrol("somebody", enrolled)
+    verifier.enrol("a person", enrolled)
     sample = typed[session == np.max(session)]
-    verifier.update("somebody", sample)
+    verifier.update("a person", sample)
     verifier.identify(sample)
-    verifier.watch("somebody").update(sample)
+    verifier.watch("a person").update(sample)

@@ -6,13 +6,13 @@ import subprocess
 import sys
 from itertools import groupby
 
-from keydyn.service.storage.sqlite_write_queue import Turns
+from keydyn.service.storage.sqlite_write_queue import WriteQueue
 
 WRITER = """
 import os, sys, time
-from keydyn.service.storage.sqlite_write_queue import Turns
+from keydyn.service.storage.sqlite_write_queue import WriteQueue
 file, log, letter = sys.argv[1:]
-turns = Turns(file, 60.0)
+turns = WriteQueue(file, 60.0)
 log = os.open(log, os.O_WRONLY | os.O_APPEND)
 print("ready", flush=True)
 sys.stdin.readline()
@@ -23,8 +23,8 @@ for _ in range(60):
 """
 HOLDER = """
 import sys, time
-from keydyn.service.storage.sqlite_write_queue import Turns
-turns = Turns(sys.argv[1], 60.0)
+from keydyn.service.storage.sqlite_write_queue import WriteQueue
+turns = WriteQueue(sys.argv[1], 60.0)
 with turns.turn():
     print("held", flush=True)
     sys.stdin.readline()
@@ -65,17 +65,17 @@ def test_nobody_writes_twice_while_another_waits(tmp_path):
 
 def test_a_turn_ends_with_its_process_and_patience_ends_too(tmp_path):
     holder = started(HOLDER, tmp_path / "turns")
-    with Turns(str(tmp_path / "turns"), 0.2).turn():
+    with WriteQueue(str(tmp_path / "turns"), 0.2).turn():
         # Without the turn: it has waited long enough.
         assert holder.poll() is None
     holder.kill()
     holder.communicate()
-    again = Turns(str(tmp_path / "turns"), 60.0)
+    again = WriteQueue(str(tmp_path / "turns"), 60.0)
     with again.turn():
         pass
     again.close()
 
 
 def test_without_its_file_there_are_no_turns(tmp_path):
-    with Turns(str(tmp_path / "no" / "folder" / "turns"), 60.0).turn():
+    with WriteQueue(str(tmp_path / "no" / "folder" / "turns"), 60.0).turn():
         pass

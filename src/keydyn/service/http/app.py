@@ -1,4 +1,4 @@
-"""The application: everything put together, once per process."""
+"""The application of one process."""
 
 from __future__ import annotations
 

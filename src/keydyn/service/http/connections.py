@@ -1,4 +1,4 @@
-"""Connections before there is a request: uvicorn's own protocol has no limit of time or size for headers."""
+"""Limits of time and size for headers, which uvicorn's own protocol does not have."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class HttpProtocol(HttpToolsProtocol):
     _in_head, _head = True, 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Whoever connects must send a request."""
+        """A client has connected, and must send a request in time."""
         super().connection_made(transport)
         self._begin()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Nothing is waited for any more."""
+        """The client has gone."""
         self._end()
         super().connection_lost(exc)
 

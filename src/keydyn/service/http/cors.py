@@ -1,4 +1,4 @@
-"""Pages of tenants on other origins: browsers may call what a token allows, from where the settings say."""
+"""CORS by tenant: pages on origins that a tenant's settings name may call what a token allows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from starlette.concurrency import run_in_threadpool
 
 from keydyn.service.http.gate import App, Message, Receive, Scope, Send
 
-# Seconds for which the origins of all tenants are remembered, and for which browsers remember an answer.
+# Seconds for which the origins of all tenants are cached here, and answers in browsers.
 REMEMBERED, FOR_BROWSERS = 10.0, 600
 
 
@@ -21,11 +21,11 @@ class Origins:
         self._known: frozenset[str] = frozenset()
 
     def forget(self) -> None:
-        """They may have changed."""
+        """Read them again next time: they may have changed."""
         self._until = 0.0
 
     async def allow(self, origin: str) -> bool:
-        """Whether some tenant names it."""
+        """Whether any tenant names this origin."""
         if time.monotonic() > self._until:
             self._until = time.monotonic() + REMEMBERED
             self._known = await run_in_threadpool(self._read)
@@ -33,7 +33,7 @@ class Origins:
 
 
 class TenantOrigins:
-    """Around an application: answers preflight requests, and names the origin in answers to it.
+    """Middleware that answers preflight requests, and names the origin in answers to it.
 
     A preflight request names no tenant: whether the page's own tenant allows it is checked by the request
     itself.
@@ -43,7 +43,7 @@ class TenantOrigins:
         self.app, self._origins = app, origins
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on, with what browsers want to see."""
+        """Pass a request on, with the headers that browsers need."""
         headers = dict(scope.get("headers", ()))
         origin = headers.get(b"origin")
         named = scope["type"] == "http" and origin is not None
@@ -68,7 +68,7 @@ class TenantOrigins:
 
         async def sending(message: Message) -> None:
             if message["type"] == "http.response.start":
-                # What is for everybody names its own headers.
+                # Files that any page may load have their own headers.
                 given = {name for name, _ in message["headers"]}
                 message["headers"] = [*message["headers"], *(pair for pair in own if pair[0] not in given)]
             await send(message)

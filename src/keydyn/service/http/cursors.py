@@ -16,7 +16,7 @@ HASH = sha256
 
 
 def encoded(*values: int | str) -> str:
-    """A cursor."""
+    """A cursor that holds these values."""
     return base64.urlsafe_b64encode(json.dumps(values).encode()).decode()
 
 

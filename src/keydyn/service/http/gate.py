@@ -1,4 +1,4 @@
-"""The gate that every request passes: its id, limits of size, time, rate and number, headers, one log line.
+"""Middleware that every request passes: an id, limits of size, time and number, headers, one log line.
 
 Written against ASGI itself: it sees a request before anything parses it, and the body, whole, once.
 """
@@ -43,7 +43,7 @@ HEADERS = (
 
 
 class Gate:
-    """Around an application."""
+    """Middleware around the application."""
 
     def __init__(self, app: App, deployment: Deployment, metrics: Metrics) -> None:
         self.app, self.metrics = app, metrics
@@ -108,7 +108,7 @@ class Gate:
             )  # fmt: skip
 
     async def _arrived(self, headers: dict[bytes, bytes], receive: Receive) -> bytes:
-        """The body; a `Problem` if it is too large or too slow, or if this is no time or place for it."""
+        """The body; a `Problem` if it is too large or too slow, the host is wrong or the service is busy."""
         if not self._knows(headers.get(b"host", b"")):
             raise Problem(
                 421,

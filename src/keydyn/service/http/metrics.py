@@ -1,4 +1,4 @@
-"""What is counted, for Prometheus. Nothing that is counted names a tenant or a person."""
+"""Metrics for Prometheus, which name neither tenants nor people."""
 
 from __future__ import annotations
 
@@ -51,16 +51,16 @@ class Metrics:
         self.live_sessions.set(sessions)
 
     def answered(self, keystrokes: int, seconds: float) -> None:
-        """One frame was answered."""
+        """Count a frame that was answered."""
         self.keystrokes.inc(keystrokes)
         self._frames.observe(seconds)
 
     def happened(self, what: str) -> None:
-        """Something happened to a session."""
+        """Count what happened to a session."""
         self.session_events.labels(what).inc()
 
     def page(self, queued: int, waiting: Mapping[str, int]) -> bytes:
-        """Everything, of all processes."""
+        """The metrics of all processes."""
         self.queue.set(queued)
         for kind, count in waiting.items():
             self._waiting.labels(kind).set(count)

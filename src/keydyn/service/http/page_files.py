@@ -52,7 +52,7 @@ def part(request: Request, name: str) -> Response:
 
 
 def answer(request: Request, name: str, headers: dict[str, str]) -> Response:
-    """A file, or that the browser has it already."""
+    """Answer with a file, or that the browser has it already."""
     contents, tag = _contents(name)
     headers = {**CACHE, **headers, "etag": tag}
     known = [each.strip().removeprefix("W/") for each in request.headers.get("if-none-match", "").split(",")]
@@ -71,6 +71,6 @@ def parts() -> frozenset[str]:
 
 @cache
 def _contents(name: str) -> tuple[bytes, str]:
-    """A file, and the tag by which browsers know it."""
+    """A file and its entity tag."""
     contents = (files("keydyn.service") / "pages" / name).read_bytes()
     return contents, f'"{hashlib.sha256(contents).hexdigest()[:32]}"'

@@ -1,4 +1,4 @@
-"""How a route is declared: a function of a call, path and query parameters and a body, and its answer.
+"""Declaring routes: functions of a call, parameters and a body, which return an answer.
 
 The types of `body` and of the answer are those of `keydyn.service.wire`. A request is admitted (its key and
 its rate) before anything of it is parsed; its body is decoded, the route run and the answer encoded in one
@@ -37,7 +37,7 @@ LONGEST_DETAIL = 200
 
 @dataclass
 class Call:
-    """One request to a route: what it needs to answer it."""
+    """A request as a route sees it."""
 
     request: Request
     status: int
@@ -55,7 +55,7 @@ class Call:
 
 
 class Replayed(Exception):  # noqa: N818  (it is no error)
-    """The same request was answered before, with this."""
+    """Raised for a request that was answered before, with that answer."""
 
     def __init__(self, status: int, body: bytes) -> None:
         super().__init__()
@@ -182,7 +182,7 @@ def _decoded(kind: Any, request: Request) -> Any:
 
 
 def located(message: str) -> tuple[str, str]:
-    """A pointer to the place of an error in the body, and what is wrong there."""
+    """The place of an error in the body, as a pointer, and what is wrong there."""
     what, _, where = message.partition(" - at `$")
     parts = re.findall(r"\.(\w+)|\[(\d+)\]", where)
     named = re.search(r"field `(\w{1,64})`$", what)

@@ -1,4 +1,4 @@
-"""Which addresses a webhook may have: none inside the network in which the service runs.
+"""The addresses that a webhook may have: none inside the network in which the service runs.
 
 A tenant chooses the address, the service connects to it: without a check, a tenant could make the service
 talk to machines that only the service can reach. Names are resolved when a report is delivered, and the

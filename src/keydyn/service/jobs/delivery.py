@@ -1,4 +1,4 @@
-"""Delivering what webhooks report: signed, to the address that was checked, within a time."""
+"""Delivery of webhooks: reports are signed, sent to the address that was checked, and timed out."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class WebhookDelivery:
     Parameters
     ----------
     allow_private : deliver to addresses inside the network, and without TLS
-    tls : whom to trust; the usual authorities if nothing is said
+    tls : which authorities to trust; the usual ones by default
     """
 
     def __init__(

@@ -1,7 +1,6 @@
-"""What is kept for a time only, and is deleted afterwards.
+"""Deleting what has expired: samples, links and sessions of pages, stored answers, watched sessions.
 
-Every process looks for it now and then. One that finds nothing writes nothing, and what one deletes the
-others do not find.
+Every process looks for it now and then, and writes only if it finds something.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from keydyn.service.jobs.periodic import Periodic
 from keydyn.service.storage.database import Database
 from keydyn.service.storage.tables import api_keys, idempotency, samples, watch_sessions
 
-# Moments in the tables, and for how long after them a row is kept.
+# Columns with a moment, and how long after it a row is kept.
 KEPT = {
     samples.c.expires_at: 0,
     # Links and sessions of pages; keys do not expire.
@@ -28,14 +27,14 @@ EVERY_S, BATCH = 600.0, 500
 
 
 class Expiry(Periodic):
-    """Deletes what has expired, now and then."""
+    """Deletes what has expired, every ten minutes or so."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         super().__init__("expiry", lambda: expire(database, clock()), EVERY_S)
 
 
 def expire(database: Database, now: int) -> dict[str, int]:
-    """Delete what has expired; how many rows of each table."""
+    """Delete what has expired; the number of rows deleted from each table."""
     deleted = {column.table.name: 0 for column in KEPT}
     for column, kept in KEPT.items():
         condition = column < now - kept

@@ -1,4 +1,4 @@
-"""Something done again and again in a thread of its own."""
+"""A function that is called periodically, in a thread of its own."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ logger = logging.getLogger(__name__)
 
 
 class Periodic:
-    """Calls a function about every so many seconds, however the clock is set, until it is stopped."""
+    """Calls a function about every `every_s` seconds, by the monotonic clock, until it is stopped."""
 
     def __init__(self, name: str, work: Callable[[], object], every_s: float) -> None:
         self._work, self._every_s = work, every_s
@@ -21,11 +21,11 @@ class Periodic:
         self._thread = threading.Thread(target=self._run, name=f"keydyn-{name}", daemon=True)
 
     def start(self) -> None:
-        """The first call comes after a part of the interval, so that processes started together differ."""
+        """Start; the first call comes after a random part of the interval, so that processes spread."""
         self._thread.start()
 
     def stop(self, timeout_s: float = 10) -> None:
-        """Wait for the call that is under way, if there is one."""
+        """Stop, and wait for a call that is under way."""
         self._stopping.set()
         if self._thread.is_alive():
             self._thread.join(timeout_s)

@@ -1,4 +1,4 @@
-"""Running jobs: threads that lease one after another, with patience for those that fail."""
+"""Running jobs: threads that lease one after another and try failed ones again later."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from keydyn.service.storage.sealing import MasterKeys
 Handler = Callable[[Job], None]
 # Called with a kind and what became of one attempt: "done", "failed" or "dropped".
 Observer = Callable[[str, str], None]
-# The first delay after a failure, doubled each time up to `FARTHEST`; so many attempts take about a day.
+# The first delay after a failure, doubled each time up to `FARTHEST`. All attempts together take about a day.
 FIRST_DELAY, ATTEMPTS = 5 * SECOND, 42
 # How often a thread looks for what other processes have enqueued, seconds.
 POLL_S = 2.0
@@ -75,7 +75,7 @@ class JobRunner:
     def stop(self, timeout_s: float = 10) -> None:
         """Take no more jobs, and wait for those that run.
 
-        Whatever is not done by then is left to its lease: another process takes it once that has ended.
+        Jobs that are not done by then keep their lease; another process takes them once it has ended.
         """
         self._stopping = True
         for awake in self._awake.values():
@@ -87,7 +87,7 @@ class JobRunner:
         event.remove(self._database.engine, "commit", self._committing)
 
     def _committing(self, connection: Connection) -> None:
-        # Just before the commit. Whoever wakes up takes jobs by a change of its own, which comes after it.
+        # Just before the commit. A thread that wakes up takes jobs in a change of its own, which comes later.
         for kind in connection.info.pop(queue.ENQUEUED, ()):
             if kind in self._awake:
                 self._awake[kind].set()
@@ -134,7 +134,7 @@ class JobRunner:
 
     def _attempt(self, lease: Lease) -> str:
         if lease.attempt > ATTEMPTS:
-            # Whoever made the last attempt did not live to say what became of it.
+            # The process that made the last attempt was killed during it.
             return "dropped"
         try:
             self._handlers[lease.kind](lease.opened(self._keys))
@@ -177,6 +177,6 @@ class JobRunner:
 
 
 def delay(attempt: int) -> int:
-    """How long to wait after so many failed attempts: twice as long each time, and never in step."""
+    """Milliseconds to wait after a failed attempt: twice as long each time, at random so that jobs spread."""
     longest = min(FIRST_DELAY << min(attempt - 1, 30), FARTHEST)
     return round(longest * SystemRandom().uniform(0.5, 1))

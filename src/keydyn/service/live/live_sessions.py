@@ -120,7 +120,7 @@ class LiveSessions:
             self._let_go(live)
 
     def take(self, live: Live, keys: protocol.Keys) -> None:
-        """Take a frame: it is answered in its turn, even if keystrokes are missing before it or all are known."""
+        """Take a frame: it is answered in its turn, also if keystrokes before it are missing or all known."""
         expected = live.accepted + 1
         if keys.first > expected:
             title, detail = "Keystrokes are missing", f"the next one is number {expected}"

@@ -1,1 +1,1 @@
-"""What the service keeps: tables, transactions, encryption, the audit log."""
+"""Storage of the service: tables, transactions, encryption, the audit log."""

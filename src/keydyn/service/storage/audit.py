@@ -1,7 +1,7 @@
 """The audit log of each tenant: append-only, each entry's hash covering the entry and the hash before it.
 
 The end of the log, a number and a hash, stands in the tenant's row, so that entries missing at the end are
-noticed too. Whoever can write to the database could still forge a whole log and its end: compare the end
+noticed too. With write access to the database a whole log and its end can still be forged: compare the end
 with one that was noted elsewhere.
 """
 
@@ -33,7 +33,7 @@ _INSERT = audit.insert()
 
 @dataclass(frozen=True)
 class AuditReport:
-    """Whether a tenant's log is whole, and where it ends; `partial` if more entries follow."""
+    """Whether a tenant's log is intact, and where it ends; `partial` if more entries follow."""
 
     tenant_id: str
     entries: int
@@ -69,7 +69,7 @@ def append(
 
 
 def pseudonym(key: DataKey) -> str:
-    """What the log calls a person; without the person's key nobody can say whose it was."""
+    """A person's name in the log; without the person's key it cannot be traced back."""
     return key.derived("audit pseudonym").hex()[:32]
 
 
@@ -90,7 +90,7 @@ def newest(
     action: str | None = None,
     before: tuple[int, int] | None = None,
 ) -> list[dict[str, Any]]:
-    """So many entries, or so many of one action, the newest first; `before` is the time and number of one."""
+    """Up to `limit` entries, of one action if given, the newest first, before the time and number of one."""
     query = select(audit).where(audit.c.tenant_id == tenant_id)
     if action is None:
         query = query.order_by(audit.c.number.desc())
@@ -112,7 +112,7 @@ def verify(connection: Connection, tenant_id: str) -> AuditReport:
 def verify_part(
     connection: Connection, tenant_id: str, number: int = 0, hashed: bytes = START, most: int | None = None
 ) -> AuditReport:
-    """The same of at most so many entries, after one whose number and hash were found right before."""
+    """Recompute at most `most` entries, after one whose number and hash were already found to be right."""
     expected = connection.execute(_END, {"tenant": tenant_id}).one()
     last = None if most is None else number + most
     for row in _rows(connection, tenant_id, number or None):
@@ -133,7 +133,7 @@ def verify_part(
 
 
 def verify_all(connection: Connection) -> list[AuditReport]:
-    """The same for all tenants, and for logs whose tenant is not there."""
+    """Recompute the logs of all tenants, and report logs without a tenant."""
     known = connection.execute(select(tenants.c.id).order_by(tenants.c.id)).scalars().all()
     logged = connection.execute(select(audit.c.tenant_id).distinct().order_by(audit.c.tenant_id)).scalars()
     lost = [

@@ -27,7 +27,7 @@ from keydyn.service.storage.errors import (
     must_run_again,
     translated,
 )
-from keydyn.service.storage.sqlite_write_queue import Turns
+from keydyn.service.storage.sqlite_write_queue import WriteQueue
 
 __all__ = ["Change", "Database", "DatabaseUnavailableError", "checked_url"]
 
@@ -52,7 +52,7 @@ class Database:
 
     A change is a function of a connection. It may be run more than once, after a deadlock for instance, and
     so must do nothing but read and write through that connection. If it raises an exception, nothing of it
-    is kept, and whoever waits for it gets the exception.
+    is kept, and the caller who waits for it gets the exception.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class Database:
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         self._kind = sqlite if self.is_sqlite else postgresql
         self._engine: Engine = self._kind.engine(self.url)
-        self._turns = Turns(f"{self.url.database}-turns", PATIENCE) if self.is_sqlite else None
+        self._turns = WriteQueue(f"{self.url.database}-turns", PATIENCE) if self.is_sqlite else None
         self._idle: list[Connection] = []
         self._may_read = threading.Semaphore(READERS)
         self._writing: Connection | None = None
@@ -83,12 +83,12 @@ class Database:
 
     @property
     def engine(self) -> Engine:
-        """For migrations and backups; on SQLite its connections begin no transactions by themselves."""
+        """The engine, for migrations and backups; on SQLite its connections begin no transactions."""
         return self._engine
 
     @property
     def queued(self) -> int:
-        """How many changes wait."""
+        """The number of changes that wait."""
         return self._waiting.qsize()
 
     @contextmanager
@@ -117,7 +117,7 @@ class Database:
         return self.submit(change).result()
 
     def submit(self, change: Change[Result]) -> Future[Result]:
-        """The same without waiting."""
+        """Run a change without waiting for it."""
         done: Future[Result] = Future()
         with self._submitting:
             if self._closed:
@@ -169,12 +169,12 @@ class Database:
                     self._waiting.put(None)
                     break
                 group.append(one)
-            # Whoever has given up waiting is left out; afterwards nobody can.
+            # Changes that were given up are left out; from here on none can be.
             group = [one for one in group if one.done.set_running_or_notify_cancel()]
             try:
                 self._commit(group)
             except BaseException as error:
-                # A change that ended the transaction, for instance: nobody waits for ever because of it.
+                # A change that ended the transaction, for instance: no caller waits for ever because of it.
                 self._drop_writer()
                 for one in group:
                     if not one.done.done():

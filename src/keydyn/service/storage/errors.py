@@ -1,4 +1,4 @@
-"""What can go wrong with a database: which errors are its own, and which are those of a change."""
+"""Errors of a database: which are its own, and which are those of a change."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sqlite3
 import psycopg
 from sqlalchemy.exc import DBAPIError
 
-# How long anybody waits for the database or for another process that uses it, seconds.
+# Seconds to wait for the database, or for another process that uses it.
 PATIENCE = 15
 # Whatever SQLAlchemy or a driver raises when a statement fails.
 DriverError = (DBAPIError, sqlite3.Error, psycopg.Error)
@@ -44,7 +44,7 @@ def certainly_undone(error: BaseException) -> bool:
 
 
 def translated(error: BaseException) -> BaseException:
-    """Trouble with the database itself; anything else, a broken rule for instance, stays what it is."""
+    """An error of the database itself as a `DatabaseUnavailableError`; any other one as it is."""
     cause = _cause(error)
     if isinstance(cause, sqlite3.OperationalError):
         # A mistake in a statement has this class too.

@@ -20,7 +20,7 @@ OPTIONS = {
 
 
 def engine(url: URL) -> Engine:
-    """Makes connections, each of them new."""
+    """An engine that makes a new connection each time."""
     return create_engine(
         url,
         poolclass=NullPool,

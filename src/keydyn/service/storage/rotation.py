@@ -1,7 +1,7 @@
-"""Another master key: all data keys are wrapped anew, and the old master key is then no longer needed.
+"""Rotation of the master key: all data keys are wrapped again, and the old master key is no longer needed.
 
-Every step can be repeated: a run that was killed is finished by the next one. First nobody can wrap with the
-old key any more, because triggers refuse it; then what it wrapped is wrapped anew, batch by batch; only when
+Every step can be repeated: a run that was killed is finished by the next one. First nothing can be wrapped
+with the old key any more, because triggers refuse it; then what it wrapped is wrapped again, in batches; when
 nothing is left does the old key go. The service may run meanwhile.
 """
 
@@ -29,7 +29,7 @@ from keydyn.service.storage.master_keys import (
 from keydyn.service.storage.sealing import ID_BYTES, KEY_BYTES, MasterKeys
 from keydyn.service.storage.tables import master_keys, tenants, users
 
-# Data keys that are wrapped anew in one transaction.
+# Data keys that are wrapped again in one transaction.
 BATCH = 200
 TWO_STEPS = (
     f"the master key comes from {VARIABLE}, which only you can change. First put a new key before the old "
@@ -40,7 +40,7 @@ TWO_STEPS = (
 
 @dataclass(frozen=True)
 class Rotation:
-    """What was done: the name of the key in use, those that were retired, and how many were wrapped anew."""
+    """What was done: the name of the key in use, those that were retired, and how many were wrapped again."""
 
     key: str
     retired: tuple[str, ...]
@@ -88,7 +88,7 @@ def _wrap_all(database: Database, keys: MasterKeys, progress: Callable[[int, int
 
 
 def _retire_others(connection: Connection, keys: MasterKeys) -> tuple[str, ...]:
-    """From now on nothing can be wrapped with any other key."""
+    """Retire all other keys: nothing can be wrapped with them from now on."""
     register(connection, keys)
     others = master_keys.c.id != keys.current
     names = connection.execute(select(master_keys.c.id).where(others)).scalars().all()
@@ -97,7 +97,7 @@ def _retire_others(connection: Connection, keys: MasterKeys) -> tuple[str, ...]:
 
 
 def _wrap_batch(connection: Connection, table: Table, after: str, keys: MasterKeys) -> list[str]:
-    """Wrap the next keys anew; the ids of their rows."""
+    """Wrap the next keys again; the ids of their rows."""
     columns = select(table.c.id, table.c.wrapped_key).where(_is_old(table, keys), table.c.id > after)
     rows = connection.execute(columns.order_by(table.c.id).limit(BATCH).with_for_update()).all()
     if rows:
@@ -123,7 +123,7 @@ def _is_old(table: Table, keys: MasterKeys) -> ColumnElement[bool]:
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Only one process at a time exchanges the keys of a folder."""
+    """Hold a lock: one process at a time exchanges the keys of a folder."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         try:

@@ -35,7 +35,7 @@ class DataKey:
 
     @classmethod
     def new(cls) -> DataKey:
-        """A random one."""
+        """A random key."""
         return cls(secrets.token_bytes(KEY_BYTES))
 
     def seal(self, contents: bytes, place: str) -> bytes:
@@ -61,7 +61,7 @@ class DataKey:
 class MasterKeys:
     """Keys that wrap data keys: the first wraps, all of them unwrap.
 
-    `changed` returns the keys anew if they have changed since it was last asked, and otherwise None.
+    `changed` returns the keys if they have changed since it was last called, and otherwise None.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class MasterKeys:
 
     @classmethod
     def of(cls, keys: Sequence[bytes]) -> MasterKeys:
-        """The newest first; they stay what they are."""
+        """Keys that do not change, the newest first."""
         return cls(keys)
 
     @property
@@ -82,11 +82,11 @@ class MasterKeys:
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """The names of all, the newest first."""
+        """The names of all keys, the newest first."""
         return tuple(self._keys)
 
     def key(self, name: str) -> DataKey:
-        """One of them, by its name."""
+        """The key of this name."""
         return self._keys[name]
 
     def wrap(self, key: DataKey, place: str) -> bytes:

@@ -19,17 +19,17 @@ SETTINGS = (
     "foreign_keys=ON",
     # What is deleted is overwritten.
     "secure_delete=ON",
-    # Bytes that the log of changes keeps when it starts anew.
+    # Bytes that the log of changes keeps when it starts again.
     f"journal_size_limit={64 << 20}",
 )
 
 
 def engine(url: URL) -> Engine:
-    """Makes connections, each of them new."""
+    """An engine that makes a new connection each time."""
     file = Path(url.database or "")
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with suppress(FileExistsError):
-        # Typing data is personal: nobody else may read it.
+        # Typing data is personal: no other user may read it.
         os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     made = create_engine(
         url,

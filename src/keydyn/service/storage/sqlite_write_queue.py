@@ -1,7 +1,7 @@
-"""Turns at writing to a SQLite file: processes that write wait in a queue.
+"""A queue of the processes that write to an SQLite file.
 
-By itself SQLite lets whoever happens to ask at the right moment write, and waits longer and longer before it
-asks again: of two busy processes one can be kept waiting for a second although each writes for milliseconds.
+SQLite itself has none: a process that finds the file locked asks again after longer and longer pauses. Of two
+busy processes, one can wait for a second although each writes for milliseconds.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from contextlib import contextmanager
 
 # Seconds after which a process asks again.
 ASKING = 0.0005
-# Bytes of the file that are locked: whoever holds the first writes, whoever holds the second is next.
+# Bytes of the file that are locked: the holder of the first writes, the holder of the second is next.
 TURN, NEXT = 0, 1
 
 
-class Turns:
-    """A file that is locked by whoever writes, and by whoever is next; never written to.
+class WriteQueue:
+    """A file that is locked by the process that writes and by the one that is next; never written to.
 
-    It makes waiting fair and is no safeguard: whoever has waited too long goes on without, and waits for
-    SQLite's own lock. The locks of a process end with it.
+    It makes waiting fair and is no safeguard: a process that has waited too long goes on without a turn, and
+    waits for SQLite's own lock. The locks of a process end with it.
     """
 
     def __init__(self, file: str, patience: float) -> None:
@@ -42,7 +42,7 @@ class Turns:
                 return
         until = time.monotonic() + self._patience
         try:
-            # While somebody is next, whoever has just written cannot have the turn again.
+            # While another process is next, this one cannot have two turns in a row.
             self._take(NEXT, until)
             self._take(TURN, until)
             self._let_go(NEXT)
@@ -52,7 +52,7 @@ class Turns:
             self._let_go(TURN)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         if self._handle is not None:
             os.close(self._handle)
             self._handle = None

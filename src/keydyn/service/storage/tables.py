@@ -179,7 +179,7 @@ members = Table(
     Index("ix_members_user_id", "user_id"),
 )
 
-# `epoch` rises when a session goes to another connection: whoever held it before cannot write any more.
+# `epoch` rises when a session goes to another connection: the one that held it can no longer write.
 watch_sessions = Table(
     "watch_sessions",
     metadata,

@@ -24,7 +24,7 @@ from keydyn.service.storage.database import Database
 from keydyn.service.storage.errors import DriverError, translated
 from keydyn.service.storage.tables import metadata
 
-# Any number that nobody else uses.
+# Any number that no other program uses.
 ADVISORY_LOCK = 0x6B65_7964_796E
 # How long a process waits for another that upgrades, seconds.
 PATIENCE = 3600
@@ -38,7 +38,7 @@ class NewerDatabaseError(ValueError):
 
 @dataclass(frozen=True)
 class DatabaseReport:
-    """What state a database is in."""
+    """The state of a database."""
 
     revision: str | None
     newest: str
@@ -124,12 +124,12 @@ def _revision(connection: Connection, config: Config) -> str | None:
 
 @contextmanager
 def _upgrading(database: Database) -> Iterator[Connection]:
-    """A transaction that only one process at a time can have."""
+    """A transaction that one process at a time can have."""
     try:
         with database.engine.connect() as connection, connection.begin():
             if database.is_sqlite:
                 driver = sqlite.driver(connection)
-                # SQLite changes a table by making it anew; what refers to the old one must not go with it.
+                # SQLite changes a table by making a new one; what refers to the old one must not go with it.
                 driver.execute("PRAGMA foreign_keys=OFF")
                 driver.execute(f"PRAGMA busy_timeout={PATIENCE * 1000}")
                 driver.execute("BEGIN IMMEDIATE")
