@@ -100,7 +100,7 @@ def create_key(
     connection: Connection, tenant_id: str, name: str, scopes: Iterable[str], now: int
 ) -> tuple[str, str]:
     """A new key: its id, and the key itself, which is shown once."""
-    new, key = new_row(connection, tenant_id, name, scopes, now)
+    new, key = new_row(connection, tenant_id, scopes, now, name=name)
     details = {"key": new, "scopes": _known(scopes)}
     audit.append(connection, tenant_id, now, "operator", "key.created", "", details)
     return new, key
@@ -109,26 +109,22 @@ def create_key(
 def new_row(
     connection: Connection,
     tenant_id: str,
-    name: str,
     scopes: Iterable[str],
     now: int,
     kind: str = "kdk",
-    expires_at: int | None = None,
-    made_with: str | None = None,
+    **columns: str | int,
 ) -> tuple[str, str]:
-    """The id of a new key, link or session, and what is presented."""
+    """Store a key, link or session, with further columns; its id, and what its holder presents."""
     new, secret = secrets.token_hex(8), secrets.token_urlsafe(32)
     connection.execute(
         insert(api_keys).values(
             id=new,
             tenant_id=tenant_id,
-            name=name,
             scopes=" ".join(_known(scopes)),
             hash=_hash(secret),
             created_at=now,
             kind=KINDS[kind],
-            expires_at=expires_at,
-            made_with=made_with,
+            **{"name": "", **columns},
         )
     )
     return new, f"{kind}_{new}_{secret}"

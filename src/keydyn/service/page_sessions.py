@@ -37,7 +37,7 @@ def new_link(database: Database, keys: MasterKeys, clock: Clock, tenant: str, ur
     def change(connection: Connection) -> str:
         settings = PAGE_SETTINGS if tenant == PAGE else None
         owner = tenant_named(connection, keys, tenant, now, settings)
-        new, link = new_row(connection, owner, "", SCOPES, now, "kdl", now + LINK)
+        new, link = new_row(connection, owner, SCOPES, now, "kdl", expires_at=now + LINK)
         audit.append(connection, owner, now, "operator", "link.created", "", {"link": new})
         return link
 
@@ -92,7 +92,8 @@ def end_session(database: Database, clock: Clock, holder_id: str, tenant_id: str
 
 def _opened(connection: Connection, holder: KeyHolder, now: int, lasting: int) -> PageSession:
     until = now + lasting
-    new, token = new_row(connection, holder.tenant_id, "", holder.scopes, now, "kds", until, holder.key_id)
+    columns: dict[str, str | int] = {"expires_at": until, "made_with": holder.key_id}
+    new, token = new_row(connection, holder.tenant_id, holder.scopes, now, "kds", **columns)
     actor, details = f"{holder.kind}:{holder.key_id}", {"session": new}
     audit.append(connection, holder.tenant_id, now, actor, "page.opened", "", details)
     return PageSession(holder.tenant_id, token, holder.scopes, until)

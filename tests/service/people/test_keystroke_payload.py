@@ -1,0 +1,60 @@
+"""Keystrokes as they are sent, stored and taken by decisions."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keydyn.service.people.keystroke_payload import Typed, TypedSample, samples_of
+from keydyn.service.problems import Problem
+from keydyn.service.wire.both_ways import Text
+from keydyn.service.wire.encoding import decoded
+from keydyn.service.wire.requests import SampleBody
+
+
+def received(**body):
+    return TypedSample.received(decoded(SampleBody, json.dumps(body).encode()))
+
+
+@given(
+    st.lists(st.tuples(st.text(min_size=1, max_size=8), st.integers(0, 500), st.none() | st.integers(1, 90)))
+)
+def test_what_is_stored_is_what_was_typed_without_the_time_of_day(rows):
+    press = [1e12 + sum(one[1] for one in rows[: n + 1]) for n in range(len(rows))]
+    release = [None if held is None else at + held for at, (_, _, held) in zip(press, rows, strict=True)]
+    typed = Typed(tuple(one[0] for one in rows), tuple(press), tuple(release))
+    if not rows:
+        return
+    stored = Typed.from_bytes(typed.to_bytes())
+    assert stored.keys == typed.keys
+    assert stored.press == tuple(at - press[0] for at in press)
+    assert stored.release == tuple(None if at is None else at - press[0] for at in release)
+
+
+def test_events_and_keystrokes_make_the_same_sample():
+    rows = [
+        {"keyname": "a", "timepress": 0, "timerelease": 90},
+        {"keyname": "b", "timepress": 100, "timerelease": 170},
+    ]
+    happened = [("press", "a", 0), ("release", "a", 90), ("press", "b", 100), ("release", "b", 170)]
+    events = [{"type": kind, "key": key, "time": at} for kind, key, at in happened]
+    assert received(keystrokes=rows) == received(events=events)
+
+
+def test_times_of_nothing_are_resolved():
+    rows = [
+        {"keyname": "a", "timepress": 0, "timerelease": 0},
+        {"keyname": "b", "timepress": 0, "timerelease": 50},
+        {"keyname": "c", "timepress": 100},
+    ]
+    assert received(keystrokes=rows).typed == Typed(("a", "c"), (0.0, 100.0), (None, None))
+
+
+def test_positions_are_whole_numbers():
+    typed = Typed(("1", "x"), (0.0, 100.0), (50.0, 150.0))
+    with pytest.raises(Problem) as caught:
+        samples_of([typed], Text("positions", "pin"))
+    assert caught.value.kind == "unusable-keystrokes"
