@@ -10,7 +10,7 @@ from keydyn.datasets import make_typists
 from keydyn.decisions import Targets, Verifier
 from keydyn.decisions.calibration.background import FOLDS, Background, learnt_with_trials
 from keydyn.decisions.calibration.cohort import open_set_scores
-from keydyn.decisions.calibration.trials import _held_out, claims, lengths_for, people_of
+from keydyn.decisions.calibration.trials import Cohort, _held_out, claims
 from keydyn.decisions.recorded import recorded_samples
 from keydyn.detectors import PopulationDetector, make_detector
 from keydyn.keystrokes.samples import Samples
@@ -50,13 +50,13 @@ def test_with_few_samples_each_is_left_out_in_turn():
 def test_claims_are_scored_beside_people_at_large():
     """Neither the claimed person nor the typist counts in the cohort; after so many keys, and at the end."""
     samples = recorded_samples(typed(99, OTHERS, n_samples=3, n_keys=16))
-    people, pattern = people_of(samples), make_detector("pohmm")
+    typists, pattern = Typists.of(samples), make_detector("pohmm")
+    people, lengths = typists.people, typists.lengths
     cohort = [pattern.fresh().fit(samples[people == u]) for u in range(10)]
-    lengths = lengths_for(samples)
     assert lengths.tolist() == [10, 16]
     seen = []
     asked = np.array([1, 4, 7])
-    trials = claims(pattern, samples, people, asked, cohort, np.arange(10), lengths, progress=seen.append)
+    trials = claims(pattern, typists, asked, Cohort(cohort, np.arange(10)), progress=seen.append)
     assert seen == list(range(1, 10))
     assert len(trials.scores) == 3 * 3 * 3
     assert trials.genuine.sum() == 9
@@ -91,9 +91,9 @@ def test_folds_prepare_the_detector_on_others(monkeypatch):
         prepared.append(set(known.users))
         return plain(self, known)
 
-    def noted(pattern, samples, people, here, *rest):
-        asked.append({samples.users[np.argmax(people == u)] for u in here.tolist()})
-        return claims(pattern, samples, people, here, *rest)
+    def noted(pattern, typists, here, *rest):
+        asked.append(set(typists.names(here)))
+        return claims(pattern, typists, here, *rest)
 
     monkeypatch.setattr(PopulationDetector, "prepare", prepare)
     monkeypatch.setattr("keydyn.decisions.calibration.background.claims", noted)

@@ -8,18 +8,17 @@ from functools import cached_property
 
 import numpy as np
 
-from keydyn.arrays import Floats, Integers
+from keydyn.arrays import Floats
 from keydyn.decisions.calibration.calibration import Calibration
 from keydyn.decisions.calibration.calibration_file import calibration_digest
 from keydyn.decisions.calibration.cohort import SMALLEST, open_set_scores
 from keydyn.decisions.calibration.trials import (
     LARGEST_ASKED,
     LARGEST_COHORT,
+    Cohort,
     Trials,
+    Typists,
     claims,
-    lengths_for,
-    people_of,
-    spread,
     together,
 )
 from keydyn.detectors import Detector, PopulationDetector
@@ -28,13 +27,13 @@ from keydyn.keystrokes.samples import Samples
 from keydyn.parallel import Progress
 from keydyn.population import PopulationModel
 
-# People are left out in so many groups when the detector learns from the same people that calibrate it.
+# The number of groups in which people are left out when the detector learns from the people who calibrate it.
 FOLDS = 4
 
 
 @dataclass(frozen=True, eq=False)
 class Background:
-    """Immutable.
+    """What claims are scored with and compared with, and what the scores mean; immutable.
 
     Attributes
     ----------
@@ -63,7 +62,7 @@ class Background:
 
     @cached_property
     def others(self) -> tuple[Detector, ...]:
-        """What claimed templates are compared with."""
+        """The templates that claims are compared with."""
         return self.cohort or nobody(self.pattern)
 
     @property
@@ -75,7 +74,7 @@ class Background:
 
     @cached_property
     def own_calibration(self) -> Calibration:
-        """The calibration, which says that it is this population's."""
+        """The calibration, labelled as this population's."""
         return replace(self.calibration, population=self.population.sha256)
 
     @cached_property
@@ -85,21 +84,21 @@ class Background:
         return calibration_digest(self.own_calibration)
 
     def with_cohort(self, members: Mapping[str, Detector]) -> Background:
-        """Beside these people; if they are too few to compare with, beside the population itself."""
+        """The background with these people as the cohort; with too few, the population itself serves."""
         some = members if len(members) >= SMALLEST else {}
         return replace(self, cohort=tuple(some.values()), members=tuple(some))
 
     def place(self, user: str) -> int:
-        """Where somebody is in the cohort; −1 for nowhere."""
+        """A user's place in the cohort; −1 for a user who is not in it."""
         return self.members.index(user) if user in self.members else -1
 
     def beside(self, user: str) -> tuple[Detector, ...]:
-        """What claims to be somebody are compared with: everybody but that person."""
+        """The templates that claims to be a user are compared with: all but the user's own."""
         place = self.place(user)
         return tuple(one for n, one in enumerate(self.others) if n != place)
 
     def without(self, user: str) -> Background:
-        """With a cohort that lacks somebody; a `ValueError` if it is needed and too few are left."""
+        """The background without a user in its cohort; a `ValueError` if too few are left to compare with."""
         place = self.place(user)
         if place < 0:
             return self
@@ -108,7 +107,7 @@ class Background:
         if len(cohort) < SMALLEST:
             cohort, members = (), ()
         left = replace(self, cohort=cohort, members=members)
-        # Asked for now: without anybody in it, only a population can do.
+        # Checked now: only a population can do without a cohort.
         _ = left.others
         return left
 
@@ -132,11 +131,11 @@ class Background:
         n_jobs: int | None = None,
         progress: Progress | None = None,
     ) -> Background:
-        """From people that the pattern has not learnt from; they are the cohort, unless it is not kept."""
-        people, lengths = people_of(samples), lengths_for(samples)
-        cohort = _cohort(pattern, samples, people, keep_cohort, n_jobs)
-        trials = _asked(pattern, samples, people, _some(people), cohort, lengths, n_jobs, progress)
-        return cls(pattern, cohort[0], Calibration.learn(trials), _names(samples, people, cohort[1]))
+        """Calibrate on people that the pattern has not learnt from; they are the cohort, if it is kept."""
+        typists = Typists.of(samples)
+        cohort = _cohort(pattern, typists, keep_cohort, n_jobs)
+        trials = claims(pattern, typists, typists.some(), _compared(pattern, cohort), n_jobs, progress)
+        return cls(pattern, cohort.templates, Calibration.learn(trials), typists.names(cohort.people))
 
     @classmethod
     def learnt(
@@ -147,11 +146,11 @@ class Background:
         n_jobs: int | None = None,
         progress: Progress | None = None,
     ) -> Background:
-        """The detector is prepared on all of these people, and calibrated by folds over them.
+        """Prepare the detector on all of these people, and calibrate it by folds over them.
 
-        In each fold it is prepared on the others. Without `keep_cohort`, nobody's template is kept, and the
-        population itself is compared with. `progress` is called with the number of parts done, `FOLDS` + 1
-        in all.
+        In each fold it is prepared on the others. Without `keep_cohort`, no template is kept, and claims are
+        compared with the population itself. `progress` is called with the number of parts done, of
+        `FOLDS` + 1.
         """
         return learnt_with_trials(detector, samples, keep_cohort, n_jobs, progress)[0]
 
@@ -164,66 +163,43 @@ def learnt_with_trials(
     progress: Progress | None = None,
 ) -> tuple[Background, Trials]:
     """`Background.learnt`, and the trials that the calibration was learnt from."""
-    people, lengths = people_of(samples), lengths_for(samples)
-    asked = _some(people)
+    typists = Typists.of(samples)
+    people, asked = typists.people, typists.some()
     parts = []
     # What learns nothing from people needs no folds; of very many some can be left out all at once.
     n_folds = FOLDS if detector.needs_everyone and len(np.unique(people)) <= FOLDS * LARGEST_ASKED else 1
     for fold in range(n_folds):
         here = asked[np.arange(len(asked)) % n_folds == fold]
         pattern = detector.prepare(samples[~np.isin(people, here)])
-        cohort = _cohort(pattern, samples, people, keep_cohort, n_jobs)
-        parts.append(_asked(pattern, samples, people, here, cohort, lengths, n_jobs, None))
+        cohort = _cohort(pattern, typists, keep_cohort, n_jobs)
+        parts.append(claims(pattern, typists, here, _compared(pattern, cohort), n_jobs))
         if progress is not None:
             progress(fold + 1)
     trials = together(parts)
     pattern = detector.prepare(samples)
-    cohort = _cohort(pattern, samples, people, keep_cohort, n_jobs)
+    cohort = _cohort(pattern, typists, keep_cohort, n_jobs)
     if progress is not None:
         progress(FOLDS + 1)
-    names = _names(samples, people, cohort[1])
-    return Background(pattern, cohort[0], Calibration.learn(trials), names), trials
+    names = typists.names(cohort.people)
+    return Background(pattern, cohort.templates, Calibration.learn(trials), names), trials
 
 
 def nobody(pattern: Detector) -> tuple[Detector, ...]:
-    """The population itself as the only one to compare with, for those who have nobody else."""
+    """The population itself as the only template to compare with; a `ValueError` if there is none."""
     if not isinstance(pattern, PopulationDetector):
         raise ValueError(f"{pattern.name} needs a cohort of people; only population can do without")
     return (pattern.anyone(),)
 
 
-_Cohort = tuple[tuple[Detector, ...], Integers]
-
-
-def _cohort(pattern: Detector, samples: Samples, people: Integers, keep: bool, n_jobs: int | None) -> _Cohort:
-    """Templates of everybody, or of some of very many, each from all samples; and who they are."""
+def _cohort(pattern: Detector, typists: Typists, keep: bool, n_jobs: int | None) -> Cohort:
+    """Templates of all people, or of some of very many, each from all samples; empty if it is not kept."""
     if not keep:
-        return (), np.zeros(0, dtype=np.int64)
-    members = _some(people, LARGEST_COHORT)
-    templates = fit_templates(pattern, [samples[people == u] for u in members.tolist()], n_jobs)
-    return tuple(templates), members
+        return Cohort((), np.zeros(0, dtype=np.int64))
+    members = typists.some(LARGEST_COHORT)
+    groups = [typists.samples[typists.people == u] for u in members.tolist()]
+    return Cohort(tuple(fit_templates(pattern, groups, n_jobs)), members)
 
 
-def _names(samples: Samples, people: Integers, members: Integers) -> tuple[str, ...]:
-    return tuple(str(samples.users[np.argmax(people == u)]) for u in members.tolist())
-
-
-def _asked(
-    pattern: Detector,
-    samples: Samples,
-    people: Integers,
-    asked: Integers,
-    cohort: _Cohort,
-    lengths: Integers,
-    n_jobs: int | None,
-    progress: Progress | None,
-) -> Trials:
-    templates, members = cohort
-    if not templates:
-        templates, members = nobody(pattern), np.array([-1])
-    return claims(pattern, samples, people, asked, templates, members, lengths, n_jobs, progress)
-
-
-def _some(people: Integers, most: int = LARGEST_ASKED) -> Integers:
-    """The numbers of the people, or of some of very many, evenly spread."""
-    return spread(np.unique(people), most)
+def _compared(pattern: Detector, cohort: Cohort) -> Cohort:
+    """The cohort, or the population itself in place of an empty one."""
+    return cohort if cohort.templates else Cohort(nobody(pattern), np.array([-1]))

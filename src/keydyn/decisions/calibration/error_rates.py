@@ -1,6 +1,6 @@
 """How often decisions go wrong: as a calibration states it, and as counted among people whose typing is kept.
 
-Both are about strangers who do not try to type like somebody else, and about samples of so many keys.
+Both concern strangers who do not try to imitate the claimed person, and samples of a given number of keys.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from keydyn.arrays import Integers, Truths
 from keydyn.decisions.calibration.background import Background
 from keydyn.decisions.calibration.calibration import Calibration, MatchRate
 from keydyn.decisions.calibration.operating_point import ACCEPT, Targets
-from keydyn.decisions.calibration.trials import Trials, claims, lengths_for
+from keydyn.decisions.calibration.trials import Cohort, Trials, Typists, claims, lengths_for
 from keydyn.decisions.evidence import LEAST_KEYSTROKES
 from keydyn.evaluation.rates.claim_rates import Claims
 from keydyn.evaluation.rates.confidence import Rate
 from keydyn.keystrokes.samples import Samples
 
-# With fewer people there is no interval: drawing from so few says little about others.
+# With fewer people there is no interval: drawing from a handful says little about others.
 LEAST_FOR_INTERVAL = 5
 
 
 @dataclass(frozen=True)
 class StatedRates:
-    """What a calibration says of samples with so many keys.
+    """What a calibration says of samples with a number of keys.
 
     Attributes
     ----------
     accepted_strangers : the share of strangers accepted, with its interval; None if the calibration cannot
-        state so small a share as is aimed at, so that nobody is accepted
+        state a share as small as the target, so that no claim is accepted
     refused_genuine : the share of genuine samples that are not accepted, rejected or unsure
     """
 
@@ -42,7 +42,7 @@ class StatedRates:
 
 @dataclass(frozen=True)
 class CountedRates:
-    """The same, counted; None where no sample has so many keys."""
+    """The rates counted among samples with a number of keys; None where there are no such samples."""
 
     keys: int
     accepted_strangers: Rate | None
@@ -50,7 +50,7 @@ class CountedRates:
 
 
 def stated_rates(calibration: Calibration, at: Targets) -> list[StatedRates]:
-    """For each number of keys that the calibration was learnt after, if it is enough for a decision.
+    """The rates for each number of keys that the calibration knows, if it is enough for a decision.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def stated_rates(calibration: Calibration, at: Targets) -> list[StatedRates]:
 
 
 def claims_among(background: Background, samples: Samples) -> Trials:
-    """Everybody claims to be everybody, each enrolled without the samples that ask.
+    """Let all people claim to be each other and themselves, each enrolled without the samples that ask.
 
     A `ValueError` unless two people or more have two samples or more each. The population must have been
     learnt from others, or the claims are easier than those of people whom it does not know.
@@ -89,14 +89,12 @@ def claims_among(background: Background, samples: Samples) -> Trials:
         raise ValueError("two people or more are needed, with two samples or more each")
     places = {name: place for place, name in enumerate(names)}
     members = np.array([places.get(name, -1) for name in background.members] or [-1], dtype=np.int64)
-    asked = np.arange(len(names))
-    return claims(
-        background.pattern, samples, people, asked, background.others, members, lengths_for(samples)
-    )
+    typists = Typists(samples, people, lengths_for(samples))
+    return claims(background.pattern, typists, np.arange(len(names)), Cohort(background.others, members))
 
 
 def counted_rates(trials: Trials, calibration: Calibration, at: Targets) -> list[CountedRates]:
-    """What became of the claims, by the number of keys; trials are the samples that asked.
+    """The rates of errors among claims, by the number of keys; each sample that asked is a trial.
 
     Examples
     --------
@@ -115,7 +113,7 @@ def counted_rates(trials: Trials, calibration: Calibration, at: Targets) -> list
         accepted = np.array([answer == ACCEPT for answer in answers], dtype=bool)
         genuine = trials.genuine[here]
         pairs = np.stack([trials.claimed[here], trials.typist[here]])
-        # Somebody's sample is one trial, however many people it claims to be: it is itself once.
+        # A sample is one trial, however many people it claims to be: each claims its own typist once.
         n = int(genuine.sum())
         strangers = _rate(pairs[:, ~genuine], accepted[~genuine], n)
         found.append(CountedRates(keys, strangers, _rate(pairs[:, genuine], ~accepted[genuine], n)))

@@ -1,15 +1,16 @@
-"""Claims whose truth is known, from which a calibration is learnt: people who are not enrolled, asked about
-each other, as strangers would be.
+"""Claims whose truth is known, from which a calibration is learnt.
 
-Each person is enrolled with some samples and asked with others. A person who claims to be somebody else is a
-stranger: unknown to the cohort, in which neither the claimed person nor the typist counts. Scores are taken
-after so many keys as well as at a sample's end, since what a score means depends on how much was typed.
+People who are not enrolled claim to be each other, as strangers would. Each person is enrolled with some
+samples and tested with others. A person who claims to be another is a stranger: unknown to the cohort, in
+which neither the claimed person nor the typist counts. Scores are taken after several numbers of keys as well
+as at a sample's end, since what a score means depends on how much was typed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -25,22 +26,23 @@ from keydyn.evaluation.protocols.running import sums_after
 from keydyn.keystrokes.samples import Samples
 from keydyn.parallel import Progress
 
-# Scores are taken after so many keys, as far as samples are longer than that.
+# Numbers of keys after which scores are taken, as far as samples are longer.
 LENGTHS = (10, 20, 40, 80, 160, 320, 640)
 # A sample of less than this share of the median length is not whole.
 SHORT = 0.75
-# With so many samples the earlier half enrols and the later half asks; with fewer each is left out in turn.
+# From this many samples on, the earlier half enrols and the later half asks; with fewer, each is left out in
+# turn.
 MANY = 8
 # Queries of each person in each enrolment, evenly spread.
 QUERIES = 10
-# So many people are asked at most, and so many make up the cohort.
+# The most people who are asked, and the most who make up the cohort.
 LARGEST_ASKED, LARGEST_COHORT = 300, 100
 LEAST_PEOPLE = 10
 
 
 @dataclass(frozen=True, eq=False)
 class Trials:
-    """Scores of claims after so many keys.
+    """Scores of claims after several numbers of keys.
 
     Attributes
     ----------
@@ -67,8 +69,51 @@ class Trials:
 
     @property
     def n_people(self) -> int:
-        """How many people were asked."""
+        """The number of people asked."""
         return len(np.unique(self.typist))
+
+
+class Cohort(NamedTuple):
+    """Templates that claims are compared with, and the number of each one's person, −1 if not asked."""
+
+    templates: tuple[Detector, ...]
+    people: Integers
+
+
+@dataclass(frozen=True, eq=False)
+class Typists:
+    """People who are asked.
+
+    Attributes
+    ----------
+    samples : what they typed
+    people : (n,) the number of the person who typed each sample
+    lengths : (G,) the numbers of keys after which their samples are scored
+    """
+
+    samples: Samples
+    people: Integers
+    lengths: Integers
+
+    @classmethod
+    def of(cls, samples: Samples) -> Typists:
+        """The people of these samples; a `ValueError` if a calibration needs more of them."""
+        people, users = pd.factorize(samples.users)
+        several = int((np.bincount(people, minlength=len(users)) > 1).sum())
+        if several < LEAST_PEOPLE:
+            raise ValueError(
+                f"a calibration needs {LEAST_PEOPLE} people or more with two samples or more each; "
+                f"there {'is' if several == 1 else 'are'} {several}"
+            )
+        return cls(samples, people, lengths_for(samples))
+
+    def some(self, most: int = LARGEST_ASKED) -> Integers:
+        """The numbers of the people, or of some of very many, evenly spread."""
+        return spread(np.unique(self.people), most)
+
+    def names(self, people: Integers) -> tuple[str, ...]:
+        """The names of the people with these numbers."""
+        return tuple(str(self.samples.users[np.argmax(self.people == u)]) for u in people.tolist())
 
 
 def lengths_for(samples: Samples) -> Integers:
@@ -77,43 +122,27 @@ def lengths_for(samples: Samples) -> Integers:
     return np.array([*(n for n in LENGTHS if n <= SHORT * whole), whole], dtype=np.int64)
 
 
-def people_of(samples: Samples) -> Integers:
-    """The number of the person who typed each sample; a `ValueError` if a calibration needs more of them."""
-    codes, users = pd.factorize(samples.users)
-    counts = np.bincount(codes, minlength=len(users))
-    several = int((counts > 1).sum())
-    if several < LEAST_PEOPLE:
-        raise ValueError(
-            f"a calibration needs {LEAST_PEOPLE} people or more with two samples or more each; "
-            f"there {'is' if several == 1 else 'are'} {several}"
-        )
-    return codes
-
-
 def claims(
     pattern: Detector,
-    samples: Samples,
-    people: Integers,
+    typists: Typists,
     asked: Integers,
-    cohort: Sequence[Detector],
-    cohort_people: Integers,
-    lengths: Integers,
+    cohort: Cohort,
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Trials:
-    """Everybody who is asked claims to be each of those asked; somebody with a single sample, only others.
+    """Let each person asked claim to be each of them; a person with a single sample, only the others.
 
-    `pattern` is the detector, prepared on other people. `people` (n,) has the number of the person who typed
-    each sample, and `cohort_people` that of each template of the cohort, −1 for one of nobody who is asked.
-    `progress` is called with the number of people who were asked, over all enrolments.
+    `pattern` is the detector, prepared on other people. `progress` is called with the number of people who
+    were asked, over all enrolments.
     """
+    samples, people = typists.samples, typists.people
     parts: list[tuple[Floats, Integers, Integers]] = []
     watched: list[tuple[Floats, Integers, Floats]] = []
     done = 0
     for enrol, ask in _held_out(samples, people):
         enrolled = [int(u) for u in asked if (enrol & (people == u)).any()]
         if not enrolled:
-            # Everybody asked has a single sample.
+            # All who are asked have a single sample.
             done += len(asked)
             continue
         templates = fit_templates(pattern, [samples[enrol & (people == u)] for u in enrolled], n_jobs)
@@ -125,25 +154,25 @@ def claims(
             if len(chosen) == 0:
                 continue
             query = samples[chosen]
-            events = type(pattern).score_events_many([*templates, *cohort], query)
-            scores = _scores_after(events, query, lengths, np.array(enrolled), typist, cohort_people)
+            events = type(pattern).score_events_many([*templates, *cohort.templates], query)
+            # Which of the cohort count for each claim: neither the typist nor the person claimed.
+            counts = (cohort.people != typist) & (cohort.people != np.array(enrolled)[:, None])
+            scores = _scores_after(events, query, typists.lengths, counts)
             parts.append((scores, np.tile(enrolled, len(query)), np.full(len(scores), typist)))
             if typist in enrolled:
-                counted = np.flatnonzero(cohort_people != typist) + len(enrolled)
+                counted = np.flatnonzero(cohort.people != typist) + len(enrolled)
                 own = events[:, [enrolled.index(typist), *counted.tolist()]]
                 offsets = query.sequences.offsets
                 watched.append((suspicion_of(own, offsets), np.diff(offsets), hours_of(query)))
-    # Of somebody with a single sample there may be nothing at all.
-    none = np.zeros(0)
-    scores, claimed, typists = (
-        np.concatenate(each) for each in zip((np.zeros((0, len(lengths))), none, none), *parts, strict=True)
-    )
+    # There may be nothing at all of a person with a single sample.
+    none, no_scores = np.zeros(0), np.zeros((0, len(typists.lengths)))
+    scores, claimed, by = (np.concatenate(each) for each in zip((no_scores, none, none), *parts, strict=True))
     suspicion, keys, hours = (np.concatenate(each) for each in zip((none, none, none), *watched, strict=True))
     return Trials(
-        lengths,
+        typists.lengths,
         scores,
         claimed.astype(np.int64),
-        typists.astype(np.int64),
+        by.astype(np.int64),
         suspicion,
         np.concatenate([[0], np.cumsum(keys)]).astype(np.int64),
         hours,
@@ -181,7 +210,7 @@ def hours_of(samples: Samples) -> Floats:
 def _held_out(samples: Samples, people: Integers) -> Iterator[tuple[Truths, Truths]]:
     """Which samples enrol and which ask, in turn.
 
-    Somebody with fewer than `MANY` samples has each left out once; somebody with a single one only asks.
+    Of a person with fewer than `MANY` samples each is left out once; a person with a single one only asks.
     """
     counts = np.bincount(people)[people]
     numbers, many = samples.numbers, counts >= MANY
@@ -194,29 +223,24 @@ def _held_out(samples: Samples, people: Integers) -> Iterator[tuple[Truths, Trut
 
 
 def spread(chosen: Integers, most: int) -> Integers:
-    """At most so many of them, from the first to the last."""
+    """At most this many of them, evenly spread from the first to the last."""
     if len(chosen) <= most:
         return chosen
     return chosen[np.linspace(0, len(chosen) - 1, most).round().astype(np.int64)]
 
 
-def _scores_after(
-    events: Floats,
-    query: Samples,
-    lengths: Integers,
-    enrolled: Integers,
-    typist: int,
-    cohort_people: Integers,
-) -> Floats:
-    """(n U, G) open-set scores of each sample's first keys, all claims of a sample in a row."""
+def _scores_after(events: Floats, query: Samples, lengths: Integers, counts: Truths) -> Floats:
+    """(n U, G) open-set scores of each sample's first keys, all claims of a sample in a row.
+
+    `events` are (N, U + C), and `counts` (U, C) says which of the cohort count for each claim.
+    """
     offsets, keys = query.sequences.offsets, query.sequences.lengths
-    n, U = len(query), len(enrolled)
+    n, U = len(query), len(counts)
     scores = np.full((n, U, len(lengths)), np.nan)
     for g, length in enumerate(lengths.tolist()):
         whole = g == len(lengths) - 1
         sums = sums_after(events, offsets, None if whole else length)
-        for u, claimed in enumerate(enrolled.tolist()):
-            counts = (cohort_people != claimed) & (cohort_people != typist)
-            own = open_set_scores(sums[:, [u]], sums[:, U:][:, counts])[:, 0]
+        for u in range(U):
+            own = open_set_scores(sums[:, [u]], sums[:, U:][:, counts[u]])[:, 0]
             scores[:, u, g] = np.where(keys >= (SHORT * length if whole else length), own, np.nan)
     return scores.reshape(n * U, len(lengths))
