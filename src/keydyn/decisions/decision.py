@@ -1,4 +1,4 @@
-"""What is decided about a sample, and why."""
+"""Decisions about samples, and the reasons for them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from keydyn.decisions.evidence import Evidence
 
 @dataclass(frozen=True)
 class Spoke:
-    """A key and one of its times that spoke for a claim, or against it, by so many nats."""
+    """A key and one of its times, and by how many nats it spoke for a claim; against it, if negative."""
 
     key: str
     feature: str
@@ -70,7 +70,7 @@ class Decision:
 
 @dataclass(frozen=True)
 class Candidate:
-    """Somebody who may have typed a sample."""
+    """An enrolled user who may have typed a sample."""
 
     user: str
     probability: float
@@ -109,7 +109,7 @@ class Identification:
 
     @property
     def user(self) -> str | None:
-        """Who it was; None for nobody."""
+        """The user who typed it; None if none of them did."""
         return None if self.nobody else self.candidates[0].user
 
 

@@ -1,4 +1,4 @@
-"""Somebody who is enrolled."""
+"""An enrolled person."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DRIFTED = 0.7
 
 @dataclass(frozen=True, eq=False)
 class Enrolled:
-    """Immutable.
+    """What is stored of an enrolled person; immutable.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class Enrolled:
 
     @property
     def drift(self) -> float:
-        """How far the template has gone from its enrolment, from 0 to 1, which no update passes (`drifted`).
+        """How far updates have moved the template, from 0 to 1, the bound that none passes (`drifted`).
 
         0 if it was never updated. From `DRIFTED` on it is advisable to enrol again.
         """
@@ -64,11 +64,11 @@ class Enrolled:
         return replace(self, template=template.carrying(now.template), enrolment=enrolment, previous=template)
 
     def after(self, sample: Samples, known: Fingerprints) -> Enrolled:
-        """The same, and copies of the sample, whose fingerprints these are, are recognised from then on."""
+        """After an accepted sample, with its fingerprints, so that copies of it are recognised."""
         return self.updated(sample).remembering(known)
 
     def remembering(self, seen: Fingerprints) -> Enrolled:
-        """The same, and copies of a later sample are recognised."""
+        """With the fingerprints of a later sample, so that copies of it are recognised."""
         return replace(self, fingerprints=self.fingerprints.added(seen))
 
     def undone(self) -> Enrolled:

@@ -1,4 +1,4 @@
-"""Whether a sample is fit to enrol somebody with, before it is taken."""
+"""Whether a sample is good enough to enrol a person with."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from keydyn.keystrokes.samples import Samples
 
 @dataclass(frozen=True)
 class EnrolmentQuality:
-    """What there is to say of a sample that somebody is to be enrolled with.
+    """The quality of a sample that a person is to be enrolled with.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ def enrolment_quality(
     earlier: Fingerprints | None = None,
     secret: bytes | None = None,
 ) -> EnrolmentQuality:
-    """Of one sample; with `earlier` ones, keyed with this secret, copies of those are refused too.
+    """Check one sample; with the fingerprints of `earlier` ones, and their secret, copies are refused too.
 
     Without a background, as long as none has been learnt, every key is as good as any other.
 
@@ -63,7 +63,7 @@ def enrolment_quality(
     --------
     >>> from keydyn.decisions import enrolment_quality, shipped_background
     >>> from keydyn.keystrokes import one_sample
-    >>> presses = [100.0 * n for n in range(60)]  # nobody types like a clock
+    >>> presses = [100.0 * n for n in range(60)]  # no person types like a clock
     >>> sample = one_sample(list("the cats " * 7)[:60], presses, [press + 50.0 for press in presses])
     >>> quality = enrolment_quality(sample, shipped_background())
     >>> quality.accepted, len(quality.reasons) > 0
@@ -85,7 +85,7 @@ def enrolment_quality(
 
 
 def _counts(sample: Samples, background: Background | None) -> Evidence:
-    """Keystrokes, and those of known keys; before somebody is enrolled, no pairs of keys are familiar."""
+    """Keystrokes, and those of known keys; before an enrolment, no pairs of keys are familiar."""
     if background is not None and isinstance(background.pattern, PopulationDetector):
         found = evidence(sample, background.pattern)[0]
         return Evidence(found.keystrokes, found.known)

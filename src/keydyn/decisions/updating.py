@@ -3,7 +3,7 @@
 People are taken to change as people differ, only less: the drift since the last sample has the population's
 own covariance, times a small factor. Its posterior, given one sample, moves the whole template, keys that the
 sample lacks included. The template's scales, slopes and gains stay as enrolled: only a person's means drift,
-and nobody can widen a template.
+so that no attacker can widen a template.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ BOUND = 0.5
 
 @dataclass(frozen=True, eq=False)
 class Updating:
-    """A template with the one it was enrolled as; immutable.
+    """A template that follows a person, and the one that was enrolled; immutable.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class Updating:
 
     @classmethod
     def of(cls, template: Template) -> Updating:
-        """Somebody who has just been enrolled."""
+        """A template that has just been enrolled."""
         return cls(template, template)
 
     def updated(
@@ -50,7 +50,7 @@ class Updating:
         weight: float = 1.0,
         bound: float = BOUND,
     ) -> Updating:
-        """After a sample that was accepted with confidence; after any other it is the same.
+        """After a sample; unchanged unless it was accepted with confidence.
 
         `weight`, from 0 to 1, is how certain it is that the person typed the sample.
         """
@@ -71,8 +71,8 @@ def drifted(population: PopulationModel, enrolled: Template, template: Template)
 
     It is the root mean square over all means of their distance as a share of the farthest that they may go.
     Means count by how much the population knows of them: which keys a person has typed is not kept, and of
-    keys that hardly anybody types nothing would be noticed. The largest distance would not do, because one
-    rare pair of keys reaches its bound after a few samples of anybody.
+    rarely typed keys nothing would be noticed. The largest distance would not do, because one
+    rare pair of keys reaches its bound after a few samples of any person.
     """
     away = (template.mean - enrolled.mean) / (BOUND * enrolled.scale)
     # Where nothing is known of any mean, all count the same.

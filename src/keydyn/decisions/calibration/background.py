@@ -11,7 +11,7 @@ import numpy as np
 from keydyn.arrays import Floats
 from keydyn.decisions.calibration.calibration import Calibration
 from keydyn.decisions.calibration.calibration_file import calibration_digest
-from keydyn.decisions.calibration.cohort import SMALLEST, open_set_scores
+from keydyn.decisions.calibration.cohort import SMALLEST_COHORT, open_set_scores
 from keydyn.decisions.calibration.trials import (
     LARGEST_ASKED,
     LARGEST_COHORT,
@@ -85,7 +85,7 @@ class Background:
 
     def with_cohort(self, members: Mapping[str, Detector]) -> Background:
         """The background with these people as the cohort; with too few, the population itself serves."""
-        some = members if len(members) >= SMALLEST else {}
+        some = members if len(members) >= SMALLEST_COHORT else {}
         return replace(self, cohort=tuple(some.values()), members=tuple(some))
 
     def place(self, user: str) -> int:
@@ -104,7 +104,7 @@ class Background:
             return self
         cohort = self.cohort[:place] + self.cohort[place + 1 :]
         members = self.members[:place] + self.members[place + 1 :]
-        if len(cohort) < SMALLEST:
+        if len(cohort) < SMALLEST_COHORT:
             cohort, members = (), ()
         left = replace(self, cohort=cohort, members=members)
         # Checked now: only a population can do without a cohort.

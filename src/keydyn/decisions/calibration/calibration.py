@@ -34,8 +34,8 @@ LAPSES = (1e-4, 0.2)
 # Pulls the slope towards 0 where genuine and impostor scores do not overlap at all.
 RIDGE = 1e-4
 REPLICATES = 400
-# No score, slope or level is larger; so nothing that is computed from them overflows.
-LARGEST = 1e100
+# No score, slope or level is larger, so that nothing computed from them overflows.
+LARGEST_NUMBER = 1e100
 BISECTIONS = 60
 # Stands for a rate of 0 where logarithms are taken.
 NOTHING = 1e-9
@@ -66,7 +66,7 @@ class MatchRate(Estimate):
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """Learnt from trials; immutable.
+    """What scores mean, learnt from trials; immutable.
 
     Attributes
     ----------
@@ -76,8 +76,8 @@ class Calibration:
     impostor : (G, L) the score that a share RATES of strangers reaches; ∞ where too few were asked to say
     low, high : (G, L) interval of that share, over people
     genuine : (G, L) the score below which a share RATES of genuine samples lies
-    suspicion : (len(LOCKOUTS),) above which genuine sessions are locked so many times per hour of typing
-    n_people : how many were asked
+    suspicion : (len(LOCKOUTS),) above which genuine sessions are locked at each of these rates
+    n_people : the number of people asked
     hours : of genuine typing that `suspicion` was measured on
     population : SHA-256 of the population whose scores are meant; empty if that is known otherwise
 
@@ -106,7 +106,7 @@ class Calibration:
     population: str = ""
 
     def __post_init__(self) -> None:
-        """Nobody can change the arrays; a `ValueError` says what makes no calibration."""
+        """Make the arrays read-only; a `ValueError` says what makes no calibration."""
         G, L = len(self.lengths), len(RATES)
         shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("lengths", "intercept", "slope", "lapse"), (G,))
         shapes |= dict.fromkeys(("impostor", "low", "high", "genuine"), (G, L))
@@ -116,7 +116,11 @@ class Calibration:
             kind = np.int64 if name == "lengths" else np.float64
             # Scores that too few strangers reach to say are ∞.
             known = array == np.inf if name == "impostor" else False
-            if array.shape != shape or array.dtype != kind or not (known | (np.abs(array) <= LARGEST)).all():
+            if (
+                array.shape != shape
+                or array.dtype != kind
+                or not (known | (np.abs(array) <= LARGEST_NUMBER)).all()
+            ):
                 raise ValueError(f"{name} of a calibration must be numbers of shape {shape}")
             array.flags.writeable = False
         if any(((rates < 0) | (rates > 1)).any() for rates in (self.low, self.high)):
@@ -139,7 +143,7 @@ class Calibration:
 
     @classmethod
     def learn(cls, trials: Trials) -> Calibration:
-        """From claims whose truth is known; a `ValueError` if there are too few."""
+        """Learn a calibration from claims whose truth is known; a `ValueError` if there are too few."""
         genuine = trials.genuine
         enough, rows = [], []
         for g in range(len(trials.lengths)):
@@ -166,7 +170,7 @@ class Calibration:
         )
 
     def llr(self, scores: Floats, keys: Integers) -> Floats:
-        """Natural-log likelihood ratio of each score, of samples with so many keys; shapes broadcast."""
+        """Natural-log likelihood ratios of scores of samples with these numbers of keys; shapes broadcast."""
         before, after, share = self._between(keys)
         ratios = [
             _with_lapses(self.intercept[g] + self.slope[g] * scores, self.lapse[g]) for g in (before, after)
@@ -175,25 +179,25 @@ class Calibration:
         return llr
 
     def ratio(self, score: float, keys: int) -> float:
-        """The same of one score."""
+        """The log-likelihood ratio of one score."""
         return float(self.llr(np.array([score]), np.array([keys]))[0])
 
     def false_match_rate(self, score: float, keys: int) -> MatchRate:
-        """How many strangers reach this score with so many keys, and the interval of that share."""
+        """The share of strangers who reach this score with this number of keys, and its interval."""
         one, of = np.array([score]), np.array([keys])
         value, low, high = (float(self._shares(one, of, table)[0]) for table in self._reached)
         return MatchRate(value, min(value, low), max(value, high))
 
     def false_match_rates(self, scores: Floats, keys: Integers) -> Floats:
-        """(n,) the same of several scores (n,), of samples with so many keys (n,), without the intervals."""
+        """(n,) the shares of strangers who reach scores (n,) with these numbers of keys (n,)."""
         return self._shares(scores, keys, self._reached[0])
 
     def false_non_match_rates(self, scores: Floats, keys: Integers) -> Floats:
-        """(n,) how many genuine samples with so many keys (n,) lie below each score (n,)."""
+        """(n,) the shares of genuine samples with these numbers of keys (n,) that lie below scores (n,)."""
         return self._shares(scores, keys, self._below)
 
     def threshold(self, false_match: float, keys: int) -> float:
-        """The score from which on at most this share of strangers with so many keys is accepted.
+        """The score that at most this share of strangers reaches with this number of keys.
 
         ∞ if the share is smaller than the calibration can state.
         """
@@ -207,12 +211,12 @@ class Calibration:
         return high
 
     def lockout_level(self, per_hour: float) -> float:
-        """The suspicion above which genuine sessions are locked so many times per hour of typing.
+        """The suspicion above which genuine sessions are locked at this rate per hour of typing.
 
         It is measured where the hours of genuine typing support the rate (`supported_lockouts`). For lower
         rates it lies above all that was seen, by 1 for each factor e: so much more rarely is it reached by
         people who type as their template says. Real people sometimes do not, so that such a rate is aimed at,
-        not measured, and a single odd session can make the level so high that hardly anybody is noticed.
+        not measured, and a single odd session can make the level so high that hardly any impostor is noticed.
         Above the highest of LOCKOUTS it is that of the highest.
         """
         if not per_hour > 0.0:
@@ -227,14 +231,14 @@ class Calibration:
 
     @cached_property
     def _reached(self) -> tuple[Table, Table, Table]:
-        """How many strangers reach a score, and the interval of that share."""
+        """The share of strangers who reach a score, and its interval."""
         rates = np.broadcast_to(RATES, self.impostor.shape), self.low, self.high
         value, low, high = (_table(self.impostor, each) for each in rates)
         return value, low, high
 
     @cached_property
     def _below(self) -> Table:
-        """How many genuine samples lie below a score."""
+        """The share of genuine samples that lie below a score."""
         return _table(self.genuine, np.broadcast_to(RATES, self.genuine.shape))
 
     def _shares(self, scores: Floats, keys: Integers, table: Table) -> Floats:
@@ -254,7 +258,7 @@ class Calibration:
         return places
 
     def _between(self, keys: Integers) -> tuple[Integers, Integers, Floats]:
-        """The neighbours of so many keys among `lengths`, and the share of the later one."""
+        """The neighbours of each number of keys among `lengths`, and the share of the later one."""
         places = self._places
         at = np.interp(np.log(np.maximum(keys, 1)), places, np.arange(len(places)))
         before = np.minimum(at.astype(np.int64), len(places) - 1)
@@ -274,10 +278,10 @@ def _table(scores: Floats, rates: Floats) -> Table:
 
 def _levels(trials: Trials, hours: float) -> Floats:
     """The level of each rate of LOCKOUTS, measured or, where the hours do not support the rate, extended."""
-    everybody = np.ones(len(trials.offsets) - 1, dtype=bool)
+    every_session = np.ones(len(trials.offsets) - 1, dtype=bool)
     highest = float(trials.suspicion.max())
     levels = [
-        lockout_level(trials.suspicion, trials.offsets, trials.hours, everybody, rate)
+        lockout_level(trials.suspicion, trials.offsets, trials.hours, every_session, rate)
         if rate * hours >= OF_THREE
         else highest + np.log(OF_THREE / (rate * hours))
         for rate in LOCKOUTS

@@ -10,8 +10,8 @@ from keydyn.arrays import Floats, Truths
 TEMPER = 0.5
 # Scores of samples that no template explains at all, so that a score is always a number.
 LOWEST, HIGHEST = -1e6, 1e6
-# With fewer people in it, one of them who is enrolled would have nobody to be compared with.
-SMALLEST = 2
+# In a smaller cohort, a member who is enrolled could not be compared with anyone.
+SMALLEST_COHORT = 2
 
 
 def open_set_scores(claimed: Floats, cohort: Floats, left_out: Truths | None = None) -> Floats:
@@ -31,7 +31,7 @@ def open_set_scores(claimed: Floats, cohort: Floats, left_out: Truths | None = N
     with np.errstate(all="ignore"):
         total = np.log(np.exp(others - largest[:, None]).sum(axis=1)) + largest
         scores = TEMPER * claimed - (total - np.log(count))[:, None]
-    # Neither the claimed person nor anybody else: nothing speaks for the claim.
+    # Neither the claimed person nor anyone in the cohort explains the sample: nothing speaks for the claim.
     scores[np.isnan(scores)] = LOWEST
     clipped: Floats = np.clip(scores, LOWEST, HIGHEST)
     return clipped

@@ -75,7 +75,7 @@ def increments(
     """(N,) the log-likelihood ratio of each key: the claimed person, first column, to the cohort, the others.
 
     The cohort predicts a key as a mixture, each template weighted by what it predicted before; `keep` below 1
-    lets the weights forget, so that the mixture follows whoever types now. No key counts for less than
+    lets the weights forget, so that the mixture follows the present typist. No key counts for less than
     `least`. `state` is (n, C): the logarithms of the weights.
     """
     terms, offsets = _checked(terms, offsets, keep)

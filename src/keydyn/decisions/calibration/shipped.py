@@ -23,7 +23,7 @@ from keydyn.population.shipping import published_keystrokes
 from keydyn.regular_files import read_regular
 
 SHIPPED = Path(__file__).parent / "shipped.keydyn"
-LARGEST = 1 << 20
+LARGEST_FILE = 1 << 20
 
 
 @lru_cache(maxsize=1)
@@ -36,7 +36,7 @@ def shipped_background() -> Background:
     >>> shipped_background().calibration.n_people
     115
     """
-    calibration = parsed_calibration(read_regular(SHIPPED, LARGEST), SHIPPED)
+    calibration = parsed_calibration(read_regular(SHIPPED, LARGEST_FILE), SHIPPED)
     people = PopulationModel.shipped()
     if calibration.population != people.sha256:
         raise ValueError(f"{SHIPPED} is the calibration of another population: run make population")
@@ -44,9 +44,9 @@ def shipped_background() -> Background:
 
 
 def learnt_calibration(data: str | PathLike[str] | None = None) -> Calibration:
-    """By folds over everybody in the recordings that the population was learnt from."""
-    everybody = pd.concat(published_keystrokes(data), ignore_index=True)
-    samples = recorded_samples(everybody[list(COLUMNS)])
+    """The calibration, by folds over all people in the recordings that the population was learnt from."""
+    keystrokes = pd.concat(published_keystrokes(data), ignore_index=True)
+    samples = recorded_samples(keystrokes[list(COLUMNS)])
     learnt = Background.learnt(PopulationDetector(), samples, keep_cohort=False, n_jobs=-1)
     return replace(learnt.calibration, population=PopulationModel.shipped().sha256)
 

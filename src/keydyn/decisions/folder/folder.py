@@ -20,7 +20,7 @@ from typing import TypeVar
 from keydyn.atomic import replacing, sync_folder, write_bytes, write_text
 from keydyn.decisions.calibration.background import Background
 from keydyn.decisions.calibration.calibration_file import packed_calibration, parsed_calibration
-from keydyn.decisions.calibration.cohort import SMALLEST
+from keydyn.decisions.calibration.cohort import SMALLEST_COHORT
 from keydyn.decisions.enrolled import Enrolled
 from keydyn.decisions.folder.fingerprint_bytes import fingerprints_bytes, fingerprints_of
 from keydyn.decisions.folder.lock import locked
@@ -82,7 +82,7 @@ def read_folder(folder: str | Path, key: bytes | None = None, users: Iterable[st
 
 
 def new_secret(key: bytes | None = None) -> bytes:
-    """What fingerprints are keyed with: derived from a key, or else random."""
+    """A secret that keys fingerprints: derived from a key, or else random."""
     if key is None:
         return secrets.token_bytes(SECRET_BYTES)
     return hmac.new(key, b"keydyn fingerprints", hashlib.sha256).digest()
@@ -92,7 +92,7 @@ def new_secret(key: bytes | None = None) -> bytes:
 def changing(folder: str | Path, key: bytes | None = None, anew: bool = False) -> Iterator[Change]:
     """A change of a folder, which is made if need be; while it lasts, other writers are refused.
 
-    Nothing changes before `Change.commit`. With `anew` the people before are not even read.
+    Nothing changes before `Change.commit`. With `anew` the present people are not even read.
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -124,10 +124,10 @@ class Change:
         secret: bytes,
         sensors: tuple[str, ...] = (),
     ) -> Manifest:
-        """Add these people to those before, or enrol them again; the same background must serve all.
+        """Add these people, or replace their entries; one background must serve all.
 
-        None is the background of the folder, of which nothing is written again.
-        `secret` keys their fingerprints; it is written unless it is derived from the folder's key.
+        None stands for the background of the folder, of which nothing is written again. `secret` keys the
+        fingerprints; it is written unless it is derived from the folder's key.
         """
         manifest = (
             self._before(secret, sensors) if background is None else self._with(background, secret, sensors)
@@ -137,11 +137,11 @@ class Change:
         return self._current(replace(manifest, people=tuple(people.values())))
 
     def remove(self, users: Iterable[str]) -> Manifest:
-        """Take these people out; a `ValueError` names a user who is not enrolled."""
+        """Remove these people; a `ValueError` names a user who is not enrolled."""
         if self.before is None:
             raise ValueError(f"nobody is enrolled in {self.folder} (see keydyn fit)")
         left = self.before.without(set(users))
-        if len(left.cohort) < SMALLEST:
+        if len(left.cohort) < SMALLEST_COHORT:
             left = replace(left, cohort=())
         if left.people and not (left.cohort or left.population):
             raise ValueError(
@@ -183,7 +183,7 @@ class Change:
         return self.before
 
     def _kept(self, secret: bytes) -> str:
-        """By what the secret is recognised; it is written for the folder's owner alone, if it need be."""
+        """The code by which the secret is recognised; if need be, the secret is written to a private file."""
         check_secret(secret)
         recognised = _recognised(secret)
         path = self.folder / secret_file(recognised)
@@ -283,12 +283,12 @@ def _secret(folder: Path, manifest: Manifest, key: bytes | None) -> bytes:
 
 
 def _recognised(secret: bytes) -> str:
-    """By what a secret is recognised, without saying anything about it."""
+    """The code by which a secret is recognised; it reveals nothing about the secret."""
     return hmac.new(secret, b"keydyn secret", hashlib.sha256).hexdigest()
 
 
 def _population(folder: Path, manifest: Manifest) -> PopulationModel | None:
-    """The population with which everybody was enrolled, if there is one."""
+    """The population with which all people were enrolled, if there is one."""
     if not manifest.population:
         return None
     advice = "enrol everybody again with --replace"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,51 +13,8 @@ from keydyn.decisions.calibration.cohort import HIGHEST, LOWEST
 from keydyn.detectors import Markov
 from keydyn.files import Tensors
 from keydyn.model.watch.online_batch import OnlineBatch
+from keydyn.population.stream.streams import PopulationStreams
 from keydyn.population.template import Template
-
-
-class TermStreams(Protocol):
-    """What `WatchedSessions` needs of a population's streams, or of those of hidden Markov models."""
-
-    @property
-    def n_templates(self) -> int: ...
-
-    @property
-    def n_states(self) -> int: ...
-
-    @property
-    def states(self) -> Floats: ...
-
-    @property
-    def n_events(self) -> Integers: ...
-
-    def __len__(self) -> int: ...
-
-    def encode(self, keys: Any) -> Integers: ...
-
-    def numbers(self, sessions: ArrayLike | None, distinct: bool = True) -> Integers: ...
-
-    def restart(
-        self, sessions: ArrayLike | None = None, claimed: Sequence[Template] | None = None
-    ) -> None: ...
-
-    def update(
-        self,
-        values: ArrayLike,
-        keys: Any = None,
-        sessions: ArrayLike | None = None,
-        *,
-        codes: ArrayLike | None = None,
-        states: Floats | None = None,
-    ) -> Floats: ...
-
-    def state(self, sessions: ArrayLike | None = None) -> Tensors: ...
-
-    def restore(self, state: Tensors, sessions: ArrayLike | None = None) -> None: ...
-
-    def kept(self, s: Integers) -> Tensors: ...
-
-    def put_back(self, s: Integers, kept: Tensors) -> None: ...
 
 
 class MarkovStreams:
@@ -158,6 +115,10 @@ class MarkovStreams:
 
     def _refuse(self) -> NoReturn:
         raise ValueError("sessions are stored, or given to another person, with a population only")
+
+
+# What `WatchedSessions` follows sessions with.
+TermStreams = PopulationStreams | MarkovStreams
 
 
 def _turns(sessions: Integers) -> Integers:

@@ -1,7 +1,7 @@
 """How sessions are watched, and what is known after each key.
 
 Two things are followed. The *ratio* says how much more probable the last keys are coming from the claimed
-person than from somebody else, calibrated, with older keys forgotten: show it, or base other decisions on it.
+person than from someone else, calibrated, with older keys forgotten: show it, or base other decisions on it.
 The *suspicion* is Page's sum (`calibration.sequential`), which notices a change of person soonest: a session
 is locked when it rises above the level, and stays locked until it is restarted.
 """

@@ -19,7 +19,7 @@ Typed = tuple[Waiting, Keys]
 
 
 def judged(frames: Sequence[Waiting]) -> list[Answer | None]:
-    """What is found about each frame; None if it could not be judged.
+    """The answer to each frame; None if it could not be judged.
 
     Frames of a session are in order. Those of locked sessions, and those without keystrokes, are not judged.
     """
@@ -39,7 +39,7 @@ def _of_pool(pool: WatchedPool, some: Sequence[Typed]) -> Sequence[Answer | None
     try:
         return _together(pool, some)
     except Exception:
-        # It should not be possible: one session's trouble stays its own, whatever it is.
+        # This should not be possible; if it is, one session's trouble must not affect the others.
         log.exception("%d frames could not be judged together", len(some))
     answers: list[Answer | None] = []
     broken: set[Live] = set()
@@ -81,7 +81,7 @@ def _split(watched: Watched, some: Sequence[Typed], offsets: list[int]) -> list[
         if locks:
             locked.add(frame.live)
             end = begin + free[n] + 1
-        # Of each keystroke only for those who want to see it.
+        # The states at each keystroke are only for clients that asked for them.
         states = _or_none(watched.pausing[begin:end]) if frame.live.states else None
         answers.append(Answer(frame, trusts[begin:end], suspicions[begin:end], pausing[n], locks, states))
     return answers
@@ -92,7 +92,7 @@ def _unjudged(frame: Waiting) -> Answer:
 
 
 def _or_none(numbers: Floats) -> list[float | None]:
-    """JSON has no NaN."""
+    """Numbers as JSON has them, None in place of NaN."""
     found = numbers.astype(object)
     found[np.isnan(numbers)] = None
     shown: list[float | None] = found.tolist()

@@ -1,4 +1,4 @@
-"""The thread that the model has, and whose turn it is."""
+"""The thread in which the model runs, and the lock for those who need it to stand still."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ Result = TypeVar("Result")
 
 
 class ModelThread:
-    """Pools belong to it. Whoever needs the numbers of pools and sessions to agree holds `turn`."""
+    """The only thread that touches pools. Hold `turn` while pools and live sessions must agree."""
 
     def __init__(self) -> None:
         self.turn = asyncio.Lock()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="keydyn-watch")
 
     async def run(self, work: Callable[[], Result]) -> Result:
-        """Do something in the thread, after all that was asked before."""
+        """Run work in the thread, after all earlier work, and return its result."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
     def ask(self, work: Callable[[], object]) -> None:
-        """The same without waiting."""
+        """Run work in the thread without waiting for it."""
         self._thread.submit(work)
 
     def close(self) -> None:
-        """Finish what was asked."""
+        """Finish the work that waits."""
         self._thread.shutdown()
