@@ -24,6 +24,8 @@ STRANGER = 0.5
 # The number of keys named that spoke for a claim, and against it.
 NAMED = 3
 
+Spokes = tuple[Spoke, ...]
+
 
 class Claim(NamedTuple):
     """One sample in a person's name: its score, how much of it counts, and the evidence that it is a copy."""
@@ -58,11 +60,16 @@ class Judge:
 
     def decisions(self, user: str, one: Enrolled, samples: Samples) -> list[Decision]:
         """Whether this person typed each of the samples."""
-        scores = self.background.scores({user: one.template}, samples)[:, 0].tolist()
+        scores, terms = self.background.explained_scores(user, one.template, samples)
         counts = evidence(samples, one.template)
         copies = copy_evidence(samples, one.fingerprints, self.secret).tolist()
-        claims = map(Claim, _each(samples), scores, counts, copies)
-        return [self._decision(user, one, claim) for claim in claims]
+        claims = map(Claim, _each(samples), scores.tolist(), counts, copies)
+        ends = samples.sequences.offsets.tolist()
+        found = []
+        for n, claim in enumerate(claims):
+            own = None if terms is None else terms[ends[n] : ends[n + 1]]
+            found.append(self._decision(user, claim, _loudest(one.template, claim.sample, own)))
+        return found
 
     def identifications(self, people: Mapping[str, Enrolled], samples: Samples) -> list[Identification]:
         """Which of these people typed each of the samples, if any of them did."""
@@ -70,11 +77,10 @@ class Judge:
         scores = self.background.scores(templates, samples)
         return [self._identification(people, sample, scores[n]) for n, sample in enumerate(_each(samples))]
 
-    def _decision(self, user: str, one: Enrolled, claim: Claim) -> Decision:
+    def _decision(self, user: str, claim: Claim, spoke: tuple[Spokes, Spokes]) -> Decision:
         calibration = self.background.calibration
         rate = calibration.false_match_rate(claim.score, claim.keys)
         answer, reasons = self._answer(claim)
-        spoke_for, spoke_against = _loudest(one.template, claim.sample)
         return Decision(
             user,
             answer,
@@ -83,8 +89,7 @@ class Judge:
             (rate.low, rate.high),
             claim.counts,
             reasons,
-            spoke_for,
-            spoke_against,
+            *spoke,
             claim.score,
         )
 
@@ -127,11 +132,11 @@ def _each(samples: Samples) -> list[Samples]:
     return [samples] if len(samples) == 1 else [samples[[n]] for n in range(len(samples))]
 
 
-def _loudest(template: Detector, sample: Samples) -> tuple[tuple[Spoke, ...], tuple[Spoke, ...]]:
+def _loudest(template: Detector, sample: Samples, terms: Floats | None) -> tuple[Spokes, Spokes]:
     """What speaks for the template and against it, loudest first; nothing where the detector cannot say."""
-    if not isinstance(template, PopulationDetector):
+    if terms is None or not isinstance(template, PopulationDetector):
         return (), ()
-    said = template.people.explained(template.template_, sample)
+    said = template.people.evidence(sample, terms)
     sides = np.flatnonzero(said["evidence"] > 0)[:NAMED], np.flatnonzero(said["evidence"] < 0)[:NAMED]
 
     def spoke(row: int) -> Spoke:

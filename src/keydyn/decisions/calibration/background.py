@@ -122,6 +122,22 @@ class Background:
                 scores[:, [u]] = open_set_scores(claimed[:, [u]], np.delete(cohort, place, axis=1))
         return scores
 
+    def explained_scores(
+        self, user: str, template: Detector, samples: Samples
+    ) -> tuple[Floats, Floats | None]:
+        """(n,) open-set scores under one template, and what each value adds under it and under anyone.
+
+        These terms are (N, F, 2), as `PopulationModel.evidence` takes them; None without a population.
+        """
+        if not isinstance(template, PopulationDetector):
+            return self.scores({user: template}, samples)[:, 0], None
+        people = template.people
+        cohort = [one.template_ for one in self.beside(user) if isinstance(one, PopulationDetector)]
+        # Without a cohort, anyone is who claims are compared with.
+        templates = [template.template_, people.anyone(), *(cohort if self.cohort else ())]
+        raw, terms = people.score_terms(templates, samples, n_explained=2)
+        return open_set_scores(raw[:, :1], raw[:, 2 if self.cohort else 1 :])[:, 0], terms
+
     @classmethod
     def calibrated(
         cls,
