@@ -48,7 +48,8 @@ def make_change(folder, found, sign, user):
         first = found.people["first"]
         own = copy(first.template)
         own.model_ = copy(own.model_)
-        own.model_.log_likelihood_ = mark(user)
+        state = own.model_._state
+        own.model_._state = replace(state, result=state.result.replaced(log_likelihood=mark(user)))
         change.commit(None, {user: replace(first, template=own)}, found.secret)
 
 

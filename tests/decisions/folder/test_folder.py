@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import errno
 import hashlib
 import os
@@ -322,7 +323,7 @@ def test_another_kind_of_model_is_refused(models):
 
 def test_a_model_of_other_features_is_refused(models):
     ann = load(template_of(models, "ann"))
-    ann.feature_names_in_ = np.array(["tau", "duration"], dtype=object)
+    ann._state = dataclasses.replace(ann._state, feature_names=np.array(["tau", "duration"], dtype=object))
     replaced_file(models, ann.save)
     with pytest.raises(ValueError, match="is not a model as pohmm fits it"):
         Verifier.load(models)
