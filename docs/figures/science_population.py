@@ -38,7 +38,7 @@ def typing(people: PopulationModel, person: Template, seed: int) -> Samples:
 def own_medians(people: PopulationModel, samples: Samples) -> tuple[Integers, Floats]:
     """The pairs of keys that were typed, and the median of their intervals, in deviations of the pair."""
     ready = people.ready_for(samples)
-    intervals = pd.Series(ready.y[:, INTERVAL]).groupby(ready.used[ready.cell[:, INTERVAL]]).median().dropna()
+    intervals = pd.Series(ready.typing.y[:, INTERVAL]).groupby(ready.cell[:, INTERVAL]).median().dropna()
     return intervals.index.to_numpy(), intervals.to_numpy()
 
 

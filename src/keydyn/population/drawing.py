@@ -9,7 +9,6 @@ import numpy as np
 
 from keydyn.arrays import Floats, Integers
 from keydyn.model.data.vocabulary import as_labels, places_of
-from keydyn.population.chain import classes_of
 from keydyn.population.features import CLIP, HOLD, INTERVAL, Observations
 from keydyn.population.parameters import Parameters
 from keydyn.population.score.kernel import FORGET
@@ -69,7 +68,7 @@ def drawn(
     cell, wide = known.cells.of(around), known.wide.of(around, unknown)
     r = np.zeros((len(templates), N, F))
     if random is not None:
-        r = _residuals(known, templates, classes_of(known.cells.vocabulary)[codes], random)
+        r = _residuals(known, templates, known.classes[codes], random)
     mean, scale = (np.stack([getattr(one, name) for one in templates]) for name in ("mean", "scale"))
     values: Floats = known.location[cell] + known.scale[cell] * (mean[:, cell] + scale[:, cell] * r + wide)
     times = [f for f, name in enumerate(known.features) if name in (INTERVAL, HOLD)]

@@ -80,7 +80,7 @@ class Observations:
         """What stands around each event."""
         m = len(vocabulary)
         before, first = self.neighbour(-1, m), self.position == 0
-        in_word = position_in_word(before, first, np.zeros(len(first), dtype=np.int64), vocabulary)
+        in_word = position_in_word(before, first, np.zeros(len(first), dtype=np.int64), spaces_of(vocabulary))
         return Around(self.neighbour(-2, m), before, self.codes, self.neighbour(1, m), self.position, in_word)
 
 
@@ -96,18 +96,17 @@ class Typing(NamedTuple):
     classes: Integers
 
 
-def spaces_of(vocabulary: Types) -> list[int]:
+def spaces_of(vocabulary: Types) -> Integers:
     """The codes of the keys that end a word."""
-    return [code for code, name in enumerate(vocabulary.tolist()) if name in SPACES]
+    return np.array([code for code, name in enumerate(vocabulary.tolist()) if name in SPACES], dtype=np.int64)
 
 
-def position_in_word(before: Integers, begins: Truths, at_begin: Integers, vocabulary: Types) -> Integers:
+def position_in_word(before: Integers, begins: Truths, at_begin: Integers, spaces: Integers) -> Integers:
     """Keys since the last space, from the key before each event; −1 where the vocabulary has no space.
 
-    It is known where a run of events `begins`: `at_begin` there.
+    It is known where a run of events `begins`: `at_begin` there. `spaces` are codes of keys that end a word.
     """
-    spaces = spaces_of(vocabulary)
-    if not spaces:
+    if len(spaces) == 0:
         return np.full(len(before), -1, dtype=np.int64)
     place = np.arange(len(before))
     known = begins.copy()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from keydyn.arrays import Floats, Integers
 from keydyn.keystrokes.samples import Samples
 from keydyn.population.cells import Cells
-from keydyn.population.chain import Chain
+from keydyn.population.chain import Chain, classes_of
 from keydyn.population.features import Around, Observations, observations, parents
 from keydyn.population.wide_effects import WideEffects
 
@@ -70,6 +71,11 @@ class Parameters:
     @property
     def parents(self) -> Integers:
         return parents(len(self.features))
+
+    @cached_property
+    def classes(self) -> Integers:
+        """The class of each key's code."""
+        return classes_of(self.cells.vocabulary)
 
     def seen(self, samples: Samples) -> Observations:
         """The samples as the population sees them."""

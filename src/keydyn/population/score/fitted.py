@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from keydyn.arrays import Floats, Integers
 from keydyn.keystrokes.samples import Samples
-from keydyn.population.chain import classes_of
 from keydyn.population.features import Observations, Typing
 from keydyn.population.parameters import Parameters
 from keydyn.population.person.fitting import fit_people
@@ -106,7 +105,7 @@ class Fitted:
         seen = known.seen(samples)
         y, cell = known.standardised(seen.values, seen.around(known.cells.vocabulary))
         used, place = np.unique(cell, return_inverse=True)
-        classes = classes_of(known.cells.vocabulary)[seen.codes]
+        classes = known.classes[seen.codes]
         typing = Typing(y, place.reshape(y.shape), seen.offsets, classes)
         return Ready(seen, typing, used, known.shift(seen.jacobian, y, cell))
 

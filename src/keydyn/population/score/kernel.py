@@ -9,6 +9,7 @@ several at a time. Nothing is allocated here, so that no references need countin
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
@@ -142,9 +143,21 @@ class Work(NamedTuple):
 
     @classmethod
     def room(cls, F: int, S: int) -> Work:
-        """For F features and S states."""
-        shapes = (3, F), (F,), (F,), (S,), (), (), (F,), (F,), (F,), (S,), (), (), (), (), ()
-        return cls(*(np.empty((*shape, TEMPLATES)) for shape in shapes))
+        """For F features and S states; each thread keeps its own."""
+        if (F, S) not in _ROOMS.made:
+            shapes = (3, F), (F,), (F,), (S,), (), (), (F,), (F,), (F,), (S,), (), (), (), (), ()
+            _ROOMS.made[F, S] = cls(*(np.empty((*shape, TEMPLATES)) for shape in shapes))
+        return _ROOMS.made[F, S]
+
+
+class _Rooms(threading.local):
+    """To make room takes as long as to score a short sample."""
+
+    def __init__(self) -> None:
+        self.made: dict[tuple[int, int], Work] = {}
+
+
+_ROOMS = _Rooms()
 
 
 @partial(compiled, _nrt=False)

@@ -50,19 +50,29 @@ class Left(NamedTuple):
     states: Floats
 
 
+class Gathered(NamedTuple):
+    """Room for the templates' values in the cells of one event: as columns of F cells, numbered in `cell`."""
+
+    columns: Columns
+    cell: Integers
+
+
 class Sessions(NamedTuple):
     """The templates that sessions claim, a row each, those of the cohort as columns, and what is left."""
 
     claimed: Columns
     cohort: Columns
     left: Left
+    gathered: Gathered
 
-
-class Gathered(NamedTuple):
-    """Room for the templates' values in the cells of one event: as columns of F cells, numbered in `cell`."""
-
-    columns: Columns
-    cell: Integers
+    @classmethod
+    def of(cls, claimed: Columns, cohort: Columns, n_states: int) -> Sessions:
+        """Sessions that have not begun."""
+        (n, F), U = claimed.per_gain.shape, 1 + cohort.mean.shape[1]
+        left = Left(*(np.empty((n, *shape)) for shape in ((3, F, U), (F, U), (F, U), (n_states, U))))
+        columns = Columns(np.empty((F, U)), np.empty((F, U)), np.empty((F, 3, U)), np.empty((F, U)))
+        columns.slopes[..., 1:], columns.per_gain[:, 1:] = cohort.slopes, cohort.per_gain
+        return cls(claimed, cohort, left, Gathered(columns, np.arange(F)))
 
 
 class Found(NamedTuple):
@@ -77,17 +87,14 @@ def advanced(arrived: Arrived, sessions: Sessions, shared: Shared) -> Found:
     B, F = arrived.y.shape
     U, S = sessions.left.tempo.shape[2], len(shared.start)
     found = Found(np.full((B, U), np.nan), np.full((B, S), np.nan))
-    columns = Columns(np.empty((F, U)), np.empty((F, U)), np.empty((F, 3, U)), np.empty((F, U)))
-    columns.slopes[..., 1:], columns.per_gain[:, 1:] = sessions.cohort.slopes, sessions.cohort.per_gain
-    _advance(arrived, sessions, shared, Gathered(columns, np.arange(F)), Work.room(F, S), found)
+    _advance(arrived, sessions, shared, Work.room(F, S), found)
     return found
 
 
 @partial(compiled, _nrt=False)
-def _advance(
-    arrived: Arrived, sessions: Sessions, shared: Shared, gathered: Gathered, work: Work, found: Found
-) -> None:
-    left, U = sessions.left, gathered.columns.mean.shape[1]
+def _advance(arrived: Arrived, sessions: Sessions, shared: Shared, work: Work, found: Found) -> None:
+    left, gathered = sessions.left, sessions.gathered
+    U = gathered.columns.mean.shape[1]
     for b in range(len(arrived.session)):
         position, session = arrived.position[b], arrived.session[b]
         if position < 0:

@@ -11,12 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from keydyn.arrays import Floats, Integers
 from keydyn.files import Tensors
 from keydyn.model.data.label_codes import Labels
-from keydyn.population.chain import classes_of
 from keydyn.population.features import HOLD, INTERVAL, Around, position_in_word, spaces_of
 from keydyn.population.score.fitted import Fitted
 from keydyn.population.score.kernel import Columns
 from keydyn.population.stream.session_state import LARGEST_VALUE, checked, fingerprint
-from keydyn.population.stream.step import Arrived, Left, Sessions, advanced
+from keydyn.population.stream.step import Arrived, Sessions, advanced
 from keydyn.population.template import Template
 from keydyn.population.wide_effects import LAST_IN_WORD
 
@@ -38,27 +37,23 @@ class PopulationStreams:
         self._fitted, self._known = fitted, fitted.parameters
         known = fitted.parameters
         vocabulary = known.cells.vocabulary
-        self._labels, self._classes = Labels(vocabulary), classes_of(vocabulary)
+        self._labels, self._classes = Labels(vocabulary), known.classes
         self._spaces = spaces_of(vocabulary)
         self._times = np.array([name in (INTERVAL, HOLD) for name in known.features])
         self._check(cohort)
-        C, F, S = known.cells.n_cells, len(known.features), known.chain.n_states
+        C, F, n = known.cells.n_cells, len(known.features), len(claimed)
         no_columns = Columns(np.zeros((C, 0)), np.zeros((C, 0)), np.zeros((F, 3, 0)), np.zeros((F, 0)))
-        self._cohort = Columns.of(cohort) if len(cohort) else no_columns
-        self._cohort_print = fingerprint(self._cohort)
-        self._claimed = self._rows(claimed)
+        columns = Columns.of(cohort) if len(cohort) else no_columns
+        self._cohort_print = fingerprint(columns)
+        self._sessions = Sessions.of(self._rows(claimed), columns, known.chain.n_states)
         # The SHA-256 of each session's template, and whether it has been asked for.
         self._prints: NDArray[np.uint8] = np.zeros((len(claimed), 32), dtype=np.uint8)
         self._printed = np.zeros(len(claimed), dtype=bool)
-        n, U = len(claimed), 1 + len(cohort)
         # How many events came, the keys of the last three, and what stands around and in the last.
         self._count: Integers = np.zeros(n, dtype=np.int64)
         self._codes: Integers = np.empty((n, 3), dtype=np.int64)
         self._in_word: Integers = np.empty(n, dtype=np.int64)
         self._values: Floats = np.empty((n, F))
-        # What the events before the last have left.
-        shapes = ((3, F, U), (F, U), (F, U), (S, U))
-        self._left = Left(*(np.empty((n, *shape)) for shape in shapes))
         self.restart()
 
     def __len__(self) -> int:
@@ -72,7 +67,7 @@ class PopulationStreams:
     @property
     def n_templates(self) -> int:
         """How many templates each session is followed under: the one claimed, then the cohort."""
-        return int(self._left.tempo.shape[2])
+        return int(self._sessions.left.tempo.shape[2])
 
     @property
     def states(self) -> Floats:
@@ -80,7 +75,7 @@ class PopulationStreams:
 
         NaN before there is one. One column if the population has no hidden states.
         """
-        found: Floats = self._left.states[:, :, 0].copy()
+        found: Floats = self._sessions.left.states[:, :, 0].copy()
         found[self._count < 2] = np.nan
         return found
 
@@ -104,12 +99,12 @@ class PopulationStreams:
                 raise ValueError(f"there are {len(claimed)} templates for {len(which)} sessions")
             rows = self._rows(claimed)
             self._printed[which] = False
-            for table, own in zip(self._claimed, rows, strict=True):
+            for table, own in zip(self._sessions.claimed, rows, strict=True):
                 table[which] = own
         self._count[which], self._in_word[which] = 0, 0
         self._codes[which] = self._labels.missing
         self._values[which] = np.nan
-        for one in self._left:
+        for one in self._sessions.left:
             one[which] = 0.0
 
     def update(
@@ -152,7 +147,7 @@ class PopulationStreams:
             key,
             typed,
             number - 1,
-            position_in_word(before, begins, at_begin, self._known.cells.vocabulary),
+            position_in_word(before, begins, at_begin, self._spaces),
         )
         terms, filtered = self._terms(s, _before(rows, self._values[s], first), around)
         last = np.concatenate([run[1:] - 1, [len(s) - 1]])
@@ -208,7 +203,7 @@ class PopulationStreams:
             "in_word": self._in_word,
             "values": self._values,
         }
-        return tables | self._left._asdict()
+        return tables | self._sessions.left._asdict()
 
     def kept(self, s: Integers) -> Tensors:
         """Copies of what changes with every event of these sessions, for `put_back`."""
@@ -236,14 +231,13 @@ class PopulationStreams:
         """
         known = self._known
         y, cell = known.standardised(values, around)
-        sessions = Sessions(self._claimed, self._cohort, self._left)
         before, key = self._classes[around.before], self._classes[around.key]
         at_a_time, parts = max(AT_A_TIME // self.n_templates, 1), []
         for begin in range(0, len(s), at_a_time):
             b = slice(begin, begin + at_a_time)
             arrived = Arrived(s[b], around.position[b], y[b], cell[b], before[b], key[b])
-            parts.append(advanced(arrived, sessions, self._fitted.shared))
-        terms, states = (np.concatenate(part) for part in zip(*parts, strict=True))
+            parts.append(advanced(arrived, self._sessions, self._fitted.shared))
+        terms, states = parts[0] if len(parts) == 1 else map(np.concatenate, zip(*parts, strict=True))
         jacobian = np.where(self._times, -values, 0.0)
         terms += known.shift(jacobian, y, cell).sum(axis=1)[:, None]
         return terms, states
@@ -260,7 +254,7 @@ class PopulationStreams:
 
     def _fingerprints(self, s: Integers) -> NDArray[np.uint8]:
         for row in s[~self._printed[s]].tolist():
-            self._prints[row] = fingerprint([table[row] for table in self._claimed])
+            self._prints[row] = fingerprint([table[row] for table in self._sessions.claimed])
             self._printed[row] = True
         return self._prints[s]
 
