@@ -15,7 +15,7 @@ import numpy as np
 from keydyn.arrays import Floats
 from keydyn.keystrokes.samples import Samples
 from keydyn.population import PopulationModel, Template
-from keydyn.population.person.fitting import fit_people
+from keydyn.population.person.fitting import Chosen, Prior, fit_people
 
 # Variance of the drift between two samples, in units of that between people.
 DRIFT = 0.05
@@ -85,12 +85,9 @@ def drift(population: PopulationModel, template: Template, sample: Samples) -> F
     if population.sha256 != template.population:
         raise ValueError("the template belongs to another population: enrol the person with this one")
     known, ready = population.parameters, population.ready_for(sample)
-    cell, offsets = ready.cell, ready.seen.offsets
     variances = replace(known.variances, cell=DRIFT * known.variances.cell, key=DRIFT * known.variances.key)
-    n = len(offsets) - 1
-    moved = fit_people(
-        ready.typing.y - template.mean[cell], cell, offsets, np.arange(n), np.array([0, n]), known.cells,
-        np.sqrt(DRIFT) * known.loadings, variances, known.parents,
-    )  # fmt: skip
+    prior = Prior.of(known.cells, np.sqrt(DRIFT) * known.loadings, variances)
+    typing = ready.typing._replace(y=ready.typing.y - template.mean[ready.cell], cell=ready.cell)
+    moved = fit_people(typing, Chosen.one_person(len(typing.offsets) - 1), prior)
     found: Floats = moved.mean[0]
     return found

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,20 +12,25 @@ from scipy import stats
 
 from keydyn.arrays import compiled
 from keydyn.population.cells import Cells
-from keydyn.population.features import parents
+from keydyn.population.features import Typing
 from keydyn.population.learn.variances import PERSON_NOISE_LEANS, initial_variances
-from keydyn.population.person.fitting import fit_people
-from keydyn.population.person.posterior import effects, expected, uncertainty
+from keydyn.population.person.fitting import Chosen, Prior, fit_people
+from keydyn.population.person.posterior import Differences, Posterior, effects, expected, uncertainty
 
 
-@compiled
-def solve(variance, mean, V, key, feature, cell_variance, key_variance, S, z, base, unsure):
-    G, R = len(feature), V.shape[1]
-    key_mean, key_spread, pull, room = np.empty(G), np.empty(G), np.empty((G, R)), np.empty(R)
-    effects(variance, mean, V, key, feature, cell_variance, key_variance, S, z, key_mean, key_spread, pull)
+@partial(compiled, _nrt=False)
+def solve(variance, mean, differences, posterior, base, unsure):
+    effects(variance, mean, differences, posterior)
     for c in range(len(variance)):
-        base[c] = expected(c, key[c], V, z, key_mean)
-        unsure[c] = uncertainty(c, key[c], V, S, key_spread, pull, room)
+        base[c] = expected(c, differences, posterior)
+        unsure[c] = uncertainty(c, differences, posterior)
+
+
+def solved(variance, mean, differences):
+    """The posterior of z and S, and of V z + a, mean and variance of each cell."""
+    posterior, base, unsure = Posterior.room(differences), np.empty(len(mean)), np.empty(len(mean))
+    solve(variance, mean, differences, posterior, base, unsure)
+    return posterior.z, posterior.S, base, unsure
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -38,10 +44,9 @@ def test_posterior_is_that_of_dense_algebra(seed):
     weight = random.uniform(0.5, 5.0, C) * (random.uniform(size=C) > 0.3)
     noise, lam, kappa = random.uniform(0.2, 1.0, C), np.array([0.3, 0.1]), np.array([0.2, 0.05])
     mean = random.normal(size=C)
-    S, z, base, unsure = np.empty((R, R)), np.empty(R), np.empty(C), np.empty(C)
     typed = weight > 0
     variance = np.where(typed, noise / np.where(typed, weight, 1.0), np.inf)
-    solve(variance, mean, V, key, feature, lam, kappa, S, z, base, unsure)
+    z, S, base, unsure = solved(variance, mean, Differences(V, key, feature, lam, kappa))
 
     shared = np.eye(G)[key]
     prior = V @ V.T + shared @ np.diag(kappa[feature]) @ shared.T
@@ -67,9 +72,9 @@ def test_posterior_is_that_of_integration():
     density /= density.sum()
     first = (effect[..., 0] * density).sum()
     second = (effect[..., 0] ** 2 * density).sum()
-    S, z, base, unsure = np.empty((1, 1)), np.empty(1), np.empty(2), np.empty(2)
     key, feature = np.zeros(2, dtype=np.int64), np.zeros(1, dtype=np.int64)
-    solve(noise / weight, mean, V, key, feature, np.array([lam]), np.array([kappa]), S, z, base, unsure)
+    differences = Differences(V, key, feature, np.array([lam]), np.array([kappa]))
+    _, _, base, unsure = solved(noise / weight, mean, differences)
     assert base[0] == pytest.approx(first, abs=1e-6)
     assert unsure[0] == pytest.approx(second - first**2, abs=1e-6)
 
@@ -91,12 +96,9 @@ def known(n_features=2):
 def fit_person(y, cell, offsets, cells, V, variances):
     """The only person of these samples."""
     n = len(offsets) - 1
-    people = fit_people(
-        y, cell, offsets, np.arange(n), np.array([0, n]), cells, V, variances, parents(y.shape[1])
-    )
-    return SimpleNamespace(
-        **{one.name: getattr(people, one.name)[0] for one in fields(people) if n or one.name != "tempo"}
-    )
+    typing = Typing(y, cell, offsets, np.zeros(len(y), dtype=np.int64))
+    people = fit_people(typing, Chosen.one_person(n), Prior.of(cells, V, variances))
+    return SimpleNamespace(**{name: of[0] for name, of in people._asdict().items() if n or name != "tempo"})
 
 
 def test_a_person_without_samples_is_the_population():
@@ -142,3 +144,19 @@ def test_no_value_leaves_the_noise_at_its_prior():
     np.testing.assert_allclose(person.own_noise[0], 0.5, rtol=1e-12)
     shifted = person.own_noise[1] / 0.5
     assert PERSON_NOISE_LEANS / (PERSON_NOISE_LEANS + 1.25) - 0.01 < shifted < 1.1
+
+
+def test_what_does_not_fit_is_refused_before_anything_is_computed():
+    cells, variances, V = known()
+    prior, codes = Prior.of(cells, V, variances), np.zeros((1, 2), dtype=np.int64)
+    typing = Typing(np.zeros((1, 2)), codes, np.array([0, 1]), np.zeros(1, dtype=np.int64))
+    wrong = {
+        "cells": (typing._replace(cell=codes + cells.n_cells), Chosen.one_person(1), prior),
+        "offsets": (typing._replace(offsets=np.array([0, 2])), Chosen.one_person(1), prior),
+        "samples": (typing, Chosen(np.array([3]), np.array([0, 1])), prior),
+        "people": (typing, Chosen(np.array([0]), np.array([0, 2])), prior),
+        "slopes": (typing, Chosen.one_person(1), prior._replace(slope=np.zeros((3, 3)))),
+    }
+    for what, given in wrong.items():
+        with pytest.raises(ValueError, match=f"differ in size: {what}$"):
+            fit_people(*given)

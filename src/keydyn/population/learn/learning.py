@@ -24,10 +24,10 @@ from keydyn.population.learn import variances as estimates
 from keydyn.population.learn.groups import Events, Groups, gathered
 from keydyn.population.learn.held_out import (
     cell_means,
-    final_people,
     held_out_people,
     held_out_residuals,
-    within,
+    slopes_and_gains,
+    unexplained,
 )
 from keydyn.population.learn.loadings import FURTHER_ITERATIONS, Before, fit_loadings, n_factors
 from keydyn.population.learn.loadings import ITERATIONS as LOADINGS_ITERATIONS
@@ -36,6 +36,7 @@ from keydyn.population.learn.scales import ITERATIONS as SCALES_ITERATIONS
 from keydyn.population.learn.scales import locations_and_scales
 from keydyn.population.learn.stored_arrays import Store, Stored, store
 from keydyn.population.parameters import Parameters, Variances
+from keydyn.population.person.fitting import Prior
 from keydyn.population.wide_effects import WideEffects
 
 ROUNDS = 2
@@ -136,7 +137,7 @@ def learn_more(
         place = known.cells.places(groups.vocabulary)
         events = [replace(one, place=place[one.place]) for one in groups.events]
         typing = [kept.keep(*arrays) for arrays in passes.each(partial(_typing_of, known), events)]
-        means = partial(cell_means, known.cells, known.loadings, known.variances)
+        means = partial(cell_means, Prior.of(known.cells, known.loadings, known.variances))
         cases = [kept.keep(variance, mean) for variance, mean, _ in passes.each(means, typing)]
         loadings, support = fit_loadings(
             [(case, np.ones(size, dtype=bool)) for case, size in zip(cases, groups.sizes, strict=True)],
@@ -183,17 +184,17 @@ def _in_cells(cells: Cells, events: Events) -> tuple[Floats, Integers]:
 def _standardised(
     cells: Cells, location: Floats, scale: Floats, task: tuple[Stored, Events]
 ) -> tuple[Floats | Integers, ...]:
-    """y, cells, offsets, where people begin, and classes of keys."""
+    """y, cells, offsets, classes of keys, and where people begin."""
     x, cell = task[0].load()
     seen, begins = task[1].load()
     y = (x - location[cell]) / scale[cell]
-    return y, cell, seen.offsets, begins, classes_of(cells.vocabulary)[seen.codes]
+    return y, cell, seen.offsets, classes_of(cells.vocabulary)[seen.codes], begins
 
 
 def _typing_of(known: Parameters, events: Events) -> tuple[Floats | Integers, ...]:
     seen, begins = events.load()
     y, cell = known.standardised(seen.values, seen.around(known.cells.vocabulary))
-    return y, cell, seen.offsets, begins, classes_of(known.cells.vocabulary)[seen.codes]
+    return y, cell, seen.offsets, known.classes[seen.codes], begins
 
 
 def _remove_wide_effects(course: _Course) -> WideEffects:
@@ -202,7 +203,7 @@ def _remove_wide_effects(course: _Course) -> WideEffects:
     if "contexts" in course.without:
         return WideEffects.none(cells.n_features)
     variances = course.restricted(estimates.initial_variances(cells.n_features))
-    left = partial(within, cells, np.zeros((cells.n_cells, 1)), variances)
+    left = partial(unexplained, Prior.of(cells, np.zeros((cells.n_cells, 1)), variances))
     residuals = [kept.keep(one) for one in course.passes.each(left, course.typing)]
     wide = wide_effects.learnt(residuals, groups, LEAST_SEEN_SMALL, course.passes)
     tasks = list(zip(course.typing, groups.events, strict=True))
@@ -244,7 +245,8 @@ def _differences(course: _Course, hidden_states: bool) -> tuple[Floats, Floats, 
     before: list[Floats | None] = [None] * len(splits)
     for _ in range(ROUNDS):
         cases, noise = [], np.zeros(cells.n_features)
-        for variance, mean, own in passes.each(partial(cell_means, cells, V, variances), course.typing):
+        prior = Prior.of(cells, V, variances)
+        for variance, mean, own in passes.each(partial(cell_means, prior), course.typing):
             cases.append(course.store.keep(variance, mean))
             noise += own
         variances = replace(variances, noise=noise / course.groups.n_people)
@@ -260,17 +262,19 @@ def _differences(course: _Course, hidden_states: bool) -> tuple[Floats, Floats, 
         before = [loadings for loadings, _ in cross]
     variances = replace(variances, cell=estimates.CELL_FACTOR * variances.cell)
     whom = everyone if len(splits) != 1 else splits[0][1]
-    of_people = final_people(cells, V, variances, list(zip(course.typing, whom, strict=True)), passes)
-    variances = course.restricted(estimates.with_slopes(variances, *of_people))
+    last = partial(slopes_and_gains, Prior.of(cells, V, variances))
+    of_people = list(passes.each(last, list(zip(course.typing, whom, strict=True))))
+    parts = (np.concatenate(part) for part in zip(*of_people, strict=True))
+    variances = course.restricted(estimates.with_slopes(variances, *parts))
     degrees = course.degrees
     chain = Chain.single(cells.n_features, degrees)
     if hidden_states:
-        parts = []
+        residuals_of_all = []
         for loadings, others in cross or [(V, everyone)]:
-            residuals = partial(held_out_residuals, cells, loadings, variances, chain)
-            parts += list(passes.each(residuals, list(zip(course.typing, others, strict=True))))
+            residuals = partial(held_out_residuals, Prior.of(cells, loadings, variances), chain)
+            residuals_of_all += list(passes.each(residuals, list(zip(course.typing, others, strict=True))))
         initial = Chain.initial(cells.n_features, None if degrees == estimates.DEGREES else degrees)
-        chain = fit_chain(parts, initial)
+        chain = fit_chain(residuals_of_all, initial)
     return V, support, variances, chain
 
 
@@ -298,7 +302,7 @@ def _cross_estimated(
     cells, found, means, spreads = course.cells, [], [], []
     for V, others in cross:
         tasks = list(zip(course.typing, others, strict=True))
-        parts = list(course.passes.each(partial(held_out_people, cells, V, variances), tasks))
+        parts = list(course.passes.each(partial(held_out_people, Prior.of(cells, V, variances)), tasks))
         variance, mean, tempo, spread = (np.concatenate(part) for part in zip(*parts, strict=True))
         found.append(estimates.cell_and_key_variances(variance, mean, cells, V, variances))
         means.append(tempo)

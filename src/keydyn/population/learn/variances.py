@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from keydyn.arrays import Floats, Integers, compiled
 from keydyn.population.cells import Cells
 from keydyn.population.parameters import Variances
-from keydyn.population.person.posterior import effects, expected, uncertainty
+from keydyn.population.person.posterior import Differences, Posterior, effects, expected, uncertainty
 
 # Before anything is known.
 CELL, KEY, TEMPO, NOISE = 0.2, 0.05, 0.04, 0.5
@@ -56,10 +57,11 @@ def cell_and_key_variances(
     cell, key = start.cell.copy(), start.key.copy()
     for _ in range(ITERATIONS):
         sums = np.zeros((cells.n_features, 4))
+        differences = Differences.of(cells, loadings, cell, key)
         for u in range(0, len(variance), AT_A_TIME):
             now = slice(u, u + AT_A_TIME)
-            _second_moments(variance[now], mean[now], loadings, cells.key, cells.key_feature, cell, key, sums)
-        # A feature that nobody has keeps what it has.
+            _second_moments(variance[now], mean[now], differences, Posterior.room(differences), sums)
+        # A feature without values keeps what it has.
         some = (sums[:, 1] > 0) & (sums[:, 3] > 0)
         before = np.concatenate([cell, key])
         cell[some] = np.maximum(sums[some, 0] / sums[some, 1], LEAST_VARIANCE)
@@ -69,43 +71,29 @@ def cell_and_key_variances(
     return cell, key
 
 
-@compiled
+@partial(compiled, _nrt=False)
 def _second_moments(
-    variance: Floats,
-    mean: Floats,
-    loadings: Floats,
-    cell_key: Integers,
-    key_feature: Integers,
-    cell_variance: Floats,
-    key_variance: Floats,
-    sums: Floats,
+    variance: Floats, mean: Floats, differences: Differences, posterior: Posterior, sums: Floats
 ) -> None:
     """Σ E[b²] and the number of cells typed, Σ E[a²] and the number of keys typed, of each feature."""
-    U, C = variance.shape
-    R, G = loadings.shape[1], len(key_feature)
-    S, z, room = np.empty((R, R)), np.empty(R), np.empty(R)
-    key_mean, key_spread, pull = np.empty(G), np.empty(G), np.empty((G, R))
-    for u in range(U):
-        effects(
-            variance[u], mean[u], loadings, cell_key, key_feature, cell_variance, key_variance,
-            S, z, key_mean, key_spread, pull,
-        )  # fmt: skip
-        typed = np.zeros(G)
-        for c in range(C):
+    cell_key, key_feature, pull, S = differences.key, differences.feature, posterior.pull, posterior.S
+    R = len(S)
+    for u in range(len(variance)):
+        effects(variance[u], mean[u], differences, posterior)
+        for c in range(variance.shape[1]):
             if variance[u, c] < np.inf:
-                key = cell_key[c]
-                f = key_feature[key]
-                typed[key] = 1.0
-                lam = cell_variance[f]
+                f = key_feature[cell_key[c]]
+                lam = differences.cell_variance[f]
                 k = lam / (lam + variance[u, c])
-                gap = mean[u, c] - expected(c, key, loadings, z, key_mean)
-                unsure = uncertainty(c, key, loadings, S, key_spread, pull, room)
+                gap = mean[u, c] - expected(c, differences, posterior)
+                unsure = uncertainty(c, differences, posterior)
                 sums[f, 0] += k * k * (gap * gap + unsure) + lam * (1.0 - k)
                 sums[f, 1] += 1.0
-        for key in range(G):
-            if typed[key] > 0.0:
+        for key in range(len(key_feature)):
+            # A key that was typed has some precision.
+            if posterior.precision[key] > 0.0:
                 f = key_feature[key]
-                total = key_mean[key] ** 2 + key_spread[key]
+                total = posterior.key_mean[key] ** 2 + posterior.key_spread[key]
                 for i in range(R):
                     for j in range(R):
                         total += pull[key, i] * S[i, j] * pull[key, j]

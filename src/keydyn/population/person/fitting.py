@@ -2,24 +2,81 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
-from keydyn.arrays import Floats, Integers, compiled, inner, merged
+from keydyn.arrays import Floats, Integers, compiled, merged, plain
 from keydyn.population.cells import Cells
-from keydyn.population.features import CLIP
+from keydyn.population.features import CLIP, Typing, parents
 from keydyn.population.parameters import Variances
-from keydyn.population.person.posterior import effects, expected, inverted, uncertainty
+from keydyn.population.person.posterior import (
+    Differences,
+    Posterior,
+    effects,
+    expected,
+    inverted,
+    uncertainty,
+    within,
+)
 
 ITERATIONS = 5
-# The slopes are fitted so often, each time with the weights of what the last ones left.
+# How often the slopes are fitted, each time with the weights of what the last ones left.
 SLOPE_FITS = 2
 GAIN_LEANS = 20.0
 
 
-@dataclass(frozen=True, eq=False)
-class People:
+class Prior(NamedTuple):
+    """What is known of a person before any sample: how people differ, and the other variances.
+
+    Attributes
+    ----------
+    differences : loadings, λ and κ
+    tempo, noise, gain : (F,) η, σ² and g²
+    slope, slope_variance : (F, 3) β0 and τ²; parents : (F, 3, 2)
+    leans : (3,) pseudo-observations of the noise; degrees : ν
+    """
+
+    differences: Differences
+    tempo: Floats
+    noise: Floats
+    gain: Floats
+    slope: Floats
+    slope_variance: Floats
+    parents: Integers
+    leans: Floats
+    degrees: float
+
+    @classmethod
+    def of(cls, cells: Cells, loadings: Floats, variances: Variances) -> Prior:
+        """From what was learnt, or is being learnt."""
+        return cls(
+            Differences.of(cells, loadings, variances.cell, variances.key),
+            variances.tempo,
+            variances.noise,
+            variances.gain,
+            variances.slope,
+            variances.slope_variance,
+            parents(cells.n_features),
+            variances.noise_leans,
+            float(variances.degrees[0]),
+        )
+
+
+class Chosen(NamedTuple):
+    """The samples of U people: those of person u are `samples[begins[u] : begins[u + 1]]`."""
+
+    samples: Integers
+    begins: Integers
+
+    @classmethod
+    def one_person(cls, n: int) -> Chosen:
+        """All of n samples are one person's."""
+        return cls(np.arange(n), np.array([0, n]))
+
+
+class People(NamedTuple):
     """What samples say of U people.
 
     Attributes
@@ -58,228 +115,212 @@ class People:
         return variance
 
 
-def fit_people(
-    y: Floats,
-    cell: Integers,
-    offsets: Integers,
-    chosen: Integers,
-    begins: Integers,
-    cells: Cells,
-    loadings: Floats,
-    variances: Variances,
-    parents: Integers,
-    complete: bool = True,
-) -> People:
-    """The people who typed the chosen samples, person u those from begins[u] to begins[u + 1].
+class Person(NamedTuple):
+    """One person's samples, rows of `People`, and tempos."""
 
-    Somebody without samples is anybody. If not `complete`, cells that a person has not typed stay 0.
+    samples: Integers
+    weight: Floats
+    cell_mean: Floats
+    noise: Floats
+    mean: Floats
+    spread: Floats
+    own: Floats
+    tempo: Floats
+
+
+class Room(NamedTuple):
+    """Room for one person at a time: residuals and weights, (N, F), of cells, (C,), and of keys, (G,)."""
+
+    r: Floats
+    w: Floats
+    scale: Floats
+    variance: Floats
+    squares: Floats
+    key_sum: Floats
+    key_weight: Floats
+    total: Floats
+    A: Floats
+    b: Floats
+    x: Floats
+    posterior: Posterior
+
+
+def fit_people(typing: Typing, chosen: Chosen, prior: Prior, complete: bool = True) -> People:
+    """The people who typed the chosen samples; a person without samples is the population itself.
+
+    If not `complete`, cells that a person has not typed stay 0. Classes of keys do not matter.
     """
-    U, C, F = len(begins) - 1, cells.n_cells, cells.n_features
-    people = People(
-        np.zeros((U, C)),
-        np.zeros((U, C)),
-        np.zeros((U, C)),
-        np.zeros((U, C)),
-        np.zeros((U, C)),
-        np.zeros((U, F)),
-        np.zeros((U, F, 3)),
-        np.zeros((U, F, 3)),
-        np.zeros((U, F)),
-        np.zeros((U, F, 2)),
-        np.zeros((len(chosen), F)),
-    )
-    _fit(
-        np.ascontiguousarray(y), np.ascontiguousarray(cell), np.ascontiguousarray(offsets),
-        np.ascontiguousarray(chosen), np.ascontiguousarray(begins), loadings, cells.key, cells.key_feature,
-        (variances.cell, variances.key, variances.tempo, variances.noise, variances.gain),
-        (variances.slope, variances.slope_variance), variances.noise_leans, float(variances.degrees[0]),
-        parents, complete,
-        (people.weight, people.cell_mean, people.noise, people.mean, people.spread),
-        (people.own_noise, people.gain),
-        (people.slopes, people.slope_spread, people.gain_sums), people.tempo,
+    (N, F), C = typing.y.shape, len(prior.differences.loadings)
+    U, G, n = len(chosen.begins) - 1, len(prior.differences.feature), len(chosen.samples)
+    fits = {
+        "cells": typing.cell.shape == (N, F) and (N == 0 or 0 <= typing.cell.min() <= typing.cell.max() < C),
+        "offsets": typing.offsets[0] == 0 and typing.offsets[-1] == N,
+        "samples": n == 0 or 0 <= chosen.samples.min() <= chosen.samples.max() < len(typing.offsets) - 1,
+        "people": chosen.begins[0] == 0 and chosen.begins[-1] == n,
+        "loadings": prior.differences.key.shape == (C,),
+        "variances": prior.tempo.shape == prior.noise.shape == prior.gain.shape == (F,),
+        "slopes": prior.slope.shape == prior.slope_variance.shape == (F, 3),
+    }
+    wrong = [name for name, right in fits.items() if not right]
+    if wrong:
+        raise ValueError(f"what was typed and what is known of people differ in size: {', '.join(wrong)}")
+    shapes = *[(U, C)] * 5, (U, F), (U, F, 3), (U, F, 3), (U, F), (U, F, 2), (n, F)
+    people = People(*map(np.zeros, shapes))
+    room = Room(
+        np.empty((N, F)), np.ones((N, F)), np.empty(C), np.empty(C), np.empty(C), np.empty(G), np.empty(G),
+        np.empty(F), np.empty((3, 3)), np.empty(3), np.empty(3), Posterior.room(prior.differences),
     )  # fmt: skip
+    typing = Typing(plain(typing.y), plain(typing.cell), plain(typing.offsets), plain(typing.classes))
+    _fit(typing, Chosen(plain(chosen.samples), plain(chosen.begins)), prior, complete, people, room)
     return people
 
 
+@partial(compiled, _nrt=False)
+def _fit(typing: Typing, chosen: Chosen, prior: Prior, complete: bool, people: People, room: Room) -> None:
+    for u in range(len(chosen.begins) - 1):
+        first, end = chosen.begins[u], chosen.begins[u + 1]
+        of_one = Person(
+            chosen.samples[first:end], people.weight[u], people.cell_mean[u], people.noise[u], people.mean[u],
+            people.spread[u], people.own_noise[u], people.tempo[first:end],
+        )  # fmt: skip
+        for c in range(len(room.scale)):
+            of_one.noise[c] = prior.noise[prior.differences.feature[prior.differences.key[c]]]
+            room.scale[c] = np.sqrt(of_one.noise[c])
+        for iteration in range(ITERATIONS):
+            if iteration > 0:
+                # The first time the tempo would absorb the person.
+                _weigh(typing, prior, of_one, room)
+                _take_tempos(typing, prior, of_one, room)
+            _take_means(typing, of_one, room)
+            effects(room.variance, of_one.cell_mean, prior.differences, room.posterior)
+            _take_effects(prior, complete and iteration == ITERATIONS - 1, of_one, room)
+            _take_noise(typing, prior, of_one, room)
+        _take_residuals(typing, of_one, room)
+        for f in range(typing.y.shape[1]):
+            _fit_slopes(typing, prior, of_one, people, room, (u, f))
+
+
 @merged
-def _tempos(
-    r: Floats, weight: Floats, offsets: Integers, chosen: Integers, tempo_variance: Floats, tempo: Floats
-) -> None:
-    """d̂ of each sample and feature, from residuals and their weights."""
-    for k in range(len(chosen)):
+def _weigh(typing: Typing, prior: Prior, person: Person, room: Room) -> None:
+    """Residuals, and their weights by Student t."""
+    y, cell, offsets, samples = typing.y, typing.cell, typing.offsets, person.samples
+    r, w, scale, mean, tempo, degrees = room.r, room.w, room.scale, person.mean, person.tempo, prior.degrees
+    for k in range(len(samples)):
+        for n in range(offsets[samples[k]], offsets[samples[k] + 1]):
+            for f in range(y.shape[1]):
+                r[n, f] = (y[n, f] - mean[cell[n, f]]) / scale[cell[n, f]]
+                e = r[n, f] - tempo[k, f]
+                w[n, f] = (degrees + 1.0) / (degrees + e * e)
+
+
+@merged
+def _take_tempos(typing: Typing, prior: Prior, person: Person, room: Room) -> None:
+    """d̂ = Σ w r / (Σ w + 1/η) of each sample and feature."""
+    offsets, samples, r, w, tempo = typing.offsets, person.samples, room.r, room.w, person.tempo
+    for k in range(len(samples)):
         for f in range(r.shape[1]):
-            total, product = 1.0 / tempo_variance[f], 0.0
-            for n in range(offsets[chosen[k]], offsets[chosen[k] + 1]):
+            total, product = 1.0 / prior.tempo[f], 0.0
+            for n in range(offsets[samples[k]], offsets[samples[k] + 1]):
                 if not np.isnan(r[n, f]):
-                    total += weight[n, f]
-                    product += weight[n, f] * r[n, f]
+                    total += w[n, f]
+                    product += w[n, f] * r[n, f]
             tempo[k, f] = product / total
 
 
 @merged
-def _noise(
-    squares: Floats,
-    weight: Floats,
-    noise: Floats,
-    own: Floats,
-    population: Floats,
-    leans: Floats,
-    cell_key: Integers,
-    key_feature: Integers,
-) -> None:
+def _take_means(typing: Typing, person: Person, room: Room) -> None:
+    """Weighted means of cells, the tempo removed, and their variances σ²/W."""
+    y, cell, offsets, samples = typing.y, typing.cell, typing.offsets, person.samples
+    weight, cell_mean, tempo, w, scale = person.weight, person.cell_mean, person.tempo, room.w, room.scale
+    for c in range(len(weight)):
+        weight[c], cell_mean[c] = 0.0, 0.0
+    for k in range(len(samples)):
+        for n in range(offsets[samples[k]], offsets[samples[k] + 1]):
+            for f in range(y.shape[1]):
+                if not np.isnan(y[n, f]):
+                    c = cell[n, f]
+                    weight[c] += w[n, f]
+                    cell_mean[c] += w[n, f] * (y[n, f] - tempo[k, f] * scale[c])
+    for c in range(len(weight)):
+        room.variance[c] = np.inf
+        if weight[c] > 0.0:
+            cell_mean[c] /= weight[c]
+            room.variance[c] = person.noise[c] / weight[c]
+
+
+@merged
+def _take_effects(prior: Prior, untyped: bool, person: Person, room: Room) -> None:
+    """μ = m0 + k (ȳ − m0), m0 = V z + E[a], and its variance; of cells not typed, too, if `untyped`."""
+    differences, posterior = prior.differences, room.posterior
+    weight, mean, spread = person.weight, person.mean, person.spread
+    for c in range(len(weight)):
+        lam = differences.cell_variance[differences.feature[differences.key[c]]]
+        room.squares[c] = 0.0
+        if weight[c] > 0.0 or untyped:
+            base = expected(c, differences, posterior)
+            unsure = uncertainty(c, differences, posterior)
+            # Without values k is 0.
+            k_c = lam / (lam + room.variance[c])
+            mean[c] = base + k_c * (person.cell_mean[c] - base)
+            spread[c] = (1.0 - k_c) ** 2 * unsure + lam * (1.0 - k_c)
+            room.squares[c] = weight[c] * spread[c]
+
+
+@merged
+def _take_noise(typing: Typing, prior: Prior, person: Person, room: Room) -> None:
+    """Squares of what is left without the person's effects and the tempo, and the noise from them."""
+    y, cell, offsets, samples = typing.y, typing.cell, typing.offsets, person.samples
+    mean, tempo, w, scale, squares = person.mean, person.tempo, room.w, room.scale, room.squares
+    for k in range(len(samples)):
+        for n in range(offsets[samples[k]], offsets[samples[k] + 1]):
+            for f in range(y.shape[1]):
+                if not np.isnan(y[n, f]):
+                    c = cell[n, f]
+                    e = y[n, f] - mean[c] - tempo[k, f] * scale[c]
+                    squares[c] += w[n, f] * e * e
+    _share_noise(prior, person, room)
+    for c in range(len(scale)):
+        scale[c] = np.sqrt(person.noise[c])
+
+
+@merged
+def _share_noise(prior: Prior, person: Person, room: Room) -> None:
     """σ² of each cell, leaning on its key's, that on the person's, that on the population's."""
-    G, F = len(key_feature), len(population)
-    key_sum, key_weight = np.zeros(G), np.zeros(G)
+    cell_key, key_feature, leans = prior.differences.key, prior.differences.feature, prior.leans
+    key_sum, key_weight, total, own = room.key_sum, room.key_weight, room.total, person.own
+    for key in range(len(key_feature)):
+        key_sum[key], key_weight[key] = 0.0, 0.0
     for c in range(len(cell_key)):
-        key_sum[cell_key[c]] += squares[c]
-        key_weight[cell_key[c]] += weight[c]
-    for f in range(F):
-        own[f] = leans[2] * population[f]
-    total = np.full(F, leans[2])
-    for key in range(G):
+        key_sum[cell_key[c]] += room.squares[c]
+        key_weight[cell_key[c]] += person.weight[c]
+    for f in range(len(own)):
+        own[f], total[f] = leans[2] * prior.noise[f], leans[2]
+    for key in range(len(key_feature)):
         own[key_feature[key]] += key_sum[key]
         total[key_feature[key]] += key_weight[key]
-    for f in range(F):
+    for f in range(len(own)):
         own[f] /= total[f]
-    for key in range(G):
+    for key in range(len(key_feature)):
         leaning = leans[1] * own[key_feature[key]]
         key_sum[key] = (key_sum[key] + leaning) / (key_weight[key] + leans[1])
     for c in range(len(cell_key)):
         leaning = leans[0] * key_sum[cell_key[c]]
-        noise[c] = (squares[c] + leaning) / (weight[c] + leans[0])
-
-
-@compiled
-def _fit(
-    y: Floats,
-    cell: Integers,
-    offsets: Integers,
-    chosen: Integers,
-    begins: Integers,
-    loadings: Floats,
-    cell_key: Integers,
-    key_feature: Integers,
-    variances: tuple[Floats, Floats, Floats, Floats, Floats],
-    slope_prior: tuple[Floats, Floats],
-    leans: Floats,
-    degrees: float,
-    parents: Integers,
-    complete: bool,
-    of_cells: tuple[Floats, Floats, Floats, Floats, Floats],
-    of_features: tuple[Floats, Floats],
-    of_slopes: tuple[Floats, Floats, Floats],
-    tempos: Floats,
-) -> None:
-    r, w = np.empty(y.shape), np.ones(y.shape)
-    for u in range(len(begins) - 1):
-        samples = chosen[begins[u] : begins[u + 1]]
-        tempo = tempos[begins[u] : begins[u + 1]]
-        scale = np.empty(loadings.shape[0])
-        _fit_effects(
-            y, cell, offsets, samples, loadings, cell_key, key_feature, variances, leans, degrees, complete,
-            of_cells[0][u], of_cells[1][u], of_cells[2][u], of_cells[3][u], of_cells[4][u],
-            of_features[0][u], tempo, scale, r, w,
-        )  # fmt: skip
-        for k in range(len(samples)):
-            for n in range(offsets[samples[k]], offsets[samples[k] + 1]):
-                for f in range(y.shape[1]):
-                    c = cell[n, f]
-                    r[n, f] = (y[n, f] - of_cells[3][u, c]) / np.sqrt(of_cells[2][u, c] + of_cells[4][u, c])
-        _fit_slopes(
-            r, w, offsets, samples, tempo, parents, slope_prior, variances[4], degrees,
-            of_slopes[0][u], of_slopes[1][u], of_features[1][u], of_slopes[2][u],
-        )  # fmt: skip
+        person.noise[c] = (room.squares[c] + leaning) / (person.weight[c] + leans[0])
 
 
 @merged
-def _fit_effects(
-    y: Floats,
-    cell: Integers,
-    offsets: Integers,
-    samples: Integers,
-    loadings: Floats,
-    cell_key: Integers,
-    key_feature: Integers,
-    variances: tuple[Floats, Floats, Floats, Floats, Floats],
-    leans: Floats,
-    degrees: float,
-    complete: bool,
-    weight: Floats,
-    cell_mean: Floats,
-    noise: Floats,
-    mean: Floats,
-    spread: Floats,
-    own: Floats,
-    tempo: Floats,
-    scale: Floats,
-    r: Floats,
-    w: Floats,
-) -> None:
-    """One person's effects, noise and tempos; w has the last weights. `scale` and r are room to work in."""
-    cell_variance, key_variance, tempo_variance, population_noise, _ = variances
-    F, (C, R), G = y.shape[1], loadings.shape, len(key_feature)
-    S, z, room = np.empty((R, R)), np.empty(R), np.empty(R)
-    key_mean, key_spread, pull = np.empty(G), np.empty(G), np.empty((G, R))
-    variance, squares = np.empty(C), np.empty(C)
-    for c in range(C):
-        noise[c] = population_noise[key_feature[cell_key[c]]]
-        scale[c] = np.sqrt(noise[c])
-    for iteration in range(ITERATIONS):
-        if iteration > 0:
-            # The first time the tempo would absorb the person.
-            for k in range(len(samples)):
-                for n in range(offsets[samples[k]], offsets[samples[k] + 1]):
-                    for f in range(F):
-                        r[n, f] = (y[n, f] - mean[cell[n, f]]) / scale[cell[n, f]]
-                        e = r[n, f] - tempo[k, f]
-                        w[n, f] = (degrees + 1.0) / (degrees + e * e)
-            _tempos(r, w, offsets, samples, tempo_variance, tempo)
-        for c in range(C):
-            weight[c], cell_mean[c] = 0.0, 0.0
-        for k in range(len(samples)):
-            for n in range(offsets[samples[k]], offsets[samples[k] + 1]):
-                for f in range(F):
-                    if not np.isnan(y[n, f]):
-                        c = cell[n, f]
-                        weight[c] += w[n, f]
-                        cell_mean[c] += w[n, f] * (y[n, f] - tempo[k, f] * scale[c])
-        for c in range(C):
-            variance[c] = np.inf
-            if weight[c] > 0.0:
-                cell_mean[c] /= weight[c]
-                variance[c] = noise[c] / weight[c]
-        effects(
-            variance, cell_mean, loadings, cell_key, key_feature, cell_variance, key_variance,
-            S, z, key_mean, key_spread, pull,
-        )  # fmt: skip
-        for c in range(C):
-            key = cell_key[c]
-            lam = cell_variance[key_feature[key]]
-            squares[c] = 0.0
-            if weight[c] > 0.0:
-                base = expected(c, key, loadings, z, key_mean)
-                k_c = lam / (lam + variance[c])
-                mean[c] = base + k_c * (cell_mean[c] - base)
-                spread[c] = (1.0 - k_c) ** 2 * uncertainty(c, key, loadings, S, key_spread, pull, room)
-                spread[c] += lam * (1.0 - k_c)
-                squares[c] = weight[c] * spread[c]
-            elif complete and iteration == ITERATIONS - 1:
-                mean[c] = expected(c, key, loadings, z, key_mean)
-                spread[c] = uncertainty(c, key, loadings, S, key_spread, pull, room) + lam
-        for k in range(len(samples)):
-            for n in range(offsets[samples[k]], offsets[samples[k] + 1]):
-                for f in range(F):
-                    if not np.isnan(y[n, f]):
-                        c = cell[n, f]
-                        e = y[n, f] - mean[c] - tempo[k, f] * scale[c]
-                        squares[c] += w[n, f] * e * e
-        _noise(squares, weight, noise, own, population_noise, leans, cell_key, key_feature)
-        for c in range(C):
-            scale[c] = np.sqrt(noise[c])
+def _take_residuals(typing: Typing, person: Person, room: Room) -> None:
+    """r in units of the scale that scores have."""
+    y, cell, offsets, samples, r = typing.y, typing.cell, typing.offsets, person.samples, room.r
+    for k in range(len(samples)):
+        for n in range(offsets[samples[k]], offsets[samples[k] + 1]):
+            for f in range(y.shape[1]):
+                c = cell[n, f]
+                r[n, f] = (y[n, f] - person.mean[c]) / np.sqrt(person.noise[c] + person.spread[c])
 
 
-@inner
-def parent(r: Floats, n: int, first: int, of: int, before: int) -> float:
+@within
+def _parent(r: Floats, n: int, first: int, of: int, before: int) -> float:
     """The clipped residual of a parent; 0 if there is none, if it is missing or before the sample's start."""
     if of < 0 or n - before < first:
         return 0.0
@@ -292,57 +333,47 @@ def parent(r: Floats, n: int, first: int, of: int, before: int) -> float:
 
 @merged
 def _fit_slopes(
-    r: Floats,
-    w: Floats,
-    offsets: Integers,
-    samples: Integers,
-    tempo: Floats,
-    parents: Integers,
-    prior: tuple[Floats, Floats],
-    population_gain: Floats,
-    degrees: float,
-    slopes: Floats,
-    slope_spread: Floats,
-    gain: Floats,
-    gain_sums: Floats,
+    typing: Typing, prior: Prior, person: Person, people: People, room: Room, place: tuple[int, int]
 ) -> None:
     """Ridge regression of residuals on their parents, and the share of the squares that it leaves."""
-    A, b, x = np.empty((3, 3)), np.empty(3), np.empty(3)
-    for f in range(r.shape[1]):
-        gain[f] = population_gain[f]
-        for _ in range(SLOPE_FITS):
-            for j in range(3):
-                for i in range(3):
-                    A[j, i] = 0.0
-                A[j, j] = 1.0 / prior[1][f, j]
-                b[j] = A[j, j] * prior[0][f, j]
-            for k in range(len(samples)):
-                first = offsets[samples[k]]
-                for n in range(first, offsets[samples[k] + 1]):
-                    if np.isnan(r[n, f]):
-                        continue
-                    for j in range(3):
-                        x[j] = parent(r, n, first, parents[f, j, 0], parents[f, j, 1])
-                    for j in range(3):
-                        b[j] += w[n, f] * x[j] * (r[n, f] - tempo[k, f])
-                        for i in range(j + 1):
-                            A[j, i] += w[n, f] * x[j] * x[i]
-            inverted(A)
-            for j in range(3):
-                slope_spread[f, j] = A[j, j]
-                slopes[f, j] = A[j, 0] * b[0] + A[j, 1] * b[1] + A[j, 2] * b[2]
-            before, after = 0.0, 0.0
-            for k in range(len(samples)):
-                first = offsets[samples[k]]
-                for n in range(first, offsets[samples[k] + 1]):
-                    if np.isnan(r[n, f]):
-                        continue
-                    target = r[n, f] - tempo[k, f]
-                    left = target
-                    for j in range(3):
-                        left -= slopes[f, j] * parent(r, n, first, parents[f, j, 0], parents[f, j, 1])
-                    before += w[n, f] * target * target
-                    after += w[n, f] * left * left
-                    w[n, f] = (degrees + 1.0) / (degrees + left * left / gain[f])
-            gain_sums[f, 0], gain_sums[f, 1] = before, after
-            gain[f] = (after + GAIN_LEANS * population_gain[f]) / (before + GAIN_LEANS)
+    offsets, samples, tempo, parents = typing.offsets, person.samples, person.tempo, prior.parents
+    r, w, A, b, x, degrees = room.r, room.w, room.A, room.b, room.x, prior.degrees
+    u, f = place
+    slopes, gain = people.slopes[u], people.gain[u]
+    gain[f] = prior.gain[f]
+    for _ in range(SLOPE_FITS):
+        for j in range(3):
+            for i in range(3):
+                A[j, i] = 0.0
+            A[j, j] = 1.0 / prior.slope_variance[f, j]
+            b[j] = A[j, j] * prior.slope[f, j]
+        for k in range(len(samples)):
+            first = offsets[samples[k]]
+            for n in range(first, offsets[samples[k] + 1]):
+                if np.isnan(r[n, f]):
+                    continue
+                for j in range(3):
+                    x[j] = _parent(r, n, first, parents[f, j, 0], parents[f, j, 1])
+                for j in range(3):
+                    b[j] += w[n, f] * x[j] * (r[n, f] - tempo[k, f])
+                    for i in range(j + 1):
+                        A[j, i] += w[n, f] * x[j] * x[i]
+        inverted(A)
+        for j in range(3):
+            people.slope_spread[u, f, j] = A[j, j]
+            slopes[f, j] = A[j, 0] * b[0] + A[j, 1] * b[1] + A[j, 2] * b[2]
+        before, after = 0.0, 0.0
+        for k in range(len(samples)):
+            first = offsets[samples[k]]
+            for n in range(first, offsets[samples[k] + 1]):
+                if np.isnan(r[n, f]):
+                    continue
+                target = r[n, f] - tempo[k, f]
+                left = target
+                for j in range(3):
+                    left -= slopes[f, j] * _parent(r, n, first, parents[f, j, 0], parents[f, j, 1])
+                before += w[n, f] * target * target
+                after += w[n, f] * left * left
+                w[n, f] = (degrees + 1.0) / (degrees + left * left / gain[f])
+        people.gain_sums[u, f, 0], people.gain_sums[u, f, 1] = before, after
+        gain[f] = (after + GAIN_LEANS * prior.gain[f]) / (before + GAIN_LEANS)

@@ -8,13 +8,70 @@ only the R × R system of z is solved.
 from __future__ import annotations
 
 import math
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
-from keydyn.arrays import Floats, Integers, inner
+from keydyn.arrays import Floats, Integers, inner, merged
+from keydyn.population.cells import Cells
 
 
-@inner
+class Differences(NamedTuple):
+    """How people differ.
+
+    Attributes
+    ----------
+    loadings : V, (C, R)
+    key : (C,) the key of each cell; feature : (G,) the feature of each key
+    cell_variance, key_variance : (F,) λ and κ
+    """
+
+    loadings: Floats
+    key: Integers
+    feature: Integers
+    cell_variance: Floats
+    key_variance: Floats
+
+    @classmethod
+    def of(cls, cells: Cells, loadings: Floats, cell_variance: Floats, key_variance: Floats) -> Differences:
+        """With the numbering of these cells."""
+        return cls(loadings, cells.key, cells.key_feature, cell_variance, key_variance)
+
+
+class Posterior(NamedTuple):
+    """What `effects` fills in.
+
+    Attributes
+    ----------
+    S, z : (R, R) and (R,) covariance and mean of the person's factors
+    key_mean, key_spread : (G,) mean and variance of each key's a, given z
+    pull : (G, R) how a moves with z: −pull · z
+    linear, product, precision : (R,), (G,), (G,) room
+    """
+
+    S: Floats
+    z: Floats
+    key_mean: Floats
+    key_spread: Floats
+    pull: Floats
+    linear: Floats
+    product: Floats
+    precision: Floats
+
+    @classmethod
+    def room(cls, differences: Differences) -> Posterior:
+        """Room for the posterior of one person."""
+        R, G = differences.loadings.shape[1], len(differences.feature)
+        shapes = (R, R), (R,), (G,), (G,), (G, R), (R,), (G,), (G,)
+        return cls(*map(np.empty, shapes))
+
+
+# Nothing is allocated in the loops over people, so that no references need counting.
+within = partial(inner, _nrt=False)
+
+
+@within
 def inverted(A: Floats) -> None:
     """A symmetric positive definite matrix replaced by its inverse; the lower triangle is read."""
     n = len(A)
@@ -40,30 +97,20 @@ def inverted(A: Floats) -> None:
             A[j, i] = total
 
 
-@inner
-def effects(
-    variance: Floats,
-    mean: Floats,
-    loadings: Floats,
-    cell_key: Integers,
-    key_feature: Integers,
-    cell_variance: Floats,
-    key_variance: Floats,
-    S: Floats,
-    z: Floats,
-    key_mean: Floats,
-    key_spread: Floats,
-    pull: Floats,
-) -> None:
-    """The posterior of z (mean, covariance S), of each key's a given z, and how a moves with z: −pull · z."""
+@within
+def effects(variance: Floats, mean: Floats, differences: Differences, posterior: Posterior) -> None:
+    """The posterior of z and of each key's a, from means of cells and their variances, (C,) each."""
+    loadings, cell_key, key_feature, cell_variance, key_variance = differences
+    S, z, key_mean, key_spread, pull, linear, product, precision = posterior
     C, R = loadings.shape
     G = len(key_feature)
-    linear = np.zeros(R)
-    precision, product = np.zeros(G), np.zeros(G)
     for i in range(R):
+        linear[i] = 0.0
         for j in range(R):
             S[i, j] = 1.0 if i == j else 0.0
-        for key in range(G):
+    for key in range(G):
+        precision[key], product[key] = 0.0, 0.0
+        for i in range(R):
             pull[key, i] = 0.0
     for c in range(C):
         if variance[c] < np.inf:
@@ -98,28 +145,29 @@ def effects(
             key_mean[key] -= pull[key, i] * z[i]
 
 
-@inner
-def expected(c: int, key: int, loadings: Floats, z: Floats, key_mean: Floats) -> float:
+@merged
+def expected(c: int, differences: Differences, posterior: Posterior) -> float:
     """V_c z + E[a]: what a cell's effect is expected to be without its own mean."""
-    total: float = key_mean[key]
+    loadings, z = differences.loadings, posterior.z
+    total: float = posterior.key_mean[differences.key[c]]
     for i in range(len(z)):
         total += loadings[c, i] * z[i]
     return total
 
 
-@inner
-def uncertainty(
-    c: int, key: int, loadings: Floats, S: Floats, key_spread: Floats, pull: Floats, room: Floats
-) -> float:
-    """The variance of V_c z + a; `room`, (R,), is there to work in."""
-    total: float = key_spread[key]
+@merged
+def uncertainty(c: int, differences: Differences, posterior: Posterior) -> float:
+    """The variance of V_c z + a."""
+    loadings, S, pull, products = differences.loadings, posterior.S, posterior.pull, posterior.linear
+    key = differences.key[c]
+    total: float = posterior.key_spread[key]
     R = len(S)
     for j in range(R):
-        room[j] = 0.0
+        products[j] = 0.0
     for i in range(R):
         v = loadings[c, i] - pull[key, i]
         for j in range(R):
-            room[j] += v * S[i, j]
+            products[j] += v * S[i, j]
     for i in range(R):
-        total += (loadings[c, i] - pull[key, i]) * room[i]
+        total += (loadings[c, i] - pull[key, i]) * products[i]
     return total

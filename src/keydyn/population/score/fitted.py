@@ -18,7 +18,7 @@ from keydyn.arrays import Floats, Integers
 from keydyn.keystrokes.samples import Samples
 from keydyn.population.features import Observations, Typing
 from keydyn.population.parameters import Parameters
-from keydyn.population.person.fitting import fit_people
+from keydyn.population.person.fitting import Chosen, Prior, fit_people
 from keydyn.population.score.kernel import Asked, Columns, Shared, filled
 from keydyn.population.template import Template
 
@@ -84,10 +84,8 @@ class Fitted:
         known = self.parameters
         y, cell = known.standardised(seen.values, seen.around(known.cells.vocabulary))
         n = len(seen.offsets) - 1
-        person = fit_people(
-            y, cell, seen.offsets, np.arange(n), np.array([0, n]), known.cells, known.loadings,
-            known.variances, known.parents,
-        )  # fmt: skip
+        prior = Prior.of(known.cells, known.loadings, known.variances)
+        person = fit_people(Typing(y, cell, seen.offsets, seen.codes), Chosen.one_person(n), prior)
         parts = person.mean[0], person.scale[0], person.slopes[0], np.sqrt(person.gain[0])
         return Template(self.sha256, *parts, n_samples=n, n_events=len(y))
 
