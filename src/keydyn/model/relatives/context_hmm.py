@@ -15,7 +15,6 @@ from keydyn.model.data.vocabulary import SINGLE_TYPE, Types
 from keydyn.model.families.family import Family
 from keydyn.model.relatives import drawing
 from keydyn.model.relatives.contexts import Bins, Context, Labels, check_context, learnt
-from keydyn.model.relatives.expectation_maximisation import Result
 from keydyn.model.relatives.parameter_tables import Evidence, Tables, uniform_tables
 from keydyn.model.relatives.past import Past
 from keydyn.model.relatives.relative import Relative, given_emissions
@@ -116,15 +115,10 @@ class ContextHMM(Relative):
         steps = distribution("transmat", transmat, (transition_context.n_tables, m, m))
         shape = (emission_context.n_tables, m)
         emissions = given_emissions(emission, shape)
-        given: dict[str, Any] = {
-            "n_states": m,
-            "emission": [e.distribution for e in emissions],
-            "emission_context": emission_context,
-            "transition_context": transition_context,
-        }
-        made = cls(**(given | parameters))
-        made._settings(len(emissions))
-        made._take_given(Tables(start, steps, emissions), (emission_context, transition_context))
+        pair = emission_context, transition_context
+        given = {"n_states": m, "emission_context": pair[0], "transition_context": pair[1]}
+        made = cls._unfitted(emissions, given, parameters)
+        made._take_given(Tables(start, steps, emissions), pair)
         return made
 
     @property
@@ -203,12 +197,6 @@ class ContextHMM(Relative):
         jitter: np.random.Generator | None,
     ) -> Tables:
         return uniform_tables(evidence, contexts[0].n_rows, contexts[1].n_rows, settings, jitter)
-
-    def _finished(
-        self, result: Result[Tables], evidence: Evidence, contexts: tuple[Context, Context]
-    ) -> Tables:
-        pool = [context.n_tables > context.n_rows for context in contexts]
-        return result.theta.with_pooled(evidence, result.posterior, *pool)
 
 
 def _is_function(given: Any) -> bool:

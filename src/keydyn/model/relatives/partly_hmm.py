@@ -16,7 +16,6 @@ from keydyn.model.families.family import Family
 from keydyn.model.families.location_scale import of_working_values
 from keydyn.model.relatives import drawing
 from keydyn.model.relatives.contexts import Bins, Context, NoContext, learnt
-from keydyn.model.relatives.expectation_maximisation import Result
 from keydyn.model.relatives.lines import EachItsOwn, Lines
 from keydyn.model.relatives.parameter_tables import Evidence, Tables, uniform_tables
 from keydyn.model.relatives.past import Past
@@ -121,13 +120,8 @@ class PartlyHMM(Relative):
         m, rows = len(start), 1 if previous is None else previous.n_tables
         emissions = given_emissions(emission, (rows, m))
         n_features = len(emissions)
-        given: dict[str, Any] = {
-            "n_states": m,
-            "emission": [e.distribution for e in emissions],
-            "previous": "linear" if previous is None else previous,
-        }
-        made = cls(**(given | parameters))
-        made._settings(n_features)
+        given = {"n_states": m, "previous": "linear" if previous is None else previous}
+        made = cls._unfitted(emissions, given, parameters)
         if previous is not None:
             if not (emission_slopes is None and transition_slopes is None and centre is None):
                 raise ValueError("a model in bins has no slopes and no centre")
@@ -235,15 +229,6 @@ class PartlyHMM(Relative):
             int(self.previous_feature),
             "slopes" not in self._fixed(),
         )
-
-    def _finished(
-        self, result: Result[Any], evidence: Evidence, contexts: tuple[Context, Context]
-    ) -> Tables | Lines:
-        if isinstance(result.theta, Lines):
-            return result.theta
-        pool = [context.n_tables > context.n_rows for context in contexts]
-        pooled: Tables = result.theta.with_pooled(evidence, result.posterior, *pool)
-        return pooled
 
     def _count(self, theta: Any, rows: int, steps: int, fixed: tuple[str, ...]) -> int:
         count = super()._count(theta, rows, steps, fixed)

@@ -29,7 +29,7 @@ from keydyn.model.pohmm import POHMM
 from keydyn.model.relatives import relative_files
 from keydyn.model.relatives.contexts import Context
 from keydyn.model.relatives.expectation_maximisation import Result, climb
-from keydyn.model.relatives.parameter_tables import Events, Evidence, lattice_of, n_rows
+from keydyn.model.relatives.parameter_tables import Events, Evidence, Tables, lattice_of, n_rows
 from keydyn.model.relatives.past import Past
 from keydyn.model.relatives.streams import Stream, StreamModel, Streams
 from keydyn.model.theta.given import given_emission
@@ -156,10 +156,6 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
         jitter: np.random.Generator | None,
     ) -> Any:
         """Where EM begins."""
-
-    def _finished(self, result: Result[Any], evidence: Evidence, contexts: tuple[Context, Context]) -> Any:
-        """What is scored with: the climb's result, with what scoring needs besides."""
-        return result.theta
 
     def fit(
         self,
@@ -297,7 +293,11 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
         feature_names: tuple[str, ...] | None,
     ) -> None:
         """Become the model of a finished climb, states numbered by the leading feature's location."""
-        theta = self._finished(result, evidence, contexts)
+        theta = result.theta
+        if isinstance(theta, Tables):
+            # Contexts that no training event had use a row that pools all of them.
+            pool = [context.n_tables > context.n_rows for context in contexts]
+            theta = theta.with_pooled(evidence, result.posterior, *pool)
         order = np.arange(settings.n_states)
         if settings.order_states:
             leading = result.theta.pooled_emission(evidence, result.posterior)[settings.leading_feature]
@@ -316,6 +316,14 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
             result.stop_reason,
             [np.atleast_2d(floored)[:, order] for floored in result.floored],
         )
+
+    @classmethod
+    def _unfitted(cls, emissions: list[Emission], given: dict[str, Any], parameters: dict[str, Any]) -> Self:
+        """The estimator to which given parameters belong, with further settings of the caller's."""
+        settings = {"emission": [e.distribution for e in emissions]} | given | parameters
+        made = cls(**settings)
+        made._settings(len(emissions))
+        return made
 
     def _take_given(self, theta: Any, contexts: tuple[Context, Context]) -> None:
         """Become the model of given parameters."""
