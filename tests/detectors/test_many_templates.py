@@ -93,7 +93,7 @@ def test_batches_have_every_item_once(n_items, n_jobs, batch_size):
 
 
 def test_an_error_among_many_names_the_user():
-    """A time of 0 has no logarithm: the second user's model cannot be fitted, whoever is beside."""
+    """A time of 0 has no logarithm: the second user's model cannot be fitted, whatever is beside it."""
     samples = typed()
     values = samples.sequences.X.copy()
     values[samples.sequences.offsets[30]] = 0.0
@@ -118,7 +118,7 @@ def test_one_warning_names_the_first_user_who_has_not_converged():
 
 
 class Patient(Markov):
-    """Somebody's subclass with a way of its own to fit and to score."""
+    """A user's subclass with a way of its own to fit and to score."""
 
     name, title = "patient", "Patient"
 
@@ -149,7 +149,7 @@ def test_a_population_of_several_kinds_is_scored():
     np.testing.assert_array_equal(scores, np.stack([one.score(samples) for one in templates], axis=1))
 
 
-def test_nobody_is_no_population():
-    nobody = Population(np.array([]), [])
+def test_a_population_has_people():
+    none = Population(np.array([]), [])
     with pytest.raises(ValueError, match="there are no templates to score against"):
-        nobody.score(typed())
+        none.score(typed())

@@ -13,7 +13,7 @@ from tests.population.simulated import people
 
 
 def spoilt(keystrokes, rows):
-    """The same keystrokes with other times in these rows: slower, and with longer holds."""
+    """These keystrokes with other times in these rows: slower, and with longer holds."""
     changed = keystrokes.copy()
     hold = changed["timerelease"] - changed["timepress"]
     changed.loc[rows, "timepress"] *= 2.0
@@ -96,3 +96,15 @@ def test_templates_of_different_populations_are_scored_each_with_its_own():
     scores = PopulationDetector.score_many(templates, samples)
     for u, template in enumerate(templates):
         np.testing.assert_array_equal(scores[:, u], template.score(samples))
+
+
+def test_one_pass_scores_and_explains():
+    samples = Samples.of(people(n_people=4, n_samples=3))
+    pattern = PopulationDetector().prepare(samples)
+    templates = [pattern.fresh().fit(samples[samples.users == user]) for user in range(4)]
+    scores, told = PopulationDetector.score_and_explain(templates, samples[:1])
+    np.testing.assert_array_equal(scores, PopulationDetector.score_many(templates, samples[:1]))
+    assert told["log_likelihood"].sum() == pytest.approx(scores[0, 0], rel=1e-10)
+    others = [PopulationDetector().prepare(samples).fit(samples[:3]), templates[0]]
+    with pytest.raises(ValueError, match="different populations"):
+        PopulationDetector.score_and_explain(others, samples[:1])

@@ -52,5 +52,5 @@ def people(
 
 
 def samples_of_people(**settings):
-    """The same as samples."""
+    """Samples of such people."""
     return Samples.of(people(**settings))

@@ -51,7 +51,7 @@ def test_they_are_those_of_samples_that_differ_in_one_time(known, feature):
     np.testing.assert_allclose(np.log(found), terms[event::3], rtol=1e-9, atol=1e-9)
 
 
-def test_somebody_who_is_slow_is_seen_to_be(known):
+def test_a_slow_person_is_seen_to_be_slow(known):
     model, _ = known
     typed = make_typists(1, 4, text="free", n_keys=120, random_state=3)
     slow = typed.assign(timepress=2.5 * typed["timepress"], timerelease=2.5 * typed["timerelease"])

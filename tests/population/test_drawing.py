@@ -25,7 +25,7 @@ def test_moments_of_drawn_people(fitted):
     truth = V @ V.T + same_key * variances.key[cells.feature] + np.diag(variances.cell[cells.feature])
     means = np.stack([one.mean for one in people])
     deviation = np.sqrt(np.diag(truth))
-    # Of so many entries the farthest is some 4.5 standard errors away; none is 6.
+    # Of that many entries the farthest is some 4.5 standard errors away; none is 6.
     assert (np.abs(means.mean(axis=0)) < 6 * deviation / np.sqrt(n)).all()
     error = np.sqrt((truth**2 + np.outer(np.diag(truth), np.diag(truth))) / n)
     assert (np.abs(np.cov(means.T) - truth) < 6 * error).all()

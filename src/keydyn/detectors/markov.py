@@ -72,7 +72,7 @@ class Markov(Detector):
         if not same_features or type(self).fit is not Markov.fit:
             return super().fit_many(groups)
         try:
-            # One thread: whoever calls this has handed out batches to threads or to a cluster already.
+            # One thread: the caller has handed out batches to threads or to a cluster already.
             models = fit_many(self.unfitted(groups[0]), [samples.sequences for samples in groups], n_jobs=1)
         except ValueError:
             # One by one the error names the user.

@@ -1,4 +1,4 @@
-"""A template for everybody: fitting and scoring a whole population in one call."""
+"""The templates of all users: fitted and scored in one call."""
 
 from __future__ import annotations
 

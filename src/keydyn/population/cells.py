@@ -7,18 +7,13 @@ interval. A rare pair is the key alone. So is a pair with an unknown key, and al
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 
 from keydyn.arrays import Integers, Truths
 from keydyn.model.data.vocabulary import Types, translation
 from keydyn.population.features import Around
-from keydyn.population.learn.groups import Events, Groups, Tally
-from keydyn.population.learn.map_reduce import Passes
-
-# A pair must have been seen this often to be a cell of its own: in small populations, and in others.
-LEAST_SEEN_SMALL, LEAST_SEEN, SMALL = 5, 20, 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,19 +32,6 @@ class Cells:
     n_features: int
     before: Integers
     after: Integers
-
-    @classmethod
-    def learnt(cls, groups: Groups, passes: Passes) -> Cells:
-        """The pairs seen often enough."""
-        F, none = len(groups.features), np.array([], dtype=np.int64)
-        least = LEAST_SEEN_SMALL if groups.n_people < SMALL else LEAST_SEEN
-        empty = cls(groups.vocabulary, F, none, none)
-        frequent = []
-        counted = list(passes.each(partial(_pair_counts, empty), groups.events))
-        for f in range(2):
-            tally = Tally.together([one[f] for one in counted])
-            frequent.append(tally.codes[tally.often(least, groups.n_people)])
-        return cls(groups.vocabulary, F, *frequent)
 
     @property
     def n_codes(self) -> int:
@@ -118,16 +100,6 @@ class Cells:
             place, found = located(pairs, beginning if f == 1 else ending)
             cells[found, f] = self.begins[f] + place[found]
         return cells
-
-
-def _pair_counts(cells: Cells, events: Events) -> list[Tally]:
-    """Of the pairs of intervals and those of holds."""
-    seen, begins = events.load()
-    found = []
-    for f, codes in enumerate(cells.pair_codes(seen.around(cells.vocabulary))):
-        there = np.flatnonzero(np.isfinite(seen.values[:, f]))
-        found.append(Tally.of(codes[there], np.zeros(len(there)), there, seen.offsets[begins]))
-    return found
 
 
 def located(table: Integers, wanted: Integers) -> tuple[Integers, Truths]:

@@ -1,4 +1,4 @@
-"""How long somebody's keys take beside everybody's: densities of single times, as scores have them."""
+"""How long a person's keys take beside anyone's: densities of single times, as scores have them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Time:
 
 
 def densities(model: PopulationModel, template: Template, time: Time, at: Floats) -> Floats:
-    """(G, 2) density per millisecond, at each of G times, of somebody and of anyone.
+    """(G, 2) density per millisecond, at each of G times, of a person and of anyone.
 
     It is the model's own: that of an event of which nothing but this time was seen.
     """

@@ -20,7 +20,7 @@ def drawn_people(known: Parameters, population: str, n: int, random: np.random.G
 
     A cell's noise is drawn about its key's, that about the person's, that about the population's: scaled
     inverse chi-squared, with the pseudo-observations by which each leans on the next as degrees of freedom.
-    The gain is everybody's.
+    The gain is the population's.
     """
     if n < 0:
         raise ValueError(f"the number of people to draw is {n}; it must not be negative")

@@ -85,7 +85,7 @@ class Observations:
 
 
 class Typing(NamedTuple):
-    """Samples without what everybody shares.
+    """Samples without what people share.
 
     `y` and `cell` are (N, F), `offsets`, (n + 1,), where samples begin, and `classes`, (N,), those of keys.
     """

@@ -47,7 +47,7 @@ class PopulationModel:
     >>> from keydyn.population import PopulationModel
     >>> samples = Samples.of(make_typists(8, 4))
     >>> people = PopulationModel().fit(samples)
-    >>> new = Samples.of(make_typists(2, 4, first_user=100))  # nobody whom the population knows
+    >>> new = Samples.of(make_typists(2, 4, first_user=100))  # strangers to the population
     >>> templates = [people.enrol(new[new.users == user][:3]) for user in (100, 101)]
     >>> queries = new[new.numbers == 3]
     >>> people.log_likelihoods(templates, queries).shape
@@ -76,7 +76,7 @@ class PopulationModel:
         Parameters
         ----------
         samples : Samples, or an iterable of them
-            Everybody's; or parts, each with all samples of some people, which are read one after the other
+            All people's; or parts, each with all samples of some people, which are read one after the other
             and never held in memory together. The result is the same but for rounding.
         n_jobs : int, optional
             Threads, if no engine is in use; None for one, −1 for all cores.
@@ -101,7 +101,7 @@ class PopulationModel:
         """Learn how people differ from further people; before the first `fit` this is `fit`.
 
         An approximation: what those before said of each loading counts as one number, and all else (the keys
-        that are known, locations, variances, hidden states) stays as it is. Templates must be enrolled anew.
+        that are known, locations, variances, hidden states) stays as it is. Enrol templates again.
         """
         if not hasattr(self, "fitted_"):
             return self.fit(samples, n_jobs, scratch, progress)
@@ -143,7 +143,7 @@ class PopulationModel:
         return fitted.enrolled(fitted.parameters.seen(samples))
 
     def anyone(self) -> Template:
-        """Somebody of whom no sample is known: the population itself."""
+        """A person of whom no sample is known: the population itself."""
         return self._fitted.anyone
 
     def log_likelihoods(
@@ -306,7 +306,7 @@ class PopulationModel:
 
     @classmethod
     def parsed(cls, contents: bytes, path: str | PathLike[str]) -> Self:
-        """The same of a file's contents; `path` is for messages."""
+        """A population from a file's contents; `path` is for messages."""
         return cls._of(parsed(contents, path))
 
     @classmethod
@@ -317,9 +317,9 @@ class PopulationModel:
 
     @classmethod
     def shipped(cls) -> Self:
-        """The population that comes with keydyn, for those who have nobody to compare with.
+        """The population that comes with keydyn, for use without recordings of other people.
 
-        It was learnt from 115 people who typed English on keyboards, and holds nobody's samples; see the page
+        It was learnt from 115 people who typed English on keyboards, and holds no samples; see the page
         "The population that comes with keydyn" of the documentation.
 
         Examples

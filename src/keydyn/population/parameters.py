@@ -82,7 +82,7 @@ class Parameters:
         return observations(samples, self.features, self.cells.vocabulary)
 
     def standardised(self, values: Floats, around: Around) -> tuple[Floats, Integers]:
-        """y and the cells, (N, F) each: values without what everybody shares."""
+        """y and the cells, (N, F) each: values without what people share."""
         cell = self.cells.of(around)
         y = (values - self.location[cell]) / self.scale[cell]
         return y - self.wide.of(around, len(self.cells.vocabulary)), cell

@@ -25,7 +25,7 @@ def published_keystrokes(data: str | PathLike[str] | None = None) -> Iterator[pd
 
 
 def published_people(data: str | PathLike[str] | None = None) -> Iterator[Samples]:
-    """Everybody of the recordings, part by part."""
+    """All people of the recordings, one recording at a time."""
     for keystrokes in published_keystrokes(data):
         yield Samples.of(keystrokes, first="missing")
 

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
 from keydyn.arrays import Floats, Integers, compiled
-from keydyn.model.data.vocabulary import Types
 from keydyn.population.features import Around
-from keydyn.population.learn.groups import Events, Groups, Tally
-from keydyn.population.learn.map_reduce import Passes
-from keydyn.population.learn.stored_arrays import Stored
 
-# How many observations of no effect each effect leans on, and where residuals are clipped, in units of y.
-LEANS, CLIP = 30.0, 2.0
 LAST_POSITION, LAST_IN_WORD = 40, 15
 N_CONTEXTS = 5
 
@@ -45,38 +37,6 @@ class WideEffects:
                 for table, effect, context in zip(self.codes[f], self.effects[f], of_feature, strict=False):
                     add_effects(table, effect, context, total[:, f])
         return total
-
-
-def learnt(residuals: Sequence[Stored], groups: Groups, least: int, passes: Passes) -> WideEffects:
-    """Shrunken means of clipped within-person residuals, (N, F) of each group, one context after the other.
-
-    A context seen fewer than `least` times, or by one or two people alone, has no effect.
-    """
-    effects = WideEffects.none(len(groups.features))
-    for k in range(N_CONTEXTS):
-        task = partial(_context_sums, effects, groups.vocabulary, k)
-        tallies = list(passes.each(task, list(zip(residuals, groups.events, strict=True))))
-        codes, means = list(effects.codes), list(effects.effects)
-        for f in range(2):
-            tally = Tally.together([one[f] for one in tallies])
-            often = tally.often(least, groups.n_people)
-            codes[f] = (*codes[f], tally.codes[often])
-            means[f] = (*means[f], (tally.sums / (tally.counts + LEANS))[often])
-        effects = WideEffects(tuple(codes), tuple(means))
-    return effects
-
-
-def _context_sums(before: WideEffects, vocabulary: Types, k: int, task: tuple[Stored, Events]) -> list[Tally]:
-    """Of intervals and holds: context k, with sums of what the effects before leave."""
-    (residuals,), (seen, begins) = task[0].load(), task[1].load()
-    around, m = seen.around(vocabulary), len(vocabulary)
-    left = np.clip(residuals, -CLIP, CLIP) - before.of(around, m)
-    of_both = contexts(around, m)
-    found = []
-    for f in range(2):
-        there = np.flatnonzero(np.isfinite(left[:, f]))
-        found.append(Tally.of(of_both[f][k][there], left[there, f], there, seen.offsets[begins]))
-    return found
 
 
 @compiled

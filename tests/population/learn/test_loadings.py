@@ -20,7 +20,7 @@ NO_VARIANCE = 0.0
 
 
 def cases_of(precision, mean, n_groups=1):
-    """The same people as groups."""
+    """These people in groups."""
     with np.errstate(divide="ignore"):
         variance = 1.0 / precision
     parts = zip(np.array_split(variance, n_groups), np.array_split(mean, n_groups), strict=True)

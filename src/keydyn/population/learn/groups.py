@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from keydyn.arrays import Floats, Integers, Truths
+from keydyn.arrays import Integers
 from keydyn.keystrokes.samples import Samples
 from keydyn.model.data import vocabulary
 from keydyn.model.data.vocabulary import Types
@@ -18,8 +18,6 @@ from keydyn.population.learn.stored_arrays import Store, Stored
 
 # A group has no more people and, unless one person typed more, no more events.
 MOST_PEOPLE, MOST_EVENTS = 250, 250_000
-# What fewer people have typed is not learnt: it would say something of them alone.
-LEAST_PEOPLE = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,46 +37,8 @@ class Events:
 
 
 @dataclass(frozen=True, eq=False)
-class Tally:
-    """How often codes occur, and how many people typed them: (k,) each, codes in ascending order."""
-
-    codes: Integers
-    counts: Integers
-    people: Integers
-    sums: Floats
-
-    @classmethod
-    def of(cls, codes: Integers, values: Floats, events: Integers, begins: Integers) -> Tally:
-        """Of a group's values: their codes, and the number of the event that each belongs to.
-
-        `begins` is the event with which each person begins.
-        """
-        table, group, counts = np.unique(codes, return_inverse=True, return_counts=True)
-        U = len(begins) - 1
-        person = np.searchsorted(begins, events, side="right") - 1
-        people = np.bincount(np.unique(group * U + person) // U, minlength=len(table))
-        sums = np.bincount(group, values, len(table)).astype(np.float64)
-        return cls(table, counts.astype(np.int64), people.astype(np.int64), sums)
-
-    @classmethod
-    def together(cls, tallies: Sequence[Tally]) -> Tally:
-        """Of all groups."""
-        table, group = np.unique(np.concatenate([one.codes for one in tallies]), return_inverse=True)
-        counts, people, sums = (
-            np.bincount(group, np.concatenate([getattr(one, name) for one in tallies]), len(table))
-            for name in ("counts", "people", "sums")
-        )
-        return cls(table, counts.astype(np.int64), people.astype(np.int64), sums.astype(np.float64))
-
-    def often(self, least: int, n_people: int) -> Truths:
-        """Which known codes, those from 0 up, are frequent, and typed by several of so many people."""
-        often: Truths = self.counts >= least
-        return often & (self.people >= min(LEAST_PEOPLE, n_people)) & (self.codes >= 0)
-
-
-@dataclass(frozen=True, eq=False)
 class Groups:
-    """Everybody, in groups.
+    """All people, in groups.
 
     Attributes
     ----------
@@ -107,7 +67,7 @@ class Groups:
 def gathered(
     samples: Samples | Iterable[Samples], store: Store, features: tuple[str, ...] | None = None
 ) -> Groups:
-    """Everybody's samples, people in the order in which they first appear.
+    """All samples in groups of people, in the order in which they first appear.
 
     Of several `Samples` each is looked at once and then forgotten; a person's must all be in one of them.
     `features` are those that samples must have, by default what the first ones have.

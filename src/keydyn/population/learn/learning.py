@@ -17,10 +17,10 @@ import numpy as np
 
 from keydyn.arrays import Floats, Integers, Truths
 from keydyn.keystrokes.samples import Samples
-from keydyn.population import wide_effects
-from keydyn.population.cells import LEAST_SEEN_SMALL, Cells
+from keydyn.population.cells import Cells
 from keydyn.population.chain import Chain, classes_of, fit_chain
 from keydyn.population.learn import variances as estimates
+from keydyn.population.learn.contexts import learn_cells, learn_wide_effects
 from keydyn.population.learn.groups import Events, Groups, gathered
 from keydyn.population.learn.held_out import (
     cell_means,
@@ -37,13 +37,13 @@ from keydyn.population.learn.scales import locations_and_scales
 from keydyn.population.learn.stored_arrays import Store, Stored, store
 from keydyn.population.parameters import Parameters, Variances
 from keydyn.population.person.fitting import Prior
-from keydyn.population.wide_effects import WideEffects
+from keydyn.population.wide_effects import N_CONTEXTS, WideEffects
 
 ROUNDS = 2
 # With fewer, half of the people say nothing of how people differ, and variances stay as they begin.
 LEAST_FOR_HALVES = 6
-# With more than twice as many, so many are held out of the loadings. They suffice for variances and states,
-# some dozens of numbers.
+# With more than twice this number, this many are held out of the loadings. They suffice for variances and
+# states, some dozens of numbers.
 MOST_HELD_OUT = 500
 # What is known of more people is kept in files while it is needed.
 MOST_IN_MEMORY = 2000
@@ -64,7 +64,7 @@ def check_parts(without: Iterable[str]) -> tuple[str, ...]:
 
 @dataclass(eq=False)
 class _Course:
-    """Where learning is: everybody in groups, and each group's typing without what everybody shares."""
+    """Where learning is: people in groups, and each group's typing without what people share."""
 
     groups: Groups
     store: Store
@@ -107,7 +107,7 @@ def learn(
         if groups.n_people < 2:
             raise ValueError(f"a population is learnt from 2 people or more; there is {groups.n_people}")
         passes.total = _n_passes(groups, hidden_states, without)
-        cells = Cells.learnt(groups, passes)
+        cells = learn_cells(groups, passes)
         course = _Course(groups, kept, passes, without, cells, [])
         values = [kept.keep(*arrays) for arrays in passes.each(partial(_in_cells, cells), groups.events)]
         location, scale = locations_and_scales(values, cells, float(course.degrees), passes)
@@ -157,12 +157,12 @@ def learn_more(
 
 
 def _n_passes(groups: Groups, hidden_states: bool, without: tuple[str, ...]) -> int:
-    """How many passes over everybody learning takes."""
+    """How many passes over all people learning takes."""
     n_splits = len(_splits(groups))
     # Pairs, cells, what is left without scales; people's slopes; states.
     others = 4 + SCALES_ITERATIONS + (n_splits or 1) * hidden_states
     if "contexts" not in without:
-        others += 2 + wide_effects.N_CONTEXTS
+        others += 2 + N_CONTEXTS
     loadings = 0
     if "low rank" not in without:
         from_nothing, further = 1 + LOADINGS_ITERATIONS, FURTHER_ITERATIONS
@@ -205,7 +205,7 @@ def _remove_wide_effects(course: _Course) -> WideEffects:
     variances = course.restricted(estimates.initial_variances(cells.n_features))
     left = partial(unexplained, Prior.of(cells, np.zeros((cells.n_cells, 1)), variances))
     residuals = [kept.keep(one) for one in course.passes.each(left, course.typing)]
-    wide = wide_effects.learnt(residuals, groups, LEAST_SEEN_SMALL, course.passes)
+    wide = learn_wide_effects(residuals, groups, course.passes)
     tasks = list(zip(course.typing, groups.events, strict=True))
     removed = course.passes.each(partial(_without_wide, wide, cells), tasks)
     course.typing = [kept.keep(*arrays) for arrays in removed]
@@ -221,7 +221,7 @@ def _without_wide(
 
 
 def _splits(groups: Groups) -> list[tuple[list[Truths], list[Truths]]]:
-    """Whom loadings are learnt from, and whom variances: in each split, nobody is both."""
+    """Whom loadings are learnt from, and whom variances: no one is both in a split."""
     n, people = groups.n_people, groups.people
     if n < LEAST_FOR_HALVES:
         return []

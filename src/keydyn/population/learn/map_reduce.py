@@ -1,4 +1,4 @@
-"""Passes over groups of people: on threads of this machine, or on the engine that is in use."""
+"""Map and reduce over groups of people: on threads of this machine, or on the engine that is in use."""
 
 from __future__ import annotations
 
@@ -39,5 +39,5 @@ class Passes:
         for result in self.each(function, tasks):
             total = result if total is None else tuple(a + b for a, b in zip(total, result, strict=True))
         if total is None:
-            raise ValueError("there is nobody to learn from")
+            raise ValueError("there are no people to learn from")
         return total

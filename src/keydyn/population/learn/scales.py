@@ -17,7 +17,7 @@ CELL_LEANS, KEY_LEANS = 5.0, 20.0
 ITERATIONS = 20
 # No scale is below this share of the feature's.
 LEAST_SHARE = 0.01
-# Estimation begins with the median of so many values.
+# Estimation begins with the median of this many values.
 FIRST = 100_000
 
 # Location and scale of features, of keys and of cells.

@@ -33,7 +33,7 @@ class Ready:
     Attributes
     ----------
     seen : the samples as the population sees them
-    typing : the same without what everybody shares; its cells are places in `used`
+    typing : those without what people share; its cells are places in `used`
     used : the cells that occur
     shift : (N, F) what makes densities of y those of what was measured
     """
@@ -107,8 +107,18 @@ class Fitted:
         typing = Typing(y, place.reshape(y.shape), seen.offsets, classes)
         return Ready(seen, typing, used, known.shift(seen.jacobian, y, cell))
 
-    def score(self, templates: Sequence[Template], ready: Ready, asked: Asked, n_jobs: int | None) -> Asked:
-        """What is asked, filled in for densities of what was measured."""
+    def score(
+        self,
+        templates: Sequence[Template],
+        ready: Ready,
+        asked: Asked,
+        n_jobs: int | None = 1,
+        at_a_time: int = AT_A_TIME,
+    ) -> Asked:
+        """What is asked, filled in for densities of what was measured.
+
+        `at_a_time` is the number of events times templates of one compiled call.
+        """
         self.check(templates)
         if len(templates) == 0:
             return asked
@@ -129,7 +139,7 @@ class Fitted:
             for all_, place, some in zip(asked, places, part, strict=True):
                 all_[place] = some
 
-        pieces = _pieces(offsets, len(templates))
+        pieces = _pieces(offsets, len(templates), at_a_time)
         if len(pieces) == 1:
             filled(ready.typing, columns, self.shared, asked)
         else:
@@ -167,14 +177,14 @@ class Fitted:
         return {name: values[order] for name, values in columns.items()}
 
 
-def _pieces(offsets: Integers, n_templates: int) -> list[tuple[int, int, slice]]:
-    """Runs of samples and of templates, none with more than `AT_A_TIME` events times templates."""
+def _pieces(offsets: Integers, n_templates: int, most: int = AT_A_TIME) -> list[tuple[int, int, slice]]:
+    """Runs of samples and of templates, none with more than `most` events times templates."""
     pieces = []
     first, n = 0, len(offsets) - 1
     while first < n:
-        limit = offsets[first] + max(AT_A_TIME // n_templates, 1)
+        limit = offsets[first] + max(most // n_templates, 1)
         end = max(first + 1, int(np.searchsorted(offsets, limit, side="right")) - 1)
-        some = max(1, AT_A_TIME // max(1, int(offsets[end] - offsets[first])))
+        some = max(1, most // max(1, int(offsets[end] - offsets[first])))
         pieces += [(first, end, slice(u, u + some)) for u in range(0, n_templates, some)]
         first = end
     return pieces

@@ -26,7 +26,7 @@ class Arrived(NamedTuple):
     Attributes
     ----------
     session, position : (B,) whose event it is, and its number in the sample; below 0 it is no event
-    y, cell : (B, F) values without what everybody shares, and their cells
+    y, cell : (B, F) values without what people share, and their cells
     before, key : (B,) classes of the key before and of its own
     """
 

@@ -1,0 +1,79 @@
+"""One pass gives samples, events and terms; what does not fit is refused before it runs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from keydyn.population import PopulationModel
+from keydyn.population.score.kernel import TEMPLATES, Asked, Columns, filled
+from tests.population.simulated import samples_of_people
+from tests.population.test_model import of
+
+
+@pytest.fixture(scope="module")
+def known():
+    samples = samples_of_people(n_people=6, n_samples=3)
+    model = PopulationModel().fit(samples)
+    return model, [model.enrol(of(samples, user)) for user in range(6)], samples
+
+
+def test_one_pass_gives_what_single_questions_give(known):
+    """Of more templates than are worked on together, with terms of some in the second block."""
+    model, templates, samples = known
+    many, K = templates * 20, TEMPLATES + 3
+    scores, terms = model.score_terms(many, samples, K)
+    np.testing.assert_array_equal(scores, model.log_likelihoods(many, samples))
+    events = model.event_log_likelihoods(many[:K], samples)
+    np.testing.assert_allclose(terms.sum(axis=1), events, rtol=1e-10, atol=1e-10)
+    missing = np.isnan(model.ready_for(samples).typing.y)
+    assert (terms[missing] == 0).all()
+
+
+def test_pieces_give_what_the_whole_gives(known):
+    """Neither scores nor terms depend on how the work is divided."""
+    model, templates, samples = known
+    fitted, ready = model.fitted_, model.ready_for(samples)
+    N, n = len(ready.typing.y), len(samples)
+    both = [
+        Asked(np.empty((n, 18)), np.empty((N, 18)), np.empty((N, 2, 4)), np.empty((N, 2, 5))) for _ in "12"
+    ]
+    fitted.score(templates * 3, ready, both[0])
+    fitted.score(templates * 3, ready, both[1], n_jobs=2, at_a_time=100)
+    for one, other in zip(*both, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_the_evidence_of_one_pass_is_the_explanation(known):
+    model, templates, samples = known
+    sample = samples[[4]]
+    _, terms = model.score_terms([templates[0], model.anyone(), *templates], sample, 2)
+    told, expected = model.evidence(sample, terms), model.explained(templates[0], sample)
+    assert list(told) == list(expected)
+    for name, values in expected.items():
+        np.testing.assert_array_equal(told[name], values)
+
+
+@pytest.mark.parametrize(
+    "what", ["cells", "offsets", "classes", "slopes", "gains", "samples", "events", "terms", "residuals"]
+)
+def test_shapes_that_do_not_fit_are_refused(known, what):
+    model, templates, samples = known
+    ready = model.ready_for(samples)
+    typing, columns, shared = ready.typing, Columns.of(templates, ready.used), model.fitted_.shared
+    asked = Asked(samples=np.empty((len(samples), 6)))
+    wide = np.zeros((3, 3, 6))
+    if what in ("cells", "offsets", "classes"):
+        changed = {
+            "cells": {"cell": typing.cell + len(ready.used)},
+            "offsets": {"offsets": typing.offsets[:-1]},
+            "classes": {"classes": typing.classes[1:]},
+        }
+        typing = typing._replace(**changed[what])
+        asked = Asked()
+    elif what in ("slopes", "gains"):
+        columns = columns._replace(**({"slopes": wide} if what == "slopes" else {"per_gain": wide[0]}))
+    else:
+        asked = Asked(**{what: wide[0] if what in ("samples", "events") else wide})
+    with pytest.raises(ValueError, match=f"differ in size: {what}$"):
+        filled(typing, columns, shared, asked)
