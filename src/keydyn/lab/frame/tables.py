@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from keydyn.atomic import write_text
+from keydyn.evaluation.rates.confidence import Rate
 from keydyn.lab.frame.names import dataset_name, detector_name
 
 DECIMALS = 6
@@ -111,6 +113,15 @@ def fixed(value: Any, digits: int = 3) -> str:
     return text.lstrip("-") if not text.strip("-0.") else text
 
 
+def as_it_is(value: Any, digits: int = 3) -> str:
+    """A value of any kind; a number that is not whole has this many decimals."""
+    if is_missing(value):
+        return NONE
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return fixed(value, digits) if isinstance(value, float) else str(value)
+
+
 def is_missing(value: Any) -> bool:
     """None, NaN or pandas' own missing value."""
     return (
@@ -118,15 +129,78 @@ def is_missing(value: Any) -> bool:
     )
 
 
+@dataclass(frozen=True)
+class Column:
+    """A column as people read it.
+
+    Attributes
+    ----------
+    title : its heading
+    values : the column of the frame that a cell is written from, or several
+    write : how these values are written
+    bold : whether a cell is set in bold, by its row of the frame
+    """
+
+    title: str
+    values: str | tuple[str, ...]
+    write: Callable[..., str] = as_it_is
+    bold: Callable[[Mapping[Hashable, Any]], bool] | None = None
+
+
+DATASET = Column("Dataset", "dataset", dataset_name)
+DETECTOR = Column("Detector", "detector", detector_name)
+
+
+def table_of(
+    name: str, title: str, note: str, frame: pd.DataFrame, columns: Sequence[Column], labels: int = 1
+) -> Table:
+    """A table with a line per row of the frame."""
+    rows = frame.to_dict("records")
+    names = [(one.values,) if isinstance(one.values, str) else one.values for one in columns]
+    shown = [
+        [one.write(*(row[value] for value in values)) for one, values in zip(columns, names, strict=True)]
+        for row in rows
+    ]
+    bold = [[one.bold is not None and bool(one.bold(row)) for one in columns] for row in rows]
+    headings = [one.title for one in columns]
+    texts, marked = (pd.DataFrame(lines, columns=headings) for lines in (shown, bold))
+    return Table(name, title, note, frame, texts, marked, labels=labels)
+
+
+def mean_column(
+    title: str, name: str, digits: int = 3, bold: Callable[[Mapping[Hashable, Any]], bool] | None = None
+) -> Column:
+    """NAME_mean and NAME_std: 0.887 (0.175)."""
+    return Column(title, (f"{name}_mean", f"{name}_std"), partial(mean_and_deviation, digits=digits), bold)
+
+
+def rate_column(title: str, name: str, trials: str, digits: int = 1) -> Column:
+    """NAME with its interval NAME_low to NAME_high, of as many trials as the column `trials` says."""
+    return Column(title, (name, f"{name}_low", f"{name}_high", trials), partial(_rate, digits=digits))
+
+
+def number_column(title: str, name: str, digits: int = 3) -> Column:
+    """A number with this many decimals."""
+    return Column(title, name, partial(fixed, digits=digits))
+
+
+def share_column(title: str, name: str) -> Column:
+    """A share in per cent: 21.2 %."""
+    return Column(title, name, lambda share: f"{100 * share:.1f} %")
+
+
+def _rate(value: Any, low: Any, high: Any, trials: Any, digits: int) -> str:
+    value, low, high = (None if is_missing(one) else one for one in (value, low, high))
+    return NONE if value is None else Rate(value, low, high, int(trials)).text(digits)
+
+
 def plain_table(
     name: str, title: str, note: str, frame: pd.DataFrame, digits: int = 3, labels: int = 1
 ) -> Table:
     """The frame as it is; shown with this many decimals, and with spaces for underscores in its headings."""
-    shown = {
-        str(column).replace("_", " "): [_shown(value, digits) for value in frame.iloc[:, place].tolist()]
-        for place, column in enumerate(frame.columns)
-    }
-    return Table(name, title, note, frame, pd.DataFrame(shown), labels=labels)
+    write = partial(as_it_is, digits=digits)
+    columns = [Column(str(each).replace("_", " "), str(each), write) for each in frame.columns]
+    return table_of(name, title, note, frame, columns, labels)
 
 
 def published_beside(
@@ -199,11 +273,3 @@ def _exact(value: Any) -> str:
 def _quoted(text: str) -> str:
     # The csv module leaves a lone carriage return bare, which readers take for the end of the line.
     return '"' + text.replace('"', '""') + '"' if re.search('[,"\r\n]', text) else text
-
-
-def _shown(value: Any, digits: int) -> str:
-    if is_missing(value):
-        return NONE
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return fixed(value, digits) if isinstance(value, float) else str(value)

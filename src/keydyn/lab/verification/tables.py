@@ -13,8 +13,16 @@ from keydyn.evaluation.rates.claim_rates import Claims
 from keydyn.evaluation.rates.confidence import Rate
 from keydyn.evaluation.rates.error_curve import equal_error_rate
 from keydyn.evaluation.rates.likelihood_ratios import cllr, min_cllr
-from keydyn.lab.frame.names import dataset_name
-from keydyn.lab.frame.tables import Table, fixed
+from keydyn.lab.frame.tables import (
+    DATASET,
+    Column,
+    Table,
+    fixed,
+    number_column,
+    rate_column,
+    share_column,
+    table_of,
+)
 from keydyn.lab.verification.measurements import ALL, ENROLLED, ONE, TARGETS, WHOLE
 
 OPEN_SET = (
@@ -38,114 +46,97 @@ def whole(claims: pd.DataFrame) -> pd.DataFrame:
     return claims[(claims["length"] == WHOLE) & (claims["enrolled"] == ALL)]
 
 
+ERRORS = (
+    rate_column("Strangers accepted", FALSE, "false_claims", digits=2),
+    rate_column("Genuine accepted", GENUINE, "genuine_claims"),
+)
+CLLR = number_column("Cllr", "cllr")
+
+
 def decisions_table(claims: pd.DataFrame, seed: int) -> Table:
     """The main table: errors at the default operating point, and how good the ratios are."""
-    rows, shown = [], []
+    rows = []
     for dataset, of in whole(claims).groupby("dataset", sort=False):
-        row, cells = _errors(of, seed)
-        target = Targets().false_match
-        within = row["fmr_low"] <= target <= row["fmr_high"]
-        ratios = _ratios(of)
+        errors, target = _errors(of, seed), Targets().false_match
         genuine = of[of["genuine"]]
-        shares = {name: float((genuine["answer"] == name).mean()) for name in (UNSURE, REJECT)}
+        shares = {f"genuine_{name}": float((genuine["answer"] == name).mean()) for name in (UNSURE, REJECT)}
         eer = equal_error_rate(genuine["llr"].to_numpy(), of.loc[~of["genuine"], "llr"].to_numpy())
         rows.append(
             {"dataset": dataset, "people": of["typist"].nunique(), "target": target}
-            | row
-            | {"target_within": within}
-            | {f"genuine_{name}": share for name, share in shares.items()}
+            | errors
+            | {"target_within": errors["fmr_low"] <= target <= errors["fmr_high"]}
+            | shares
             | {"eer": eer}
-            | ratios
-        )
-        shown.append(
-            {"Dataset": dataset_name(str(dataset)), "People": str(of["typist"].nunique())}
-            | cells
-            | {"Target within": "yes" if within else "no"}
-            | {f"Genuine {name}": f"{100 * share:.1f} %" for name, share in shares.items()}
-            | {"EER": f"{100 * eer:.1f} %", "Cllr": fixed(ratios["cllr"]), "min": fixed(ratios["min_cllr"])}
-            | {"Cllr / min": fixed(ratios["cllr"] / ratios["min_cllr"], 2)}
+            | _ratios(of)
         )
     note = (
         f"{OPEN_SET} The operating point is the default: accept where at most {TARGET} of strangers score as "
         f"high, reject where at most {percent(Targets().false_non_match)} of genuine samples score as low. "
         "EER and the minimum of Cllr are those of all claims together."
     )
-    return Table("decisions", "Decisions about strangers", note, pd.DataFrame(rows), pd.DataFrame(shown))
+    columns = [
+        *(DATASET, Column("People", "people"), *ERRORS, Column("Target within", "target_within")),
+        *(share_column("Genuine unsure", "genuine_unsure"), share_column("Genuine reject", "genuine_reject")),
+        *(share_column("EER", "eer"), CLLR, number_column("min", "min_cllr")),
+        Column("Cllr / min", ("cllr", "min_cllr"), lambda cost, least: fixed(cost / least, 2)),
+    ]
+    return table_of("decisions", "Decisions about strangers", note, pd.DataFrame(rows), columns)
 
 
 def targets_table(claims: pd.DataFrame, seed: int) -> Table:
     """What other targets would have given."""
-    rows, shown = [], []
-    for dataset, of in whole(claims).groupby("dataset", sort=False):
-        for target in TARGETS:
-            row, cells = _errors(of.assign(answer=_at(of, target)), seed)
-            rows.append({"dataset": dataset, "target": target} | row)
-            shown.append({"Dataset": dataset_name(str(dataset)), "Target": percent(target)} | cells)
+    rows = [
+        {"dataset": dataset, "target": target} | _errors(of.assign(answer=_at(of, target)), seed)
+        for dataset, of in whole(claims).groupby("dataset", sort=False)
+        for target in TARGETS
+    ]
     note = f"{OPEN_SET} A claim is accepted where the stated false-match rate is not above the target."
-    return Table(
-        "targets",
-        "Stated and measured false-match rates",
-        note,
-        pd.DataFrame(rows),
-        pd.DataFrame(shown),
-        labels=2,
-    )
+    columns = [DATASET, Column("Target", "target", percent), *ERRORS]
+    title = "Stated and measured false-match rates"
+    return table_of("targets", title, note, pd.DataFrame(rows), columns, labels=2)
 
 
 def keys_table(claims: pd.DataFrame, seed: int) -> Table:
-    """How much has to be typed: errors after so many keys."""
-    rows, shown = [], []
+    """Errors by the number of keys typed."""
+    rows = []
     some = claims[claims["enrolled"] == ALL]
     for (dataset, length), of in some.groupby(["dataset", "length"], sort=False):
-        row, cells = _errors(of, seed)
         keys = int(str(length)) if length != WHOLE else int(of["keys"].median())
-        rows.append({"dataset": dataset, "keys": keys, "whole": length == WHOLE} | row | _ratios(of))
-        what = f"{keys}" if length != WHOLE else f"{keys} (whole samples)"
-        shown.append(
-            {"Dataset": dataset_name(str(dataset)), "Keys": what}
-            | cells
-            | {"Cllr": fixed(_ratios(of)["cllr"])}
-        )
-    return Table(
+        labels = {"dataset": dataset, "keys": keys, "whole": length == WHOLE}
+        rows.append(labels | _errors(of, seed) | _ratios(of))
+    typed = Column(
+        "Keys", ("keys", "whole"), lambda keys, all_: f"{keys} (whole samples)" if all_ else f"{keys}"
+    )
+    return table_of(
         "keys",
         "Decisions by the number of keys",
         f"{OPEN_SET} The target is {TARGET}.",
         pd.DataFrame(rows),
-        pd.DataFrame(shown),
+        [DATASET, typed, *ERRORS, CLLR],
         labels=2,
     )
 
 
 def few_samples_table(claims: pd.DataFrame, seed: int) -> Table:
     """What is lost if people enrol with a single sample."""
-    rows, shown = [], []
     some = claims[claims["length"] == WHOLE]
-    for (dataset, enrolled), of in some.groupby(["dataset", "enrolled"], sort=False):
-        row, cells = _errors(of, seed)
-        rows.append({"dataset": dataset, "enrolled": enrolled} | row | _ratios(of))
-        words = {ALL: "all training samples", ONE: "one sample"}[str(enrolled)]
-        shown.append(
-            {"Dataset": dataset_name(str(dataset)), "Enrolled with": words}
-            | cells
-            | {"Cllr": fixed(_ratios(of)["cllr"])}
-        )
+    rows = [
+        {"dataset": dataset, "enrolled": enrolled} | _errors(of, seed) | _ratios(of)
+        for (dataset, enrolled), of in some.groupby(["dataset", "enrolled"], sort=False)
+    ]
     note = (
-        f"{OPEN_SET} The target is {TARGET}. The calibration does not know how many samples somebody "
+        f"{OPEN_SET} The target is {TARGET}. The calibration does not know how many samples a person "
         "enrolled with."
     )
-    return Table(
-        "few_samples",
-        "Decisions after enrolment with one sample",
-        note,
-        pd.DataFrame(rows),
-        pd.DataFrame(shown),
-        labels=2,
-    )
+    words = {ALL: "all training samples", ONE: "one sample"}
+    columns = [DATASET, Column("Enrolled with", "enrolled", lambda with_: words[with_]), *ERRORS, CLLR]
+    title = "Decisions after enrolment with one sample"
+    return table_of("few_samples", title, note, pd.DataFrame(rows), columns, labels=2)
 
 
 def identification_table(identified: pd.DataFrame, seed: int) -> Table:
-    """Who is named, when it may be nobody."""
-    rows, shown = [], []
+    """Who is named, when the answer may be nobody."""
+    rows = []
     for dataset, of in identified.groupby("dataset", sort=False):
         own, strange = of[~of["stranger"]], of[of["stranger"]]
         figures = {
@@ -153,36 +144,31 @@ def identification_table(identified: pd.DataFrame, seed: int) -> Table:
             "first": _by_person(own, "first", seed),
             "strangers_named": _by_person(strange, "named", seed),
         }
-        rows.append({"dataset": dataset} | columns_of(figures))
-        shown.append(
-            {
-                "Dataset": dataset_name(str(dataset)),
-                "Named rightly": figures["identified"].text(),
-                "First candidate is right": figures["first"].text(),
-                "Strangers named": figures["strangers_named"].text(),
-            }
-        )
+        counts = {"samples": len(own), "strangers_samples": len(strange)}
+        rows.append({"dataset": dataset} | columns_of(figures) | counts)
     note = (
         f"{OPEN_SET} The answer may be nobody. Named rightly: samples of enrolled people for which their "
-        "name is the answer. First candidate is right: the same if somebody had to be named. Strangers "
-        "named: samples of strangers for which somebody is named."
+        "name is the answer. First candidate is right: the same if a name had to be given. Strangers "
+        "named: samples of strangers for which a name is given."
     )
-    return Table("identify", "Identification among ten", note, pd.DataFrame(rows), pd.DataFrame(shown))
+    columns = [
+        DATASET,
+        rate_column("Named rightly", "identified", "samples"),
+        rate_column("First candidate is right", "first", "samples"),
+        rate_column("Strangers named", "strangers_named", "strangers_samples"),
+    ]
+    return table_of("identify", "Identification among ten", note, pd.DataFrame(rows), columns)
 
 
 def _at(of: pd.DataFrame, target: float) -> Any:
     return np.where(of["false_match_rate"] <= target * (1 + 1e-9), ACCEPT, UNSURE)
 
 
-def _errors(of: pd.DataFrame, seed: int) -> tuple[dict[str, Any], dict[str, str]]:
-    """The false-match rate and the share of genuine samples accepted, as values and as text."""
-    rates: Mapping[str, Rate] = {
-        name: _rate(of[of["genuine"] == (name == GENUINE)], seed) for name in (FALSE, GENUINE)
-    }
-    values = columns_of(rates)
+def _errors(of: pd.DataFrame, seed: int) -> dict[str, Any]:
+    """The false-match rate and the share of genuine samples accepted, with the number of claims."""
+    rates = {name: _rate(of[of["genuine"] == (name == GENUINE)], seed) for name in (FALSE, GENUINE)}
     counts = {"false_claims": int((~of["genuine"]).sum()), "genuine_claims": int(of["genuine"].sum())}
-    cells = {"Strangers accepted": rates[FALSE].text(2), "Genuine accepted": rates[GENUINE].text()}
-    return counts | values, cells
+    return counts | columns_of(rates)
 
 
 def _rate(of: pd.DataFrame, seed: int) -> Rate:
