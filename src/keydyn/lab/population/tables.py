@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,17 @@ from keydyn.evaluation.rates.confidence import Estimate, mean_estimate
 from keydyn.evaluation.rates.significance import LEVEL, compare_with_best, signed_rank_p
 from keydyn.lab.frame.names import dataset_name, detector_name
 from keydyn.lab.frame.published import ACCURACY, EQUAL_ERROR_RATE, REJECTION_TIME
-from keydyn.lab.frame.tables import NONE, Table, fixed, mean_and_deviation
+from keydyn.lab.frame.tables import (
+    DATASET,
+    DETECTOR,
+    NONE,
+    Column,
+    Table,
+    fixed,
+    mean_and_deviation,
+    number_column,
+    table_of,
+)
 from keydyn.lab.own_recordings.report import OPEN
 from keydyn.lab.population.measurements import (
     ACROSS,
@@ -57,6 +68,21 @@ def users_of(measured: Mapping[Key, RecognitionFigures], watched: Mapping[Key, C
         for metric, values in of.items():
             figures.setdefault(dataset, {}).setdefault(metric, {})[detector] = values.rename(str)
     return figures
+
+
+def _difference(value: float, low: float, high: float, figure: str = "", digits: int = 3) -> str:
+    """With signs, never −0, and as many decimals as the figure has."""
+    places = METRICS[figure][2] if figure else digits
+    texts = [f"{round(one, places) + 0.0:+.{places}f}".replace("-", "−") for one in (value, low, high)]
+    return f"{texts[0]} ({texts[1]} to {texts[2]})"
+
+
+FIGURE = Column("Figure", "figure", lambda metric: METRICS[metric][0])
+COMPARISON = (
+    Column("Difference", ("difference", "low", "high", "figure"), _difference),
+    Column("p", "p", p_text),
+    Column("Verdict", "verdict"),
+)
 
 
 def population_table(
@@ -122,30 +148,20 @@ def population_table(
 
 def significance_table(users: Users, seed: int = 0) -> Table:
     """The population model against each of the others, figure by figure."""
-    rows, shown = [], []
+    rows = []
     for dataset, metrics in users.items():
         for metric, of in metrics.items():
             others = [name for name in of if name != POPULATION]
             for other in others:
-                rows.append(
-                    {
-                        "dataset": dataset,
-                        "figure": metric,
-                        "against": other,
-                        **_compared(of[POPULATION], of[other], METRICS[metric][1], len(others), seed),
-                    }
-                )
-                title, _, digits = METRICS[metric]
-                labels = dataset_name(dataset), title, detector_name(other)
-                shown.append((*labels, *_shown_comparison(rows[-1], digits)))
-    headings = ["Dataset", "Figure", "Against", "Difference", "p", "Verdict"]
-    return Table(
+                test = _compared(of[POPULATION], of[other], METRICS[metric][1], len(others), seed)
+                rows.append({"dataset": dataset, "figure": metric, "against": other, **test})
+    return table_of(
         "significance",
         "What the population model gains",
         "Differences of the means over users, with 95 % intervals (bootstrap over users). Two-sided Wilcoxon "
         "signed-rank test over users, at 0.05 / 2 (Bonferroni: two detectors).",
         pd.DataFrame(rows),
-        pd.DataFrame(shown, columns=headings),
+        [DATASET, FIGURE, Column("Against", "against", detector_name), *COMPARISON],
         labels=3,
     )
 
@@ -185,75 +201,82 @@ def curve_frame(users: pd.DataFrame, what: str, seed: int = 0) -> pd.DataFrame:
 
 def curve_table(frame: pd.DataFrame, what: str, title: str, note: str) -> Table:
     """The numbers behind a figure of curves."""
-    settings = {"Enrolled with": [f"{n} sample{'' if n == '1' else 's'}" for n in frame["setting"]]}
-    shown = {
-        "Dataset": [dataset_name(name) for name in frame["dataset"]],
-        **({"Detector": [detector_name(name) for name in frame["detector"]]} if what != PEOPLE else settings),
-        NUMBERS[what]: [f"{number:g}" for number in frame["number"]],
-    }
-    for metric in ("acc", "eer"):
-        values = zip(*(frame[f"{metric}{end}"] for end in ("", "_low", "_high")), strict=True)
-        shown[METRICS[metric][0]] = [Estimate(*row).text(3) for row in values]
+    enrolled = Column("Enrolled with", "setting", lambda n: f"{n} sample{'' if n == '1' else 's'}")
+    columns = [
+        *(DATASET, enrolled if what == PEOPLE else DETECTOR, Column(NUMBERS[what], "number", "{:g}".format)),
+        *(
+            Column(METRICS[name][0], (name, f"{name}_low", f"{name}_high"), _interval)
+            for name in ("acc", "eer")
+        ),
+    ]
     table = frame.drop(columns=[] if what == PEOPLE else ["setting"])
-    return Table(what, title, f"{note} {INTERVAL_NOTE}", table, pd.DataFrame(shown), labels=3)
+    return table_of(what, title, f"{note} {INTERVAL_NOTE}", table, columns, labels=3)
+
+
+def _interval(value: float, low: float, high: float) -> str:
+    return Estimate(value, low, high).text(3)
 
 
 def parts_table(users: Users, measured: pd.DataFrame, seed: int = 0) -> Table:
     """The population model without each of its parts, against the whole."""
-    rows, shown, bold = [], [], []
+    rows = []
     of_parts = measured[measured["what"] == PARTS]
     for (dataset, part), of in of_parts.groupby(["dataset", "setting"], sort=False):
         without, row = of.set_index("user"), {"dataset": dataset, "without": part}
-        cells, marks = [dataset_name(dataset), str(part)], [False, False]
         for metric in PARTS_METRICS:
             whole = users[str(dataset)][metric][POPULATION]
             test = _compared(without[metric], whole, METRICS[metric][1], len(WITHOUT), seed)
             row |= {f"{metric}_{name}" if name != "mean" else metric: value for name, value in test.items()}
-            digits = METRICS[metric][2]
-            difference, p, _ = _shown_comparison(test, digits)
-            cells += [fixed(test["mean"], digits), difference, p]
-            marks += [False, test["p"] < test["level"], False]
         rows.append(row)
-        shown.append(cells)
-        bold.append(marks)
-    headings = ["Dataset", "Without"]
+    columns = [DATASET, Column("Without", "without")]
     for metric in PARTS_METRICS:
-        title = METRICS[metric][0]
-        headings += [title, f"{title}, difference", f"{title}, p"]
-    return Table(
+        columns += _part_columns(metric)
+    return table_of(
         "parts",
         "What each part of the population model gives",
         "Closed set, with the paper's protocol. Differences are from the whole model, with 95 % intervals "
         "(bootstrap over users). Bold: significant by the two-sided Wilcoxon signed-rank test over users, at "
         f"0.05 / {len(WITHOUT)} (Bonferroni).",
         pd.DataFrame(rows),
-        pd.DataFrame(shown, columns=headings),
-        pd.DataFrame(bold, columns=headings),
+        columns,
         labels=2,
     )
 
 
+def _part_columns(metric: str) -> list[Column]:
+    title, _, digits = METRICS[metric]
+    ends = (f"{metric}_difference", f"{metric}_low", f"{metric}_high")
+
+    def significant(row: Mapping[Hashable, Any]) -> bool:
+        return bool(row[f"{metric}_p"] < row[f"{metric}_level"])
+
+    return [
+        number_column(title, metric, digits),
+        Column(f"{title}, difference", ends, partial(_difference, digits=digits), significant),
+        Column(f"{title}, p", f"{metric}_p", p_text),
+    ]
+
+
 def across_table(users: Users, measured: pd.DataFrame, seed: int = 0) -> Table | None:
     """People of one dataset with the population of another, against their own; None if not measured."""
-    rows, shown = [], []
+    rows = []
     of_datasets = measured[measured["what"] == ACROSS]
     for (asked, learnt), of in of_datasets.groupby(["dataset", "setting"], sort=False):
         with_other = of.set_index("user")
         for metric in ("acc", "eer"):
-            title, better, _ = METRICS[metric]
             own = users[str(asked)][metric]
             for other in own:
-                test = _compared(with_other[metric], own[other], better, len(own), seed)
+                test = _compared(with_other[metric], own[other], METRICS[metric][1], len(own), seed)
                 rows.append(
                     {"people": asked, "learnt_from": learnt, "figure": metric, "against": other, **test}
                 )
-                name = detector_name(other) + (", own dataset" if other == POPULATION else "")
-                labels = dataset_name(asked), dataset_name(learnt), title, fixed(test["mean"]), name
-                shown.append((*labels, *_shown_comparison(test)))
     if not rows:
         return None
-    headings = ["People", "Learnt from", "Figure", "Value", "Against", "Difference", "p", "Verdict"]
-    return Table(
+    columns = [
+        *(Column("People", "people", dataset_name), Column("Learnt from", "learnt_from", dataset_name)),
+        *(FIGURE, number_column("Value", "mean"), Column("Against", "against", _against), *COMPARISON),
+    ]
+    return table_of(
         "across",
         "The population of another dataset",
         "Nothing was learnt from the people who are tested, or from their dataset. Closed set, with the "
@@ -261,9 +284,13 @@ def across_table(users: Users, measured: pd.DataFrame, seed: int = 0) -> Table |
         "Differences have 95 % intervals (bootstrap over users); two-sided Wilcoxon signed-rank test over "
         "users, at 0.05 / 3 (Bonferroni).",
         pd.DataFrame(rows),
-        pd.DataFrame(shown, columns=headings),
+        columns,
         labels=3,
     )
+
+
+def _against(detector: str) -> str:
+    return detector_name(detector) + (", own dataset" if detector == POPULATION else "")
 
 
 def _compared(
@@ -287,19 +314,9 @@ def _compared(
     }
 
 
-def _shown_comparison(test: Mapping[str, Any], digits: int = 3) -> tuple[str, str, str]:
-    value, low, high = (_signed(test[name], digits) for name in ("difference", "low", "high"))
-    return f"{value} ({low} to {high})", p_text(test["p"]), str(test["verdict"])
-
-
 def _published(dataset: str, detector: str) -> dict[str, float | None]:
     found: dict[str, float | None] = {}
     for metric, figures in PUBLISHED.items():
         mean, std = figures.get((dataset, detector), (None, None))
         found |= {f"published_{metric}_mean": mean, f"published_{metric}_std": std}
     return found
-
-
-def _signed(value: float, digits: int) -> str:
-    """With its sign, never −0."""
-    return f"{round(value, digits) + 0.0:+.{digits}f}".replace("-", "−")

@@ -10,7 +10,7 @@ from scipy.stats import spearmanr
 
 from keydyn.evaluation.scores import Scores
 from keydyn.lab.frame.names import dataset_name, detector_name
-from keydyn.lab.frame.tables import Table, fixed
+from keydyn.lab.frame.tables import DATASET, NONE, Column, Table, number_column, table_of
 from keydyn.lab.population.changed_typing import PARTS
 from keydyn.lab.population.measurements import POPULATION
 from keydyn.lab.population.tables import Users
@@ -46,24 +46,22 @@ def worst_of(table: pd.DataFrame) -> pd.DataFrame:
 
 def worst_table(table: pd.DataFrame, dataset: str, detectors: Sequence[str]) -> Table:
     """The worst tenth, and what happened to them."""
-    worst = worst_of(table)
-    shown = {"Dataset": [dataset_name(dataset)] * len(worst), "User": worst.index.to_list()}
-    for metric, title in (("acc", "Accuracy"), ("eer", "EER")):
-        for detector in detectors:
-            column = metric if detector == POPULATION else f"{metric}_{detector}"
-            shown[f"{title}, {detector_name(detector)}"] = [fixed(value) for value in worst[column]]
-    shown["Mostly taken for"] = [
-        f"{name} ({share:.0%})" if name else "–"
-        for name, share in zip(worst["taken_for"], worst["taken_share"], strict=True)
+    frame = worst_of(table).reset_index().assign(dataset=dataset)
+    figures = [
+        number_column(
+            f"{title}, {detector_name(detector)}",
+            metric if detector == POPULATION else f"{metric}_{detector}",
+        )
+        for metric, title in (("acc", "Accuracy"), ("eer", "EER"))
+        for detector in detectors
     ]
-    shown["Largest change"] = [
-        f"part {part:.0f}: intervals × {interval:.2f}, holds × {hold:.2f}"
-        for part, interval, hold in zip(worst["part"], worst["interval"], worst["hold"], strict=True)
+    columns = [
+        *(DATASET, Column("User", "user"), *figures),
+        Column("Mostly taken for", ("taken_for", "taken_share"), _taken),
+        Column("Largest change", ("part", "interval", "hold"), _change),
+        *(number_column("Change", "change", 2), number_column("Nearest", "nearest", 2)),
     ]
-    for name in ("change", "nearest"):
-        shown[name.capitalize()] = [fixed(value, 2) for value in worst[name]]
-    frame = worst.reset_index().assign(dataset=dataset)
-    return Table(
+    return table_of(
         "worst_users",
         "The users whom the population model recognises worst",
         f"The worst tenth by equal error rate. Later samples are divided into {PARTS} parts, in order of "
@@ -71,9 +69,17 @@ def worst_table(table: pd.DataFrame, dataset: str, detectors: Sequence[str]) -> 
         "of intervals and holds, in units of the usual spread. Nearest: the distance to the nearest other "
         "user at enrolment, in the same unit.",
         frame[["dataset", *(name for name in frame if name != "dataset")]],
-        pd.DataFrame(shown),
+        columns,
         labels=2,
     )
+
+
+def _taken(name: str, share: float) -> str:
+    return f"{name} ({share:.0%})" if name else NONE
+
+
+def _change(part: float, interval: float, hold: float) -> str:
+    return f"part {part:.0f}: intervals × {interval:.2f}, holds × {hold:.2f}"
 
 
 def worst_words(table: pd.DataFrame, dataset: str) -> str:

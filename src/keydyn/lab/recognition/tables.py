@@ -15,7 +15,17 @@ from keydyn.evaluation.rates.verification import TITLES, Verification, verificat
 from keydyn.lab.frame.names import dataset_name, detector_name
 from keydyn.lab.frame.published import ACCURACY, DETECTORS, EQUAL_ERROR_RATE
 from keydyn.lab.frame.score_files import Scored
-from keydyn.lab.frame.tables import Table, mean_and_deviation, published_beside
+from keydyn.lab.frame.tables import (
+    DATASET,
+    DETECTOR,
+    Column,
+    Table,
+    mean_and_deviation,
+    mean_column,
+    number_column,
+    published_beside,
+    table_of,
+)
 
 Key = tuple[str, str]
 RANKS = (1, 2, 5, 10)
@@ -99,27 +109,23 @@ def open_set_table(measured: Mapping[Key, RecognitionFigures], opened: Collectio
 
     Datasets in `opened` are open sets by their protocol: they have no figure of a closed set.
     """
-    ways = {"eer": "closed set", "eer_open": "impostor not in the cohort", "eer_raw": "not normalised"}
-    rows, displayed = [], []
+    ways = {"eer": "Closed set", "eer_open": "Impostor not in the cohort", "eer_raw": "Not normalised"}
+    rows = []
     for (dataset, detector), figures in measured.items():
         mean, std = figures.users.mean(), figures.users.std()
         if dataset in opened:
             mean["eer"] = std["eer"] = np.nan
         rows.append((dataset, detector, *(value for way in ways for value in (mean[way], std[way]))))
-        cells = (mean_and_deviation(mean[way], std[way]) for way in ways)
-        displayed.append((dataset_name(dataset), detector_name(detector), *cells))
-    columns = [f"{way}_{part}" for way in ways for part in ("mean", "std")]
-    return Table(
+    names = [f"{way}_{part}" for way in ways for part in ("mean", "std")]
+    return table_of(
         "open_set",
         "Equal error rate if the impostor is unknown to the system",
         "Closed set: scores are scaled over all templates, the impostor's own among them. Impostor not in "
         "the cohort: that template is left out, as it is for a stranger. Not normalised: scores as they are. "
         "Same templates and same scores in all three; each user at a threshold of their own. A dash: the "
         "protocol is an open set already, or no cohort is left.",
-        pd.DataFrame(rows, columns=["dataset", "detector", *columns]),
-        pd.DataFrame(
-            displayed, columns=["Dataset", "Detector", *(way.capitalize() for way in ways.values())]
-        ),
+        pd.DataFrame(rows, columns=["dataset", "detector", *names]),
+        [DATASET, DETECTOR, *(mean_column(title, way) for way, title in ways.items())],
         labels=2,
     )
 
@@ -175,31 +181,34 @@ def ranks_table(measured: Mapping[Key, RecognitionFigures], opened: Collection[s
 
 def recommended_table(measured: Mapping[Key, RecognitionFigures]) -> Table | None:
     """The recommended POHMM against the published one, whichever way it falls."""
-    rows, displayed = [], []
+    rows = []
     for dataset in dict.fromkeys(key[0] for key in measured):
         if not {(dataset, RECOMMENDED), (dataset, REFERENCE)} <= set(measured):
             continue
         ours, theirs = measured[dataset, RECOMMENDED].users, measured[dataset, REFERENCE].users
-        for metric, title, sign in (("acc", "accuracy", 1.0), ("eer", "equal error rate", -1.0)):
+        for metric, sign in (("acc", 1.0), ("eer", -1.0)):
             difference = float(ours[metric].mean() - theirs[metric].mean())
             p = signed_rank_p(ours[metric].to_numpy(), theirs[metric].to_numpy())
             way = "better" if sign * difference > 0 else "worse" if sign * difference < 0 else "equal"
             verdict = way if p < 0.05 else "no significant difference"
             rows.append((dataset, metric, theirs[metric].mean(), ours[metric].mean(), difference, p, verdict))
-            cells = (f"{theirs[metric].mean():.3f}", f"{ours[metric].mean():.3f}", f"{difference:+.3f}")
-            displayed.append((dataset_name(dataset), title, *cells, p_text(p), verdict))
     if not rows:
         return None
-    columns = ["dataset", "metric", "pohmm", "pohmm_recommended", "difference", "p", "verdict"]
-    headings = ["Dataset", "Figure", "POHMM", "POHMM (recommended)", "Difference", "p", "Verdict at 0.05"]
-    return Table(
+    names = ["dataset", "metric", "pohmm", "pohmm_recommended", "difference", "p", "verdict"]
+    columns = [
+        *(DATASET, Column("Figure", "metric", lambda metric: METRICS[metric].lower())),
+        *(number_column("POHMM", "pohmm"), number_column("POHMM (recommended)", "pohmm_recommended")),
+        *(Column("Difference", "difference", "{:+.3f}".format), Column("p", "p", p_text)),
+        Column("Verdict at 0.05", "verdict"),
+    ]
+    return table_of(
         "recommended",
         "The recommended settings against the published ones",
         "Two-sided Wilcoxon signed-rank test over users; each line is a test of its own, without correction. "
         "On each of the paper's datasets the recommended settings are those that the other datasets choose "
         "(`keydyn study recommended`).",
-        pd.DataFrame(rows, columns=columns),
-        pd.DataFrame(displayed, columns=headings),
+        pd.DataFrame(rows, columns=names),
+        columns,
         labels=2,
     )
 

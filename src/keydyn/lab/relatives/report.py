@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from keydyn.lab.frame.outputs import Outputs, read_table
 from keydyn.lab.frame.rank_files import ranked_of
 from keydyn.lab.frame.report import Section
 from keydyn.lab.frame.score_files import scored_of
-from keydyn.lab.frame.tables import Table, fixed, mean_and_deviation
+from keydyn.lab.frame.tables import DATASET, DETECTOR, Column, Table, mean_column, number_column, table_of
 from keydyn.lab.recognition.report import lead_of
 from keydyn.lab.recognition.tables import MEAN_NOTE
 from keydyn.lab.relatives.figures import lost_context_figure
@@ -117,7 +118,7 @@ def user_figures(scores: pa.Table, ranks: pa.Table, seed: int) -> Users:
 
 def relatives_table(users: Users) -> Table:
     """Identification, verification and rejection time of all, each tested against the best."""
-    rows, displayed, bold = [], [], []
+    rows = []
     for dataset, metrics in users.items():
         compared = {}
         for metric, by_detector in metrics.items():
@@ -125,20 +126,19 @@ def relatives_table(users: Users) -> Table:
             compared[metric] = compare_with_best(pd.DataFrame(means), METRICS[metric][1])
         for detector in next(iter(metrics.values())):
             row: dict[str, Any] = {"dataset": dataset, "detector": detector}
-            cells, marks = [dataset_name(dataset), detector_name(detector)], [False, False]
-            for metric, (_, _, digits) in METRICS.items():
+            for metric in METRICS:
                 values, tests = metrics[metric][detector], compared[metric]
-                p, best = tests["p"].to_dict()[detector], tests["bold"].to_dict()[detector]
-                mean, std = float(values.mean()), float(values.std())
-                row |= {f"{metric}_mean": mean, f"{metric}_std": std, f"{metric}_p": p}
-                row[f"{metric}_best"] = best
-                cells.append(mean_and_deviation(mean, std, digits))
-                marks.append(best)
+                row |= {f"{metric}_mean": float(values.mean()), f"{metric}_std": float(values.std())}
+                row |= {
+                    f"{metric}_{name}": tests[test].to_dict()[detector]
+                    for name, test in (("p", "p"), ("best", "bold"))
+                }
             rows.append(row)
-            displayed.append(cells)
-            bold.append(marks)
-    columns = ["Dataset", "Detector", *(title for title, _, _ in METRICS.values())]
-    return Table(
+    figures = [
+        mean_column(title, metric, digits, itemgetter(f"{metric}_best"))
+        for metric, (title, _, digits) in METRICS.items()
+    ]
+    return table_of(
         "relatives",
         "The POHMM and its relatives",
         f"{MEAN_NOTE} Rejection time in keys: mean (standard deviation) over samples of the average maximum "
@@ -146,8 +146,7 @@ def relatives_table(users: Users) -> Table:
         "users, p above 0.05 / 4; the CSV file has every p). HMM and POHMM have the published settings, the "
         "others their closest equivalent. Closed set.",
         pd.DataFrame(rows),
-        pd.DataFrame(displayed, columns=columns),
-        pd.DataFrame(bold, columns=columns),
+        [DATASET, DETECTOR, *figures],
         labels=2,
     )
 
@@ -164,22 +163,17 @@ def lost_frame(losses: pd.DataFrame) -> pd.DataFrame:
 
 def lost_table(lost: pd.DataFrame) -> Table:
     """The numbers behind the figure."""
-    displayed = pd.DataFrame(
-        {
-            "Dataset": [dataset_name(name) for name in lost["dataset"]],
-            "Context": [SITUATIONS[name] for name in lost["situation"]],
-            "Model": [detector_name(name) for name in lost["detector"]],
-            "Lost": [f"{share:.0%}" for share in lost["lost"]],
-            "ln likelihood per event": [fixed(value) for value in lost["log_likelihood"]],
-            "Accuracy": [fixed(value) for value in lost["acc"]],
-            "Equal error rate": [fixed(value) for value in lost["eer"]],
-        }
-    )
+    columns = [
+        *(DATASET, Column("Context", "situation", SITUATIONS.__getitem__)),
+        *(Column("Model", "detector", detector_name), Column("Lost", "lost", "{:.0%}".format)),
+        number_column("ln likelihood per event", "log_likelihood"),
+        *(number_column("Accuracy", "acc"), number_column("Equal error rate", "eer")),
+    ]
     note = (
         "Mean over users. Lost: share of events without a context. A model to which a loss means nothing has "
         "the same figures throughout (column touched of the CSV file)."
     )
-    return Table("relatives_lost_context", "Contexts that get lost", note, lost, displayed, labels=4)
+    return table_of("relatives_lost_context", "Contexts that get lost", note, lost, columns, labels=4)
 
 
 def lost_curves(lost: pd.DataFrame) -> dict[tuple[str, str], dict[str, dict[str, Curve]]]:

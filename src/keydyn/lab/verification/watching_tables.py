@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -9,7 +11,7 @@ import pandas as pd
 from keydyn.evaluation.rates.confidence import Estimate
 from keydyn.lab.drawing.confidence_intervals import Estimates
 from keydyn.lab.frame.names import dataset_name
-from keydyn.lab.frame.tables import Table
+from keydyn.lab.frame.tables import DATASET, Column, Table, table_of
 
 # Figure of the frame → heading, decimals, scale
 HEADINGS = {
@@ -36,19 +38,26 @@ OPEN_SET = (
 
 def watching_table(frame: pd.DataFrame) -> Table:
     """All figures of each way; the fewest mean keys after a change are bold."""
-    shown, bold = [], []
-    soonest = frame.groupby(["dataset", "target_per_hour"])["change_mean"].transform("min")
-    for row, best in zip(_rows(frame), soonest, strict=True):
-        cells = {"Dataset": dataset_name(row["dataset"]), "Aimed at": f"{row['target_per_hour']:g}"}
-        cells["Way to watch"] = row["way"]
-        for figure, (heading, digits, scale) in HEADINGS.items():
-            cells[heading] = _estimate(row, figure).times(scale).text(digits)
-        shown.append(cells)
-        marked = HEADINGS["change_mean"][0] if row["change_mean"] == best else None
-        bold.append([heading == marked for heading in cells])
+    soonest = frame.groupby(["dataset", "target_per_hour"])["change_mean"].min()
+
+    def is_soonest(row: Mapping[Hashable, Any]) -> bool:
+        return bool(row["change_mean"] == soonest[row["dataset"], row["target_per_hour"]])
+
+    columns = [
+        *(DATASET, Column("Aimed at", "target_per_hour", "{:g}".format), Column("Way to watch", "way")),
+        *(
+            Column(
+                heading,
+                (figure, f"{figure}_low", f"{figure}_high"),
+                partial(_text, digits=digits, scale=scale),
+                is_soonest if figure == "change_mean" else None,
+            )
+            for figure, (heading, digits, scale) in HEADINGS.items()
+        ),
+    ]
     lengths = frame.drop_duplicates("dataset").set_index("dataset")["keys_after_change"]
     after = "; ".join(f"{dataset_name(name)}: {keys}" for name, keys in lengths.items())
-    return Table(
+    return table_of(
         "watching",
         "Ways to watch a session, at equal false lock-outs",
         f"{OPEN_SET} Aimed at: false lock-outs per hour of typing. The limit and the settings of each way "
@@ -58,10 +67,13 @@ def watching_table(frame: pd.DataFrame) -> Table:
         f"never noticed. Keys left after a change: {after}. 95 % intervals over people. Bold: fewest mean "
         "keys after a change.",
         frame,
-        pd.DataFrame(shown),
-        pd.DataFrame(bold, columns=list(shown[0])),
+        columns,
         labels=3,
     )
+
+
+def _text(value: float, low: float, high: float, digits: int, scale: float) -> str:
+    return Estimate(value, low, high).times(scale).text(digits)
 
 
 def watching_panels(frame: pd.DataFrame, name: str) -> Estimates:
