@@ -151,7 +151,7 @@ def test_impostors_of_an_open_set_are_never_enrolled(opened):
 
 
 def test_many_fits_are_reported_before_they_begin(typing, tmp_path, monkeypatch):
-    monkeypatch.setattr("keydyn.lab.own_recordings.study.MANY", 15)
+    monkeypatch.setattr("keydyn.lab.own_recordings.study.MANY_TEMPLATES", 15)
     result = evaluate(typing, tmp_path / "out", "--detector", "manhattan")
     assert "leave-one-out fits 16 templates for each detector" in result.stderr
     result = evaluate(typing, tmp_path / "out", "--detector", "manhattan", "--protocol", "chronological")
