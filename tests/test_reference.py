@@ -33,7 +33,7 @@ matplotlib.use("Agg")
 
 PACKAGES = (
     *("keydyn", "keydyn.model", "keydyn.keystrokes", "keydyn.datasets", "keydyn.population"),
-    *("keydyn.detectors", "keydyn.decisions", "keydyn.figures", "keydyn.client"),
+    *("keydyn.detectors", "keydyn.evaluation", "keydyn.decisions", "keydyn.figures", "keydyn.client"),
 )
 DIRECTIVE = re.compile(r"^\.\. auto(\w+):: ([\w.]+)\n((?:   :.*\n)*)", re.MULTILINE)
 SHOWN = re.compile(r"^\| `(keydyn[\w.]+)` \| `(keydyn[\w.]+)` \|$", re.MULTILINE)

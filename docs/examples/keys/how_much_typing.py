@@ -13,10 +13,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from keydyn.datasets import make_typists
-from keydyn.evaluation.protocols.protocol import Enrolment
-from keydyn.evaluation.protocols.running import enrolments, scores_after
-from keydyn.evaluation.rates.identification import identification
-from keydyn.evaluation.rates.verification import verification
+from keydyn.evaluation import (
+    Enrolment,
+    enrolments,
+    identification,
+    scores_after,
+    verification,
+)
 from keydyn.keystrokes import Samples
 from keydyn.lab.frame.names import detector_name
 

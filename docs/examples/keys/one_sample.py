@@ -16,9 +16,7 @@ import numpy as np
 
 from keydyn.datasets import make_typists
 from keydyn.detectors import PopulationDetector, make_detector
-from keydyn.evaluation.protocols.protocol import Enrolment
-from keydyn.evaluation.protocols.running import score_protocol
-from keydyn.evaluation.rates.identification import identification
+from keydyn.evaluation import Enrolment, identification, score_protocol
 from keydyn.keystrokes import Samples
 from keydyn.lab.frame.names import detector_name
 from keydyn.population import PopulationModel

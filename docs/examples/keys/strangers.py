@@ -13,9 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from keydyn.datasets import make_typists
-from keydyn.evaluation.protocols.protocol import Enrolment
-from keydyn.evaluation.protocols.running import score_protocol
-from keydyn.evaluation.rates.verification import verification
+from keydyn.evaluation import Enrolment, score_protocol, verification
 from keydyn.keystrokes import Samples
 from keydyn.lab.frame.names import detector_name
 
