@@ -1,6 +1,6 @@
 """The demonstration: simulated typists are enrolled, identified, verified and watched.
 
-Everything is done with what the commands use, so that the commands that it proposes give the same answers.
+It calls what the commands call, so that the commands that it proposes give the same answers.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import shutil
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -39,46 +39,49 @@ from keydyn.terminal import say, show
 
 TRAINING, QUERIES, KEYS = 8, 2, 150
 SHOWN = 60
-# Typists beside those who are enrolled: some calibrate, of the others nobody has heard.
+# Typists beside those who are enrolled: some calibrate the scores, the others are strangers.
 CALIBRATING, STRANGERS = 20, 8
-# Their sessions are too short to find a level for fewer.
+# The sessions of those who calibrate are too short to find a level for fewer.
 LOCKOUTS_PER_HOUR = 5
 DETECTOR = "pohmm-recommended"
 PASSIVE = "bold white on dark_orange3"
 
 
+class Typing(NamedTuple):
+    """What was typed: by those who are enrolled, all of it, at enrolment and later; and by others.
+
+    `states` are the true hidden states of what was typed later.
+    """
+
+    recorded: pd.DataFrame
+    known: pd.DataFrame
+    asked: pd.DataFrame
+    states: Integers
+    calibrating: pd.DataFrame
+    strangers: pd.DataFrame
+
+
 def run(out: Path, n_users: int, seed: int) -> dict[str, Any]:
-    """Run the demonstration and write recordings, tables, figures and models to `out`; all in numbers."""
+    """Run the demonstration; recordings, tables, figures and models go to `out`, and results are returned."""
     started = time.perf_counter()
     out.mkdir(parents=True, exist_ok=True)
     with working("simulating typists"):
-        everybody = make_typists(
-            n_users + CALIBRATING + STRANGERS,
-            TRAINING + QUERIES,
-            text="copied",
-            n_keys=KEYS,
-            return_states=True,
-            random_state=seed,
-        )
-    keystrokes, calibrating, strangers = _divided(everybody, n_users)
-    known = keystrokes[keystrokes["session"] < TRAINING].reset_index(drop=True)
-    asked = keystrokes[keystrokes["session"] >= TRAINING].reset_index(drop=True)
+        typing = _simulated(n_users, seed)
     show(
         f"[bold]{n_users} simulated typists[/bold] copy {TRAINING + QUERIES} passages of {KEYS} keys each; "
         f"the first {TRAINING} enrol them, and the last {QUERIES} are unknown samples. {CALIBRATING} others, "
         f"who are not enrolled, calibrate the scores. {STRANGERS} more are strangers."
     )
-    verifier = _enrol(known.drop(columns="state"), calibrating, out / "models")
-    queries = recorded_samples(asked.drop(columns="state"))
+    verifier = _enrol(typing, out / "models")
+    queries = recorded_samples(typing.asked)
     with working("scoring"):
-        samples = Samples.of(keystrokes.drop(columns="state"))
-        scores = score_protocol(Enrolment(TRAINING), DETECTOR, samples, 2)
+        scores = score_protocol(Enrolment(TRAINING), DETECTOR, Samples.of(typing.recorded), 2)
     rates = recognition(scores)
     unknown = int(np.random.default_rng(seed).integers(len(queries)))
     user, session = queries.index[unknown]
     show(_ranking(verifier.identify(queries[[unknown]]), str(user)))
     show(_rates(rates, len(queries)))
-    verified = _verified(verifier, queries, recorded_samples(strangers))
+    verified = _verified(verifier, queries, recorded_samples(typing.strangers))
     show(
         f"At a target of one stranger in a hundred, verify accepts {verified['genuine_accepted']} of "
         f"{verified['genuine']} genuine claims, {verified['impostors_accepted']} of "
@@ -87,8 +90,9 @@ def run(out: Path, n_users: int, seed: int) -> dict[str, Any]:
     )
     watched = _watch(verifier, queries, unknown, out)
     show(_watched_text(watched, user))
-    states = _show_states(known, asked, user, session, out)
-    _write(out, keystrokes.drop(columns="state"), rates, verifier, user, session)
+    states = _show_states(typing, user, session, out)
+    _write(out, typing, rates, user, session)
+    verifier.person(str(user)).template.save_template(out / "typist.keydyn")
     names = ", ".join(sorted(path.name for path in out.iterdir() if not path.name.startswith(".")))
     show(f"\nIn [bold]{escape(str(out))}[/bold]: {names}; {time.perf_counter() - started:.0f} s.")
     _propose(out, user)
@@ -105,22 +109,30 @@ def run(out: Path, n_users: int, seed: int) -> dict[str, Any]:
     }
 
 
-def _divided(everybody: pd.DataFrame, n_users: int) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-    """The typists who will be enrolled, those who calibrate, and strangers' last samples."""
-    number = everybody["user"]
-    calibrates = (number >= n_users) & (number < n_users + CALIBRATING)
-    strange = (number >= n_users + CALIBRATING) & (everybody["session"] >= TRAINING)
-    users, calibrating, strangers = (
-        everybody[which].reset_index(drop=True) for which in (number < n_users, calibrates, strange)
+def _simulated(n_users: int, seed: int) -> Typing:
+    total, samples = n_users + CALIBRATING + STRANGERS, TRAINING + QUERIES
+    typed = make_typists(total, samples, "copied", KEYS, return_states=True, random_state=seed)
+    states, user, later = typed.pop("state"), typed["user"], typed["session"] >= TRAINING
+    enrolled, calibrates = user < n_users, user < n_users + CALIBRATING
+
+    def rows(which: pd.Series[bool]) -> pd.DataFrame:
+        return typed[which].reset_index(drop=True)
+
+    return Typing(
+        recorded=rows(enrolled),
+        known=rows(enrolled & ~later),
+        asked=rows(enrolled & later),
+        states=states[enrolled & later].to_numpy(),
+        calibrating=rows(calibrates & ~enrolled),
+        strangers=rows(~calibrates & later),
     )
-    return users, calibrating.drop(columns="state"), strangers.drop(columns="state")
 
 
-def _enrol(known: pd.DataFrame, calibrating: pd.DataFrame, folder: Path) -> Verifier:
+def _enrol(typing: Typing, folder: Path) -> Verifier:
     with working("calibrating"):
         targets = Targets(lockouts_per_hour=LOCKOUTS_PER_HOUR)
-        verifier = Verifier(make_detector(DETECTOR), targets).calibrate(calibrating, n_jobs=2)
-    groups = {str(user): _of(known, user) for user in known["user"].unique()}
+        verifier = Verifier(make_detector(DETECTOR), targets).calibrate(typing.calibrating, n_jobs=2)
+    groups = {str(user): _of(typing.known, user) for user in typing.known["user"].unique()}
     with progress_bar("enrolling", len(groups)) as progress:
         verifier.enrol_many(groups, n_jobs=2, progress=progress)
     verifier.save(folder)
@@ -128,7 +140,7 @@ def _enrol(known: pd.DataFrame, calibrating: pd.DataFrame, folder: Path) -> Veri
 
 
 def _ranking(found: Identification, owner: str) -> Table:
-    """The best candidates for one query, and nobody."""
+    """The best candidates for one query, and the possibility that it is none of them."""
     table = Table(title="Who typed the unknown sample?", title_justify="left")
     for name in ("rank", "candidate", "probability"):
         table.add_column(name, justify="left" if name == "candidate" else "right")
@@ -163,7 +175,7 @@ def _rates(rates: pd.DataFrame, n_queries: int) -> Table:
 
 
 def _verified(verifier: Verifier, queries: Samples, strangers: Samples) -> dict[str, int]:
-    """How many claims `keydyn verify` accepts: everybody's samples in the name of every user."""
+    """How many claims `keydyn verify` accepts: each sample in the name of every user."""
     counts = dict.fromkeys(("genuine", "impostors", "strangers"), 0)
     counts |= {f"{kind}_accepted": 0 for kind in counts}
     owners = queries.users.astype(str)
@@ -182,7 +194,7 @@ def _verified(verifier: Verifier, queries: Samples, strangers: Samples) -> dict[
 
 
 def _watch(verifier: Verifier, queries: Samples, unknown: int, out: Path) -> dict[str, Any]:
-    """What `keydyn watch` says of the unknown sample, and of all others in the same name; drawn, too."""
+    """What `keydyn watch` says of the unknown sample and of all others in the same name; also as a figure."""
     owner, level = str(queries.users[unknown]), verifier.watching.level
     found = verifier.suspicion(owner, queries).reshape(len(queries), KEYS)
     genuine, others = found[unknown], found[queries.users.astype(str) != owner].T
@@ -210,22 +222,20 @@ def _watched_text(watched: dict[str, Any], user: object) -> str:
     )
 
 
-def _show_states(
-    known: pd.DataFrame, asked: pd.DataFrame, user: object, session: object, out: Path
-) -> dict[str, float]:
+def _show_states(typing: Typing, user: object, session: object, out: Path) -> dict[str, float]:
     """The hidden states of a sample, coloured in the text and drawn; and how many are right in all samples.
 
     The model is one of intervals alone: most keys are too rare to show both states, and in trials a type for
     each key got fewer states right than calling every key active.
     """
-    users = known["user"].unique().tolist()
-    training = [sequences_of(_of(known, one), ["tau"], "none") for one in users]
+    users = typing.known["user"].unique().tolist()
+    training = [sequences_of(_of(typing.known, one), ["tau"], "none") for one in users]
     with working("finding hidden states"):
         models = dict(zip(users, fit_many(HMM(tol=1e-3), training, n_jobs=2), strict=True))
         found: dict[Any, Integers] = {
-            one: models[one].predict(sequences_of(_of(asked, one), ["tau"], "none")) for one in users
+            one: models[one].predict(sequences_of(_of(typing.asked, one), ["tau"], "none")) for one in users
         }
-    sample = _of(asked, user)
+    sample = _of(typing.asked, user)
     here = (sample["session"] == session).to_numpy()
     states, keys = found[user][here], sample.loc[here, "keyname"].tolist()
     text = Text("\nIts hidden states, key by key (active, ")
@@ -235,9 +245,9 @@ def _show_states(
         letter = " " if key == "space" else key if len(key) == 1 else f"‹{key}›"
         text.append(letter.upper().replace(" ", "_") if state else letter, style=PASSIVE if state else "")
     show(text)
-    simulated = np.concatenate([_of(asked, one)["state"].to_numpy() for one in users])
-    right = float(np.mean(np.concatenate([found[one] for one in users]) == simulated))
-    active = float(np.mean(simulated == 0))
+    # Samples are sorted by user, and so are the states.
+    right = float(np.mean(np.concatenate([found[one] for one in users]) == typing.states))
+    active = float(np.mean(typing.states == 0))
     show(
         f"Over all unknown samples, {right:.0%} of the states are found as they were simulated. Calling "
         f"every key active would be right for {active:.0%} of them."
@@ -251,18 +261,15 @@ def _of(keystrokes: pd.DataFrame, user: object) -> pd.DataFrame:
     return keystrokes[keystrokes["user"] == user].reset_index(drop=True)
 
 
-def _write(
-    out: Path, recorded: pd.DataFrame, rates: pd.DataFrame, verifier: Verifier, user: object, session: object
-) -> None:
+def _write(out: Path, typing: Typing, rates: pd.DataFrame, user: object, session: object) -> None:
     with replacing(out / "recognition.csv") as temporary:
         rates.to_csv(temporary)
-    verifier.person(str(user)).template.save_template(out / "typist.keydyn")
-    save_recordings(recorded[recorded["session"] < TRAINING], out / "typing.csv")
-    save_recordings(recorded[recorded["session"] >= TRAINING], out / "unknown.csv")
-    # As a program has it that does not know who types: keys and times alone.
-    one = recorded[(recorded["user"] == user) & (recorded["session"] == session)]
+    save_recordings(typing.known, out / "typing.csv")
+    save_recordings(typing.asked, out / "unknown.csv")
+    # As a program records it that does not know who types: keys and times alone.
+    one = _of(typing.asked, user)
     with replacing(out / "session.csv") as temporary:
-        one.drop(columns=["user", "session"]).to_csv(temporary, index=False)
+        one[one["session"] == session].drop(columns=["user", "session"]).to_csv(temporary, index=False)
 
 
 def _propose(out: Path, user: object) -> None:

@@ -73,7 +73,7 @@ def reported(error: BaseException) -> ExitCode:
         complain(str(error) or "interrupted")
         return ExitCode.INTERRUPTED
     if isinstance(error, BrokenPipeError):
-        # Whoever reads the output has had enough of it. Python would complain once more when it flushes.
+        # The reader of the output has closed it. Python would complain again when it flushes.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.UNUSABLE
     if isinstance(error, MemoryError):

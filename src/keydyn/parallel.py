@@ -35,7 +35,7 @@ class EngineError(OSError):
 
 @contextmanager
 def using(engine: str | None) -> Iterator[None]:
-    """All work inside the block runs on this engine, unless a call names another; None is this machine.
+    """Run all work inside the block on this engine, unless a call names another; None is this machine.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def using(engine: str | None) -> Iterator[None]:
 
 
 def counting_on(progress: Progress | None, before: int) -> Progress | None:
-    """Progress of work that comes after other work: what was done before is added."""
+    """Progress that counts on from what was done `before`."""
     return None if progress is None else lambda done: progress(before + done)
 
 
@@ -66,7 +66,7 @@ def mapped(
     progress: Progress | None = None,
     names: Sequence[object] | None = None,
 ) -> list[Result]:
-    """`function` of each task, in the order of the tasks.
+    """Apply `function` to each task and return the results in the order of the tasks.
 
     `n_jobs` workers of this machine run at once (None for one, −1 for all cores): threads, which suit
     compiled loops, or processes with `threads=False`. `engine="dask://HOST:PORT"` sends the tasks to all

@@ -89,7 +89,7 @@ def _lines(what: str) -> Iterator[Show]:
             words = f", {now['words']}" if now["words"] else ""
             print(f"keydyn: {now['what']}{words}, {time.monotonic() - began:.0f} s", file=stream, flush=True)
 
-    # Whoever exchanges sys.stderr meanwhile does not get the lines.
+    # The lines go to the stream of now, even if sys.stderr is replaced meanwhile.
     stream = sys.stderr
     reporter = threading.Thread(target=report, daemon=True)
     reporter.start()

@@ -104,9 +104,9 @@ def least_width(rows: list[dict[str, Any]]) -> int:
 
 
 def column_widths(columns: Sequence[Sequence[str]], room: int) -> list[int]:
-    """How wide the columns of a table with so much room are: no word is broken as long as there is room.
+    """The width of each column of a table that is `room` wide, given the texts of each column.
 
-    Given are the texts of each column. Room beyond the longest words goes to the column that needs most.
+    No word is broken as long as there is room. What is left goes to the column that needs most.
     """
     widths = [_longest_word(texts) for texts in columns]
     wanted = [max((len(line) for text in texts for line in text.split("\n")), default=0) for texts in columns]

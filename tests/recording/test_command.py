@@ -65,7 +65,7 @@ def test_interrupted(prompts):
         first.process.send_signal(signal.SIGINT)
         code, table, messages = first.ended()
     assert code == 130
-    assert "not everybody has finished" in messages
+    assert "not all participants have finished" in messages
     assert "Traceback" not in messages
     assert (table[0]["samples"], table[0]["of"], table[0]["keystrokes"]) == (1, 2, 30)
     # Nothing but the recording is left, and a lock.

@@ -43,8 +43,8 @@ def record(
     """Record how people type: a page on this machine asks for texts and stores keys and times.
 
     Every sample is durably stored before the page says so. To resume a recording, run the same command again.
-    With --user, the command ends when everybody is done; with --ask-user, when you interrupt it. The exit
-    code is 130 if somebody who has begun is not done.
+    With --user, the command ends when all participants are done; with --ask-user, when you interrupt it. The
+    exit code is 130 if a participant who has begun is not done.
 
     Examples:
     `keydyn record --user ann --text prompts.txt --out typing.csv`
@@ -89,4 +89,4 @@ def record(
         elif rows:
             show_table(f"{out}, quality in {recorded.quality_path.name}", rows)
         if not participants.finished():
-            raise KeyboardInterrupt("not everybody has finished; run the same command to resume")
+            raise KeyboardInterrupt("not all participants have finished; run the same command to resume")

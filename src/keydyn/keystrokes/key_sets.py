@@ -51,7 +51,7 @@ KEY_SETS: Mapping[str, frozenset[str]] = {
     "punctuation_other": OTHER_PUNCTUATION,
 }
 
-# Sets of all keys except some, so that every key is in one of them, even a key nobody thought of.
+# Sets of all keys except some, so that every key is in one of them, even an unknown key.
 ALL_BUT: Mapping[str, frozenset[str]] = {
     "all_keys": frozenset(),
     "non_letters": LETTERS,

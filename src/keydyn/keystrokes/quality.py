@@ -16,7 +16,7 @@ from keydyn.keystrokes.schema import SAMPLE, check_keystrokes, sample_lengths, s
 
 PAUSE = 1000.0
 LONG_HOLD = 1000.0
-# Nobody's tempo changes so much from sample to sample: the unit or the recorder did.
+# No person's tempo changes by this factor between samples: the unit or the recorder changed.
 OTHER_SCALE = 5.0
 
 # What is counted in raw events, by `pair_events`.

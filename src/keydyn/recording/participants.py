@@ -1,4 +1,4 @@
-"""Participants and how far they are: who may type what now, and whether it is kept."""
+"""Participants and their progress: who may type what now, and whether it is kept."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Quality(_Strict):
 
 
 COUNTS = ("keystrokes", *Quality.model_fields)
-# Why a text is asked for again: it is not what was typed, or was not typed as it is.
+# Why a text must be typed again: it is not what was typed, or was not typed as it is.
 REFUSED = {
     "pastes": "Text was pasted.",
     "drops": "Text was dropped into the field.",
@@ -73,7 +73,7 @@ CORRECTED = "The text was corrected. It must be typed in one go."
 
 
 class Attempt(_Strict):
-    """What somebody has typed for the sample at this place of their course."""
+    """What a participant has typed for the sample at this place of their course."""
 
     user: User
     place: Count
@@ -92,7 +92,7 @@ def check_user(user: str) -> None:
 
 
 class Participants:
-    """Everybody who takes part; with `users` nobody else does. Safe for threads."""
+    """All participants; with `users`, only these may take part. Safe for threads."""
 
     def __init__(
         self,
@@ -113,19 +113,19 @@ class Participants:
         }
 
     def everybody(self) -> list[str]:
-        """Who was named, or has begun."""
+        """The participants who were named or, without names, have begun."""
         return list(self.users or self._about.participants)
 
     def finished(self) -> bool:
-        """Whether everybody who was named, or has begun, is done."""
+        """Whether all participants who were named, or have begun, are done."""
         return all(self.left(user) == 0 for user in self.everybody())
 
     def left(self, user: str) -> int:
-        """How many samples are still asked for."""
+        """How many samples are still to be typed."""
         return len(self._course(user)) - len(self._done.get(user, ()))
 
     def table(self) -> list[dict[str, Any]]:
-        """How far everybody is, and how good it is."""
+        """One row per participant: progress and quality."""
         rows = []
         for user in self.everybody():
             of = [row for row in self._recorded.attempts if row["user"] == user]
@@ -157,7 +157,7 @@ class Participants:
         }
 
     def consent(self, user: str, consent_sha256: str) -> None:
-        """Somebody agrees to the text that they were shown."""
+        """Store a participant's consent to the text that they were shown."""
         self._check(user)
         if consent_sha256 != self.study.consent_sha256:
             raise Problem(409, "other-consent", "The consent text has changed", "Reload the page.")
@@ -170,7 +170,7 @@ class Participants:
                 self._about = about
 
     def take(self, attempt: Attempt) -> list[str]:
-        """Keep a sample; or say why it is asked for again."""
+        """Keep a sample, or return the reasons why it must be typed again."""
         user = attempt.user
         self._check(user)
         with self._lock:
@@ -255,7 +255,7 @@ class Participants:
             return 0
         between = course[place - 1].sitting < course[place].sitting
         pause = self.study.break_between_sittings if between else self.study.break_between_prompts
-        # A clock that was set back keeps nobody waiting for longer than the break.
+        # If the clock was set back, the wait is still no longer than the break.
         return max(0, min(pause, pause - (self._clock() - self._last[user]) // 1000))
 
 

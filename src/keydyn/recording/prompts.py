@@ -16,7 +16,7 @@ from keydyn.regular_files import read_regular
 
 LARGEST = 1 << 20
 MOST_SAMPLES = 100_000
-# Of a prompt that is copied, so many of its characters must have been typed. Mistakes make a text shorter.
+# The share of a copied prompt's characters that must have been typed. Mistakes make a text shorter.
 ENOUGH = 0.8
 LEAST_FREE = 100
 WEEK = 7 * 24 * 3600
@@ -63,7 +63,7 @@ class Prompt(_Strict):
 
     @property
     def least(self) -> int:
-        """Fewer keystrokes are no sample."""
+        """The fewest keystrokes that are accepted as a sample."""
         if self.kind == "free":
             return self.keystrokes or LEAST_FREE
         whole = self.kind in ("fixed", "password")

@@ -42,14 +42,14 @@ class _Kept(BaseModel):
 
 
 class Consent(_Kept):
-    """That somebody agreed, to which text and when."""
+    """A participant's consent: to which text, and when."""
 
     consent_sha256: str
     at: str
 
 
 class Run(_Kept):
-    """One start of the command."""
+    """One run of the command."""
 
     began: str
     keydyn: str
@@ -103,18 +103,18 @@ class AppendedFile:
         self.size = os.lseek(self._file, 0, os.SEEK_CUR)
 
     def cut(self, size: int) -> None:
-        """Keep the first bytes only."""
+        """Keep only the first `size` bytes."""
         os.ftruncate(self._file, size)
         os.fsync(self._file)
         self.size = size
 
     def cut_lines(self, count: int) -> None:
-        """Take back the last lines."""
+        """Remove the last lines."""
         if count:
             self.cut(len(self.path.read_bytes().rsplit(b"\n", count + 1)[0]) + 1)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         os.close(self._file)
 
 
@@ -139,20 +139,20 @@ class CsvSamples:
         return load_recordings(path) if path.read_bytes().count(b"\n") > 1 else None
 
     def append(self, sample: pd.DataFrame) -> None:
-        """Add one, whole or not at all."""
+        """Add a sample, whole or not at all."""
         self._file.append(sample.to_csv(index=False, header=False, lineterminator="\n").encode())
 
     def cut_last(self, count: int) -> None:
-        """Take back the last keystrokes."""
+        """Remove the last keystrokes."""
         self._file.cut_lines(count)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._file.close()
 
 
 class ParquetSamples:
-    """Parquet, which is written anew with every sample."""
+    """Parquet, which is rewritten with every sample."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -163,7 +163,7 @@ class ParquetSamples:
         return self._frame
 
     def append(self, sample: pd.DataFrame) -> None:
-        """Add one, whole or not at all."""
+        """Add a sample, whole or not at all."""
         frames = [sample] if self._frame is None else [self._frame, sample]
         together = pd.concat(frames, ignore_index=True)
         save_recordings(together, self._path)
@@ -177,7 +177,7 @@ class ParquetSamples:
 
 
 class Recorded:
-    """The three files; only one process at a time has them."""
+    """The three files of a recording, which one process at a time may hold."""
 
     def __init__(self, out: Path, counts: tuple[str, ...]) -> None:
         self.out, self.quality_path, self._about_path = out, _beside(out, "quality.csv"), about_path(out)
@@ -215,7 +215,7 @@ class Recorded:
         write_text(self._about_path, about.model_dump_json(indent=1) + "\n")
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the files."""
         self.samples.close()
         self._quality.close()
 
@@ -280,14 +280,14 @@ def opened(
 
 
 def with_run(about: About, now: str, exact: bool) -> About:
-    """With one more start of this version; `exact` may have been asked for on the command line."""
+    """With one more run, of this version; `exact` may have been requested on the command line."""
     recorder = (files("keydyn.service") / "pages" / "recorder.js").read_bytes()
     run = Run(began=now, keydyn=__version__, recorder_sha256=sha256(recorder).hexdigest(), exact=exact)
     return about.model_copy(update={"runs": [*about.runs, run]})
 
 
 def about_path(out: Path) -> Path:
-    """What a recording rests on is beside it."""
+    """The file that says what a recording rests on, beside the recording."""
     return _beside(out, "recording.json")
 
 

@@ -27,7 +27,7 @@ from keydyn.service.problems import Problem
 from keydyn.service.settings import Deployment
 
 HOST = "127.0.0.1"
-# The address holds a secret, and arguments of programs can be seen by everybody on this machine: the browser
+# The address holds a secret, and arguments of programs are visible to everyone on this machine: the browser
 # gets a file that only the user can read, and which leads it there.
 REDIRECT = '<!doctype html><title>keydyn record</title><meta http-equiv="refresh" content="0; url={}">'
 
@@ -35,7 +35,7 @@ State = dict[str, Any]
 
 
 class Who(BaseModel):
-    """Whose state is asked for; null before anybody was chosen."""
+    """The participant whose state is requested; null before one was chosen."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -106,7 +106,7 @@ def create_app(
 
 @contextmanager
 def opening(folder: Path) -> Iterator[Callable[[str], None]]:
-    """What opens an address in the browser; in the folder is a file for it meanwhile."""
+    """A function that opens an address in the browser, by way of a temporary file in the folder."""
     with tempfile.NamedTemporaryFile("w", dir=folder, prefix=".open-", suffix=".html") as file:
 
         def open_page(address: str) -> None:
@@ -118,7 +118,7 @@ def opening(folder: Path) -> Iterator[Callable[[str], None]]:
 
 
 def serve(participants: Participants, port: int, ready: Callable[[str], None]) -> None:
-    """Run; `ready` is called with the page's address, in whose fragment is the secret."""
+    """Run the server; `ready` is called with the page's address, whose fragment is the secret."""
     # Its log names routes of requests: nothing that a researcher needs.
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     secret = secrets.token_urlsafe(16)
@@ -144,6 +144,6 @@ def serve(participants: Participants, port: int, ready: Callable[[str], None]) -
     except OSError as error:
         raise UsageError(f"cannot listen on {HOST}, port {port}: {error.strerror}") from None
     with listening:
-        # Whoever connects from now on is answered, as soon as the server runs.
+        # Connections made from now on are answered as soon as the server runs.
         ready(f"http://{HOST}:{listening.getsockname()[1]}/#{secret}")
         server.run(sockets=[listening])

@@ -138,7 +138,7 @@ def test_users_are_listed_and_removed(folder):
     assert names(folder) == ["bob", "eve"]
     nobody = run("users", "--models", folder / "models", "--remove", "bob", "--remove", "eve")
     assert nobody.exit_code == 0
-    assert "Nobody is enrolled" in nobody.output
+    assert "No user is enrolled" in nobody.output
     assert run("fit", folder / "zoe.csv", "--out", folder / "models").exit_code == 0
     assert names(folder) == ["zoe"]
     # An empty folder takes the detector of whoever comes next.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,40 +22,54 @@ if TYPE_CHECKING:
     from keydyn.decisions.folder.folder import Change
     from keydyn.decisions.folder.manifest import Manifest
     from keydyn.decisions.verifier import Verifier
+    from keydyn.keystrokes import Samples
 
 DEFAULT_DETECTOR = "population"
-# With so many people in a recording a population is learnt from them; with fewer the shipped one serves.
+# From this many people in a recording a population is learnt; with fewer, the shipped one is used.
 ENOUGH_PEOPLE = 20
 
 
-@every_command
-def fit(
-    reading: Reading,
-    out: Annotated[Path, typer.Option("--out", help="Folder for the models.")],
+@dataclass(frozen=True)
+class Enrolling:
+    """How people are enrolled, as the options say."""
+
+    out: Annotated[Path, typer.Option("--out", help="Folder for the models.")]
     replace: Annotated[
         bool,
-        typer.Option("--replace", help="Start over: first remove everybody who is enrolled in the folder."),
-    ] = False,
+        typer.Option("--replace", help="Start over: first remove everyone who is enrolled in the folder."),
+    ] = False
     detector: Annotated[
         str | None,
         typer.Option(
+            "--detector",
             help="population, hmm, pohmm or pohmm-recommended; by default that of the folder, or population.",
             show_default=False,
         ),
-    ] = None,
-    population: PopulationOption = None,
+    ] = None
+    population: PopulationOption = None
     sensors: Annotated[
         str | None,
         typer.Option(
+            "--sensors",
             help="Further columns to use, comma-separated; by default those of the folder.",
             show_default=False,
         ),
-    ] = None,
-    min_samples: Annotated[int, typer.Option(min=1, help="Minimum number of samples per user.")] = 2,
-    jobs: Annotated[int, typer.Option(min=-1, help="Threads; -1 or 0 for all cores.")] = 1,
-    key_file: KeyFileOption = None,
-    as_json: JsonOption = False,
-) -> None:
+    ] = None
+    min_samples: Annotated[
+        int, typer.Option("--min-samples", min=1, help="Minimum number of samples per user.")
+    ] = 2
+    jobs: Annotated[int, typer.Option("--jobs", min=-1, help="Threads; -1 or 0 for all cores.")] = 1
+    key_file: KeyFileOption = None
+    as_json: JsonOption = False
+
+    @property
+    def n_jobs(self) -> int:
+        """The number of threads; −1 for all cores."""
+        return self.jobs or -1
+
+
+@every_command
+def fit(reading: Reading, options: Enrolling) -> None:
     """Enrol people: learn a template from each user's samples, for verify, identify and watch.
 
     People are added to those in the folder; those who are enrolled already are enrolled again. The folder
@@ -75,23 +90,22 @@ def fit(
     from keydyn.decisions.folder.folder import changing
     from keydyn.decisions.folder.storable import storing_detector
 
-    key = key_of(key_file)
-    if population is not None and detector not in (None, DEFAULT_DETECTOR):
-        raise UsageError(f"a population is for the detector population, not for {detector}")
-    if detector is not None:
+    if options.population is not None and options.detector not in (None, DEFAULT_DETECTOR):
+        raise UsageError(f"a population is for the detector population, not for {options.detector}")
+    if options.detector is not None:
         with checking_options():
-            storing_detector(detector)
+            storing_detector(options.detector)
     keystrokes = reading.recording()[0].keystrokes
-    with changing(out, key, anew=replace) as change:
-        chosen = _settings(change.before, detector, sensors, out)
-        groups = _groups(keystrokes, min_samples)
-        verifier, origin = _verifier(change, *chosen, population, keystrokes, jobs or -1, as_json)
-        with progress_bar("enrolling", len(groups), hidden=as_json) as progress:
-            enrolled = verifier.enrol_many(groups, jobs or -1, progress)
+    with changing(options.out, key_of(options.key_file), anew=options.replace) as change:
+        groups = _groups(keystrokes, options.min_samples)
+        verifier, origin = _verifier(change, options, keystrokes)
+        with progress_bar("enrolling", len(groups), hidden=options.as_json) as progress:
+            enrolled = verifier.enrol_many(groups, options.n_jobs, progress)
         earlier = {person.user for person in change.before.people} if change.before else set()
         known = None if earlier else verifier.background
         manifest = change.commit(known, enrolled, verifier.secret, verifier.sensors)
-    _report(manifest, earlier, list(enrolled), origin, verifier.background, out, as_json)
+    calibration = {"origin": origin, "people": verifier.background.calibration.n_people}
+    _report(options, manifest, list(enrolled), [user for user in enrolled if user in earlier], calibration)
 
 
 @every_command
@@ -153,14 +167,13 @@ def users(
     if rows:
         show_table(f"{_counted(len(rows))} enrolled with {manifest.detector}", rows)
     else:
-        say(f"Nobody is enrolled in {models}.")
+        say(f"No user is enrolled in {models}.")
 
 
-def _settings(
-    before: Manifest | None, detector: str | None, sensors: str | None, out: Path
-) -> tuple[str, tuple[str, ...]]:
+def _settings(before: Manifest | None, options: Enrolling) -> tuple[str, tuple[str, ...]]:
     """The detector and the sensors: as the options say, as in the folder, or the defaults."""
-    used = None if sensors is None else tuple(listed(sensors))
+    detector, out = options.detector, options.out
+    used = None if options.sensors is None else tuple(listed(options.sensors))
     if before is None or not before.people:
         return detector or DEFAULT_DETECTOR, used or ()
     if detector not in (None, before.detector):
@@ -176,15 +189,7 @@ def _settings(
     return before.detector, before.sensors
 
 
-def _verifier(
-    change: Change,
-    detector: str,
-    sensors: tuple[str, ...],
-    population: Path | None,
-    keystrokes: pd.DataFrame,
-    n_jobs: int,
-    quiet: bool,
-) -> tuple[Verifier, str]:
+def _verifier(change: Change, options: Enrolling, keystrokes: pd.DataFrame) -> tuple[Verifier, str]:
     """What people are enrolled with, and where its calibration comes from, in words."""
     from keydyn.decisions.calibration.background import FOLDS, Background
     from keydyn.decisions.calibration.shipped import shipped_background
@@ -193,24 +198,26 @@ def _verifier(
     from keydyn.decisions.recorded import recorded_samples
     from keydyn.decisions.verifier import Verifier
 
+    detector, sensors = _settings(change.before, options)
     secret = new_secret(change.key)
     if change.before is not None and change.before.people:
-        if population is not None:
+        if options.population is not None:
             raise UsageError(
                 f"people in {change.folder} are enrolled with a population already: leave out --population, "
                 "give another folder, or start over with --replace"
             )
         found = read_folder(change.folder, change.key, ())
         background, secret, origin = found.background, found.secret, "that of the folder"
-    elif population is not None:
-        background, origin = _given(population, keystrokes, sensors, n_jobs)
+    elif options.population is not None:
+        samples = recorded_samples(keystrokes, sensors)
+        background, origin = _given(options.population, samples, options.n_jobs)
     elif detector == DEFAULT_DETECTOR and not sensors and _several(keystrokes) < ENOUGH_PEOPLE:
         background, origin = shipped_background(), "the one that comes with keydyn"
     else:
         samples = recorded_samples(keystrokes, sensors)
-        with progress_bar("calibrating", FOLDS + 1, hidden=quiet) as progress:
+        with progress_bar("calibrating", FOLDS + 1, hidden=options.as_json) as progress:
             background = Background.learnt(
-                storing_detector(detector), samples, n_jobs=n_jobs, progress=progress
+                storing_detector(detector), samples, n_jobs=options.n_jobs, progress=progress
             )
         origin = "learnt from these people"
     verifier = Verifier.of(background, sensors=sensors)
@@ -218,13 +225,10 @@ def _verifier(
     return verifier, origin
 
 
-def _given(
-    path: Path, keystrokes: pd.DataFrame, sensors: tuple[str, ...], n_jobs: int
-) -> tuple[Background, str]:
-    """With a population from a file: with the calibration beside it, or else one from these people."""
+def _given(path: Path, samples: Samples, n_jobs: int) -> tuple[Background, str]:
+    """A population from a file, with the calibration beside it or else one from these people's samples."""
     from keydyn.decisions.calibration.background import Background
     from keydyn.decisions.folder.population_files import read_background
-    from keydyn.decisions.recorded import recorded_samples
     from keydyn.detectors import PopulationDetector
     from keydyn.population import PopulationModel
 
@@ -234,7 +238,7 @@ def _given(
         return beside, f"that of {path}"
     pattern = PopulationDetector(population=people)
     try:
-        learnt = Background.calibrated(pattern, recorded_samples(keystrokes, sensors), n_jobs=n_jobs)
+        learnt = Background.calibrated(pattern, samples, n_jobs=n_jobs)
     except ValueError as error:
         raise ValueError(
             f"{path} has no calibration beside it, and none can be learnt here: {error}; "
@@ -265,26 +269,20 @@ def _groups(keystrokes: pd.DataFrame, min_samples: int) -> dict[str, pd.DataFram
 
 
 def _report(
-    manifest: Manifest,
-    earlier: set[str],
-    newly: list[str],
-    origin: str,
-    background: Background,
-    out: Path,
-    as_json: bool,
+    options: Enrolling, manifest: Manifest, newly: list[str], again: list[str], calibration: dict[str, Any]
 ) -> None:
+    """Say who was enrolled, and with which calibration."""
     rows: list[dict[str, Any]] = [
         {"user": person.user, "samples": person.samples, "keys": person.keys}
         for person in manifest.people
         if person.user in newly
     ]
-    again = [user for user in newly if user in earlier]
-    if as_json:
+    if options.as_json:
         print_json(
             {
-                "models": str(out),
+                "models": str(options.out),
                 "detector": manifest.detector,
-                "calibration": {"origin": origin, "people": background.calibration.n_people},
+                "calibration": calibration,
                 "users": rows,
                 "replaced": again,
                 "enrolled": len(manifest.people),
@@ -293,11 +291,11 @@ def _report(
         return
     show_table(f"{_counted(len(rows))} enrolled with {manifest.detector}", rows)
     say(
-        f"Models are in {out}: {_counted(len(manifest.people))}, {len(rows) - len(again)} new, "
+        f"Models are in {options.out}: {_counted(len(manifest.people))}, {len(rows) - len(again)} new, "
         f"{len(again)} enrolled again"
     )
     kind = "Population and calibration" if manifest.population else "Calibration"
-    say(f"{kind}: {origin} ({background.calibration.n_people} people)")
+    say(f"{kind}: {calibration['origin']} ({calibration['people']} people)")
 
 
 def _counted(n_users: int) -> str:

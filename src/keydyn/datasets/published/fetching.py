@@ -134,7 +134,7 @@ def _download(file: File, address: str, folder: Path, progress: bool) -> Path:
 
 
 def _retrieve(file: File, address: str, progress: bool) -> bytes:
-    """The file's contents, from a thread of its own: whatever a server does, this returns in time."""
+    """The file's contents, read in another thread, so that this returns in time whatever the server does."""
     given = PATIENCE + file.size / SLOWEST
     with _bar(file, progress) as advance:
         transfer = _Transfer(file, address, advance)
@@ -153,7 +153,7 @@ def _retrieve(file: File, address: str, progress: bool) -> bytes:
 
 
 class _Transfer(threading.Thread):
-    """Reads what a server sends, at most the size of the file, until it is complete or nobody wants it."""
+    """Reads what a server sends, at most the size of the file, until it is complete or no longer wanted."""
 
     def __init__(self, file: File, address: str, advance: Callable[[int], None]) -> None:
         super().__init__(daemon=True)
@@ -187,7 +187,7 @@ class _Transfer(threading.Thread):
 
 @contextmanager
 def _bar(file: File, progress: bool) -> Iterator[Callable[[int], None]]:
-    """What is to be called with each number of bytes that came."""
+    """A function to call with the number of bytes that arrived, shown as a bar if `progress`."""
     if not progress:
         yield lambda n: None
         return

@@ -1,4 +1,4 @@
-"""Random numbers that belong to one user: the same whoever else is simulated, in whatever order."""
+"""Random numbers of each user, which do not depend on who else is simulated or in which order."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Streams:
         return drawn
 
     def uniforms(self, users: Integers, purpose: int, shape: tuple[int, ...]) -> Floats:
-        """(U, *shape) numbers between 0 and 1, likewise."""
+        """(U, *shape) numbers between 0 and 1; a smaller first dimension gives the first of them."""
         drawn = np.empty((len(users), *shape))
         for row, user in zip(drawn, users.tolist(), strict=True):
             self._turn_to(user, purpose).random(out=row)

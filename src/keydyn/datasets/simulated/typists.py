@@ -49,9 +49,8 @@ def make_typists(
     n_users, n_samples : int
         People, and samples of each (their sessions, numbered from 0).
     text : str
-        "fixed": everybody types the same phrase; "copied": everybody copies the same passages, a different
-        one in each sample; "free": everybody writes sentences, with words that each person favours to a
-        different degree.
+        "fixed": all type the same phrase; "copied": all copy the same passages, a different one in each
+        sample; "free": all write sentences, with words that each person favours to a different degree.
     n_keys : int
         Keystrokes per sample, mistakes included. By default the whole phrase, 100 copied, 500 free.
     phrase : str or names of keys
@@ -59,7 +58,7 @@ def make_typists(
         `keydyn.datasets.simulated.texts.NUMBER` is one for the number pad.
     practice : float
         Intervals fall with the number of the sitting to the power of −practice, on average. By default 0.18
-        for fixed text, which is new to everybody, and 0 for ordinary text. After 16 sittings it is learnt.
+        for fixed text, which is new to all, and 0 for ordinary text. After 16 sittings it is learnt.
     sitting : int
         Samples typed in one sitting.
     mood : float
