@@ -37,7 +37,7 @@ FORMAT = "%(asctime)s %(levelname)s %(message)s"
 
 
 def check_deployment(deployment: Deployment) -> None:
-    """`UsageError` if the service would listen beyond this machine without anything to protect it.
+    """Raise a `UsageError` if the service would be reached from other machines without protection.
 
     Examples
     --------

@@ -12,7 +12,6 @@ from dataclasses import asdict, dataclass
 
 from keydyn.service.accounts import Tenant
 
-PURPOSES = ("enrol", "verify", "watch", "unlock")
 # kdt_<claims>.<signature>, both in URL-safe base 64.
 PRESENTED = re.compile(r"kdt_([A-Za-z0-9_-]{1,2000})\.([A-Za-z0-9_-]{43})")
 
@@ -25,7 +24,7 @@ class TokenClaims:
     ----------
     tenant_id, key_id : whose key it was made with; it is void when that key is revoked
     user_id : whom it is for
-    purpose : one of `PURPOSES`
+    purpose : what it allows
     session_id : the session to watch or to unlock; "" for other purposes
     expires_at : milliseconds since 1970
     nonce : makes each token different

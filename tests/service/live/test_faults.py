@@ -15,8 +15,10 @@ from sqlalchemy import select
 
 from keydyn.decisions.watching.pool import WatchedPool
 from keydyn.decisions.watching.watched import Watching
+from keydyn.service.clock import DAY
+from keydyn.service.jobs.expiry import expire
 from keydyn.service.live.limits import Limits
-from keydyn.service.live.session_rows import Hooks, expire
+from keydyn.service.live.session_rows import Hooks
 from keydyn.service.storage.database import Database, DatabaseUnavailableError
 from keydyn.service.storage.tables import watch_sessions
 from tests.service.live.world import (
@@ -339,9 +341,9 @@ def test_one_session_that_cannot_be_judged_disturbs_no_other(database, monkeypat
 def test_sessions_expire(database):
     with Server(database) as server, server.connect() as talk:
         talk.asked(1, session_of(PEOPLE[0])[:3])
-    assert database.write(lambda connection: expire(connection, 1000)) == 0
-    now = int(time.time() * 1000) + 60_000
-    assert database.write(lambda connection: expire(connection, now)) == 1
+    now = int(time.time() * 1000)
+    assert expire(database, now)["watch_sessions"] == 0
+    assert expire(database, now + 31 * DAY)["watch_sessions"] == 1
     with database.reading() as connection:
         assert connection.execute(select(watch_sessions)).first() is None
 

@@ -18,6 +18,7 @@ from keydyn.service.storage.tables import idempotency
 from keydyn.service.wire.encoding import encoded
 
 Answered = TypeVar("Answered")
+Changed = TypeVar("Changed", bound=Struct)
 HEADER = "idempotency-key"
 LONGEST_KEY = 128
 
@@ -78,6 +79,20 @@ def once(call: Call, run: Callable[[Write], Answered]) -> Answered:
         # Answered meanwhile: what is a problem now, a sample that is known for instance, was none then.
         look_up()
         raise
+
+
+def change_once(call: Call, change: Callable[[Connection, Write], Changed]) -> Changed:
+    """Run one change of the database, about no person in particular, as `once` does."""
+
+    def run(write: Write) -> Changed:
+        def whole(connection: Connection) -> Changed:
+            answer = change(connection, write)
+            write.finish(connection, answer, None)
+            return answer
+
+        return call.context.database.write(whole)
+
+    return once(call, run)
 
 
 def _key(request: Request) -> str | None:

@@ -1,4 +1,4 @@
-"""The rows of watched sessions: opened, taken over, saved many at a time, expired.
+"""The rows of watched sessions: opened, taken over, saved many at a time.
 
 A session belongs to the connection that took it over last, which raised its epoch: no other can write.
 """
@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from sqlalchemy import Connection, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, bindparam, insert, select, update
 
 from keydyn.service.problems import Problem
 from keydyn.service.storage.sealing import DataKey
@@ -131,12 +131,6 @@ def save(connection: Connection, many: Sequence[Saving], now: int) -> dict[str, 
         found = connection.execute(select(watch_sessions.c.id, watch_sessions.c.epoch).where(some))
         now_held.update((id_, epoch) for id_, epoch in found)
     return {id_: now_held.get(id_) for id_, epoch in held.items() if now_held.get(id_) != epoch}
-
-
-def expire(connection: Connection, before: int, most: int = 1000) -> int:
-    """Forget at most `most` sessions that were last seen before this time; their number."""
-    old = select(watch_sessions.c.id).where(watch_sessions.c.seen_at < before).limit(most)
-    return connection.execute(delete(watch_sessions).where(watch_sessions.c.id.in_(old))).rowcount
 
 
 _SAVE = (

@@ -1,4 +1,4 @@
-"""Bringing a database to the tables of this version, and saying what state one is in.
+"""Upgrading a database to the tables of this version, and checking the state of one.
 
 All migrations run in one transaction: a process killed meanwhile leaves the database as it was. That
 transaction holds a lock, so that of several processes that start at once one upgrades and the others wait.

@@ -9,7 +9,7 @@ from msgspec import structs
 from sqlalchemy import Connection, select, update
 
 from keydyn.service.http.access import Rule
-from keydyn.service.http.idempotency import once
+from keydyn.service.http.idempotency import change_once
 from keydyn.service.http.routing import Call, Routes
 from keydyn.service.jobs import webhooks
 from keydyn.service.jobs.queue import enqueue
@@ -38,22 +38,17 @@ def read_settings(call: Call) -> TenantSettings:
 @routes.route("PUT", "/settings", ADMIN)
 def change_settings(call: Call, body: TenantSettings) -> TenantSettings:
     """Replace the settings; whatever is not sent goes back to its default."""
-    context = call.context
 
-    def run(write: Write) -> TenantSettings:
-        def change(connection: Connection) -> TenantSettings:
-            one = tenants.c.id == write.tenant.id
-            stored = connection.execute(select(tenants.c.settings).where(one)).scalar_one()
-            connection.execute(update(tenants).where(one).values(settings=encoded(body).decode()))
-            before = structs.asdict(decoded(TenantSettings, stored.encode()))
-            changed = [name for name, value in structs.asdict(body).items() if value != before[name]]
-            _audit(connection, write, context.clock(), "settings.changed", changed=changed)
-            write.finish(connection, body, None)
-            return body
+    def change(connection: Connection, write: Write) -> TenantSettings:
+        one = tenants.c.id == write.tenant.id
+        stored = connection.execute(select(tenants.c.settings).where(one)).scalar_one()
+        connection.execute(update(tenants).where(one).values(settings=encoded(body).decode()))
+        before = structs.asdict(decoded(TenantSettings, stored.encode()))
+        changed = [name for name, value in structs.asdict(body).items() if value != before[name]]
+        _audit(connection, write, call.context.clock(), "settings.changed", changed=changed)
+        return body
 
-        return context.database.write(change)
-
-    found = once(call, run)
+    found = change_once(call, change)
     call.request.app.state.origins.forget()
     return found
 
@@ -61,20 +56,15 @@ def change_settings(call: Call, body: TenantSettings) -> TenantSettings:
 @routes.route("POST", "/webhooks", ADMIN, status=201)
 def create_webhook(call: Call, body: WebhookBody) -> NewWebhook:
     """Send events to an address; the secret that signs them is shown only in this answer."""
-    context = call.context
     url = webhooks.check_address(body.url, call.request.app.state.deployment.private_webhooks)
 
-    def run(write: Write) -> NewWebhook:
-        def change(connection: Connection) -> NewWebhook:
-            now = context.clock()
-            made = webhooks.create(connection, write.tenant, url, body.events, now=now)
-            _audit(connection, write, now, "webhook.created")
-            write.finish(connection, made, None)
-            return made
+    def change(connection: Connection, write: Write) -> NewWebhook:
+        now = call.context.clock()
+        made = webhooks.create(connection, write.tenant, url, body.events, now=now)
+        _audit(connection, write, now, "webhook.created")
+        return made
 
-        return context.database.write(change)
-
-    return once(call, run)
+    return change_once(call, change)
 
 
 @routes.route("GET", "/webhooks", ADMIN)
@@ -87,19 +77,14 @@ def list_webhooks(call: Call) -> WebhooksAnswer:
 @routes.route("DELETE", "/webhooks/{webhook}", ADMIN)
 def delete_webhook(call: Call, webhook: WebhookId) -> Webhook:
     """Delete a webhook."""
-    context = call.context
 
-    def run(write: Write) -> Webhook:
-        def change(connection: Connection) -> Webhook:
-            there = {one.id: one for one in webhooks.of_tenant(connection, write.tenant.id)}
-            webhooks.delete(connection, write.tenant.id, webhook)
-            _audit(connection, write, context.clock(), "webhook.deleted")
-            write.finish(connection, there[webhook], None)
-            return there[webhook]
+    def change(connection: Connection, write: Write) -> Webhook:
+        there = {one.id: one for one in webhooks.of_tenant(connection, write.tenant.id)}
+        webhooks.delete(connection, write.tenant.id, webhook)
+        _audit(connection, write, call.context.clock(), "webhook.deleted")
+        return there[webhook]
 
-        return context.database.write(change)
-
-    return once(call, run)
+    return change_once(call, change)
 
 
 @routes.route("GET", "/populations", ADMIN)
@@ -115,20 +100,15 @@ def learn_population(call: Call, body: PopulationBody) -> PopulationBody:
 
     Templates are then learnt again from stored samples; people whose samples have expired must enrol again.
     """
-    context = call.context
     if not call.caller.tenant.settings.learn_from_people:
         raise Problem(409, "not-allowed", "The settings do not allow it", "Set learn_from_people first.")
     payload = {"device": body.device, "vocabulary": body.text.vocabulary}
 
-    def run(write: Write) -> PopulationBody:
-        def change(connection: Connection) -> PopulationBody:
-            enqueue(connection, write.tenant, "learn-population", payload, now=context.clock())
-            write.finish(connection, body, None)
-            return body
+    def change(connection: Connection, write: Write) -> PopulationBody:
+        enqueue(connection, write.tenant, "learn-population", payload, now=call.context.clock())
+        return body
 
-        return context.database.write(change)
-
-    return once(call, run)
+    return change_once(call, change)
 
 
 def _audit(connection: Connection, write: Write, now: int, action: str, **details: object) -> None:
