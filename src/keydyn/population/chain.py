@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import gammaln
@@ -28,6 +29,17 @@ TRANSITION_LEANS, EMISSION_LEANS = 20.0, 100.0
 ITERATIONS = 15
 # No state is narrower: a value that never varies would make a state of its own.
 LEAST_SCALE = 0.05
+
+
+class ChainTables(NamedTuple):
+    """A chain as compiled functions take it; `constant` is the height of each standard Student t at 0."""
+
+    start: Floats
+    transitions: Floats
+    location: Floats
+    scale: Floats
+    degrees: Integers
+    constant: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +97,13 @@ class Chain:
         height: Floats = np.exp(gammaln((nu + 1) / 2) - gammaln(nu / 2)) / np.sqrt(nu * np.pi)
         return height
 
+    @property
+    def tables(self) -> ChainTables:
+        """The chain as compiled functions take it."""
+        return ChainTables(
+            self.start, self.transitions, self.location, self.scale, self.degrees, self.constant
+        )
+
 
 def classes_of(vocabulary: Types) -> Integers:
     """The class of each key of the vocabulary, then of the unknown key; positions are of the last class."""
@@ -113,10 +132,7 @@ def fit_chain(parts: Sequence[tuple[Floats, Integers, Integers]], initial: Chain
     there = np.isfinite(e)
     for _ in range(ITERATIONS):
         counts[:] = 0.0
-        _expectation(
-            e, classes, offsets, chain.start, chain.transitions, chain.location, chain.scale,
-            chain.degrees, chain.constant, posterior, counts,
-        )  # fmt: skip
+        _expectation(e, classes, offsets, chain.tables, posterior, counts)
         location, scale = np.empty((S, F)), np.empty((S, F))
         for s in range(S):
             for f in range(F):
@@ -143,10 +159,7 @@ def posteriors(chain: Chain, e: Floats, classes: Integers, offsets: Integers) ->
     """(N, S) the probability of each state at each event, given all residuals of its sample."""
     K, S = len(CLASSES), chain.n_states
     posterior = np.empty((len(e), S))
-    _expectation(
-        e, classes, offsets, chain.start, chain.transitions, chain.location, chain.scale,
-        chain.degrees, chain.constant, posterior, np.zeros((K, K, S, S)),
-    )  # fmt: skip
+    _expectation(e, classes, offsets, chain.tables, posterior, np.zeros((K, K, S, S)))
     return posterior
 
 
@@ -163,19 +176,10 @@ def bell(squared: float, variance: float, degrees: int) -> float:
 
 @compiled
 def _expectation(
-    e: Floats,
-    classes: Integers,
-    offsets: Integers,
-    start: Floats,
-    transitions: Floats,
-    location: Floats,
-    scale: Floats,
-    degrees: Integers,
-    constant: Floats,
-    posterior: Floats,
-    counts: Floats,
+    e: Floats, classes: Integers, offsets: Integers, chain: ChainTables, posterior: Floats, counts: Floats
 ) -> None:
     """The posterior of each state at each event, and expected transitions: forward, then backward."""
+    start, transitions, location, scale, degrees, constant = chain
     S, F = location.shape
     density = np.empty((len(e), S))
     total = np.empty(len(e))

@@ -21,7 +21,8 @@ LEAST_SHARE = 0.01
 FIRST = 100_000
 
 # Location and scale of features, of keys and of cells.
-Levels = tuple[tuple[Floats, Floats], tuple[Floats, Floats], tuple[Floats, Floats]]
+Level = tuple[Floats, Floats]
+Levels = tuple[Level, Level, Level]
 
 
 def locations_and_scales(
@@ -46,12 +47,9 @@ def locations_and_scales(
         sums = passes.sums(partial(_sums, cells, levels, degrees), values)
         found = list(levels)
         for level in range(3):
-            total, first, second = sums[level].T
             above = found[max(level - 1, 0)]
-            location0, scale0 = above[0][parents[level]], above[1][parents[level]]
-            found[level] = _improved(
-                *levels[level], total, first, second, location0, scale0, leans[level], floors[level]
-            )
+            parent = above[0][parents[level]], above[1][parents[level]]
+            found[level] = _improved(levels[level][0], sums[level], parent, leans[level], floors[level])
         levels = (found[0], found[1], found[2])
     return levels[2]
 
@@ -80,7 +78,7 @@ def _sums(cells: Cells, levels: Levels, degrees: float, values: Stored) -> tuple
     x, cell = values.load()
     sizes = (cells.n_features, cells.n_keys, cells.n_cells)
     sums = (np.zeros((sizes[0], 3)), np.zeros((sizes[1], 3)), np.zeros((sizes[2], 3)))
-    _add_up(x, cell, cells.key, cells.key_feature, levels, degrees, sums)
+    _add_up(x, cell, (cells.key, cells.key_feature), levels, degrees, sums)
     return sums
 
 
@@ -88,12 +86,13 @@ def _sums(cells: Cells, levels: Levels, degrees: float, values: Stored) -> tuple
 def _add_up(
     x: Floats,
     cell: Integers,
-    cell_key: Integers,
-    key_feature: Integers,
+    above: tuple[Integers, Integers],
     levels: Levels,
     degrees: float,
     sums: tuple[Floats, Floats, Floats],
 ) -> None:
+    """`above` are the key of each cell and the feature of each key."""
+    cell_key, key_feature = above
     for n in range(len(x)):
         for f in range(x.shape[1]):
             if not np.isnan(x[n, f]):
@@ -105,7 +104,7 @@ def _add_up(
 
 
 @inner
-def _add(x: float, level: tuple[Floats, Floats], degrees: float, k: int, sums: Floats) -> None:
+def _add(x: float, level: Level, degrees: float, k: int, sums: Floats) -> None:
     d = x - level[0][k]
     z = d / level[1][k]
     w = (degrees + 1.0) / (degrees + z * z)
@@ -114,18 +113,10 @@ def _add(x: float, level: tuple[Floats, Floats], degrees: float, k: int, sums: F
     sums[k, 2] += w * d * d
 
 
-def _improved(
-    location: Floats,
-    scale: Floats,
-    total: Floats,
-    first: Floats,
-    second: Floats,
-    location0: Floats,
-    scale0: Floats,
-    leans: float,
-    floor: Floats,
-) -> tuple[Floats, Floats]:
+def _improved(location: Floats, sums: Floats, parent: Level, leans: float, floor: Floats) -> Level:
     """A step of the EM of a Student t in each group, with `leans` pseudo-observations of its parent."""
+    location0, scale0 = parent
+    total, first, second = sums.T
     weight = total + leans
     some = weight > 0
     weight = np.where(some, weight, 1.0)

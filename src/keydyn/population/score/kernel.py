@@ -69,10 +69,7 @@ class Shared(NamedTuple):
     @classmethod
     def of(cls, tempo: Floats, chain: Chain) -> Shared:
         """From η and the chain."""
-        return cls(
-            tempo, parents(len(tempo)), chain.start, chain.transitions, chain.location, chain.scale,
-            chain.degrees, chain.constant,
-        )  # fmt: skip
+        return cls(tempo, parents(len(tempo)), *chain.tables)
 
 
 class Asked(NamedTuple):
