@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -118,6 +119,13 @@ def test_files_that_the_architecture_names_exist() -> None:
     assert len(paths) > 50
     places = [ROOT / "src" / "keydyn", ROOT / "src" / "keydyn" / "model" / "engine", ROOT]
     assert not {name for name in paths if not any((place / name).exists() for place in places)}
+
+
+def test_every_decision_is_listed_once_by_its_title() -> None:
+    index = DOCS / "decisions" / "index.md"
+    links = Counter(target for _, target, _ in links_of(index))
+    for page in sorted(index.parent.glob("0*.md")):
+        assert links[page] == 1, page.name
 
 
 def test_the_map_leads_to_every_page_with_two_clicks() -> None:
