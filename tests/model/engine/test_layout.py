@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from keydyn import POHMM, Sequences
-from keydyn.model.engine.densities import END, Densities
-from keydyn.model.engine.online_step import NewEvents, Sessions, check_update
+from keydyn.model.engine.densities import END
+from keydyn.model.engine.online_step import check_models
 from keydyn.model.engine.scores_and_states import Lattice, Room, Scored, Source, check_scoring
 from keydyn.model.families.family import families_of
 from keydyn.model.fit.batch import Batch
@@ -79,16 +79,16 @@ def test_a_lattice_refuses_a_shape_that_does_not_fit():
 def test_scoring_refuses_a_shape_that_does_not_fit():
     n, room = 4, Room(np.empty(1), np.empty(0), np.empty((4, 2, 1)), np.empty(8))
     source = Source(np.ones(n * 2), np.zeros(n, dtype=np.int64), np.array([0, n]), np.empty((0, 2, 1)))
-    how = Densities(np.zeros((2, 4), dtype=np.int64), 0.0, np.ones((3, 2, 4, 2, 1)))
+    features, cells = np.zeros((2, 4), dtype=np.int64), np.ones((3, 2, 4, 2, 1))
     places, none = np.zeros(3, dtype=np.int64), np.empty(0, dtype=np.int64)
-    model = Scored(places, none, how, np.ones((3, 2, 1)), np.ones((9, 2, 2, 1)))
+    model = Scored(places, none, features, 0.0, cells, np.ones((3, 2, 1)), np.ones((9, 2, 2, 1)))
     check_scoring(source, model, room)
     for wrong in (
         (source._replace(values=np.ones(7)), model, room),
         (source._replace(given=np.ones((4, 3, 1))), model, room),
         (source, model._replace(transitions=np.ones((9, 2, 3, 1))), room),
         (source, model._replace(transitions=np.ones((8, 2, 2, 1))), room),
-        (source, model._replace(how=how._replace(cells=np.ones((2, 2, 4, 2, 1)))), room),
+        (source, model._replace(cells=np.ones((2, 2, 4, 2, 1))), room),
         (source, model, room._replace(scores=np.empty(2))),
         (source, model, room._replace(x=np.empty((4, 1, 1)))),
     ):
@@ -96,18 +96,15 @@ def test_scoring_refuses_a_shape_that_does_not_fit():
             check_scoring(*wrong)
 
 
-def test_an_online_step_refuses_a_shape_that_does_not_fit():
-    streams = POHMM(tol=1e9).fit(sequences()).online(n_streams=3)
-    bank, numbers = streams._bank, np.arange(3)
-    new = NewEvents(np.ones((2, 3)), np.zeros(3, dtype=np.int64), numbers, np.empty((0, 0)))
-    sessions = Sessions(bank.chosen, bank.translation, bank._first_row, bank.log_floors, bank.features)
-    check_update(new, sessions, bank.models, bank.filters)
-    for wrong in (
-        (new._replace(x=np.ones((3, 3))), bank.models, bank.filters),
-        (new._replace(codes=numbers[:2]), bank.models, bank.filters),
-        (new._replace(given=np.ones((3, 5))), bank.models, bank.filters),
-        (new, bank.models._replace(transitions=np.ones((4, 2, 3, 1))), bank.filters),
-        (new, bank.models, bank.filters[:2]),
+def test_online_filters_refuse_a_shape_that_does_not_fit():
+    bank = POHMM(tol=1e9).fit(sequences()).online(n_streams=3)._bank
+    check_models(bank.models, bank.features, bank.filters)
+    for models, filters in (
+        (bank.models._replace(transitions=np.ones((4, 2, 3, 1))), bank.filters),
+        (bank.models._replace(cells=bank.models.cells[1:]), bank.filters),
+        (bank.models, bank.filters[:, 1:]),
     ):
         with pytest.raises(ValueError, match="has shape"):
-            check_update(wrong[0], sessions, *wrong[1:])
+            check_models(models, bank.features, filters)
+    with pytest.raises(ValueError, match="filters has shape"):
+        bank.resume(bank.filters[:, 1:])

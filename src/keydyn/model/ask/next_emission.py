@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from keydyn.arrays import Floats, Integers
-from keydyn.model.data.numbers import as_numbers
+from keydyn.model.data.input_forms import as_numbers
 from keydyn.model.families.family import Emission
 from keydyn.model.theta.parameters import Parameters
 

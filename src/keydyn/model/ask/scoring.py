@@ -13,7 +13,7 @@ from keydyn.arrays import Floats, Integers
 from keydyn.model.ask.inference import Inference
 from keydyn.model.data import vocabulary
 from keydyn.model.data.sequences import Sequences
-from keydyn.model.engine.densities import Densities
+from keydyn.model.engine.expectation import room_for
 from keydyn.model.engine.layout import variant_of
 from keydyn.model.engine.scores_and_states import (
     Lattice,
@@ -21,7 +21,6 @@ from keydyn.model.engine.scores_and_states import (
     Scored,
     Source,
     check_scoring,
-    room_for,
     score,
 )
 from keydyn.model.families.compiled import custom_features, features_of
@@ -75,7 +74,8 @@ class Scoring(Estimator, Inference):
         )
         room = Room(scores, increments, x, x.reshape(-1))
         check_scoring(source, model, room)
-        call = partial(score, variant_of(theta.n_states), source, model, room)
+        arrays: tuple[Any, ...] = (*source, *model, *room)
+        call = partial(score, variant_of(theta.n_states), *arrays)
         run_hearing_signals(call, is_long=sequences.n_events > piece_for(theta.n_states))
         lost = np.flatnonzero(~(scores > -math.inf))
         if len(lost):
@@ -106,13 +106,21 @@ class Scoring(Estimator, Inference):
 
 def scored(theta: Parameters, places: Integers, sequences: Sequences, floor: float | None) -> Scored:
     """A model as scoring these sequences sees it: with all pairs of types if these are few, or its own."""
-    steps, how = NO_STEPS, Densities(features_of(theta.families), _log(floor), theta.cells)
+    steps = NO_STEPS
     if len(theta.start) ** 2 <= 4 * sequences.n_events + SMALL_TABLE:
         transitions = theta.all_steps
     else:
         index = EventIndex.of(places[sequences.codes], sequences.offsets, theta.n_types)
         steps, transitions = index.steps, theta.transmat_of(index.before, index.after)[..., None]
-    return Scored(places, steps, how, np.ascontiguousarray(theta.start)[..., None], transitions)
+    return Scored(
+        places,
+        steps,
+        features_of(theta.families),
+        -math.inf if floor is None else math.log(floor),
+        theta.cells,
+        np.ascontiguousarray(theta.start)[..., None],
+        transitions,
+    )
 
 
 def check_known(theta: Parameters, sequences: Sequences, places: Integers, reject: bool) -> None:
@@ -142,7 +150,3 @@ def _custom_densities(
         codes = places[sequences.codes]
         total[..., 0] += theta.emission_tables[k].log_densities(sequences.X[:, k], codes, floor)
     return total
-
-
-def _log(floor: float | None) -> float:
-    return -math.inf if floor is None else math.log(floor)

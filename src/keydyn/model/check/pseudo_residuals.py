@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from scipy import special, stats
 
 from keydyn.arrays import Floats, Integers
-from keydyn.model.data.numbers import as_numbers
+from keydyn.model.data.input_forms import as_numbers
 from keydyn.model.theta import lattice as lattices
 from keydyn.model.theta.lattice import EventIndex
 from keydyn.model.theta.parameters import Parameters

@@ -17,8 +17,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from keydyn.arrays import Floats, Integers
 from keydyn.model.data import vocabulary
-from keydyn.model.data.input_forms import check_columns, place_of, read_arrays
-from keydyn.model.data.numbers import as_numbers, read_only, whole_numbers
+from keydyn.model.data.input_forms import (
+    as_numbers,
+    check_columns,
+    place_of,
+    read_arrays,
+    read_only,
+    whole_numbers,
+)
 from keydyn.model.data.vocabulary import MISSING, Types
 
 

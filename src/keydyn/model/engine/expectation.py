@@ -37,6 +37,8 @@ from keydyn.model.engine.layout import (
 )
 from keydyn.model.engine.recursions import backward, forward, scale_densities
 
+# This many events, or one sequence if that is longer, keep all that is known of them in a core's own cache.
+BLOCK = 4096
 # Below this a sum of weights is nothing to divide by.
 NOTHING = 1e-280
 # What stands in the moments of a feature: Σγ; then of the normal and t families Σγ(x − loc) and Σγ(x − loc)²
@@ -102,6 +104,11 @@ def sum_first_events(
                     add_states(variant, n, events.codes[n], work.states, sums.first_seen)
         # Those without a type are not of one type.
         sums.first_seen[end_row - 1] = 0.0
+
+
+def room_for(longest: int, n_events: int) -> int:
+    """How many events there must be room for: those of a block, or of the longest sequence."""
+    return min(max(longest, BLOCK), n_events)
 
 
 @inner

@@ -86,52 +86,11 @@ class Arrived(NamedTuple):
     features: Floats
 
 
-class NewEvents(NamedTuple):
-    """One event in each of B sessions.
-
-    Attributes
-    ----------
-    x : (K, B) values, used up; codes : (B,) of their types; sessions : (B,) their numbers
-    given : (B·C, M) ln f of features that are not compiled; no rows where all are
-    """
-
-    x: Floats
-    codes: Integers
-    sessions: Integers
-    given: Floats
-
-
-class Sessions(NamedTuple):
-    """S sessions, each with C filters, session s those from s·C on.
-
-    Attributes
-    ----------
-    chosen : (S, C) the number of each filter's model; translation : (U, V) each model's own code of a code
-    first_row : (U + 1,) where the rows of a model begin; log_floors : (U,) ln of its least density
-    features : (K, 4), see the columns above
-    """
-
-    chosen: Integers
-    translation: Integers
-    first_row: Integers
-    log_floors: Floats
-    features: Floats
-
-
-def check_update(events: NewEvents, sessions: Sessions, models: Models, filters: Floats) -> None:
+def check_models(models: Models, features: Floats, filters: Floats) -> None:
     """`ValueError` if arrays have shapes that do not fit each other."""
-    n, n_states, (n_sessions, n_models) = len(events.sessions), models.start.shape[1], sessions.chosen.shape
-    check_shape("x", events.x, (len(sessions.features), n))
-    check_shape("codes", events.codes, (n,))
-    check_shape("filters", filters, (n_sessions * n_models, n_states + EXTRA))
-    if len(events.given):
-        check_shape("given", events.given, (n * n_models, n_states))
-    check_models(models, len(sessions.features))
-
-
-def check_models(models: Models, n_features: int) -> None:
-    """`ValueError` if arrays have shapes that do not fit each other."""
-    n_rows, n_states, _ = models.start.shape
+    (n_rows, n_states, _), n_features = models.start.shape, len(features)
+    check_shape("features", features, (n_features, 4))
+    check_shape("filters", filters, (len(filters), n_states + EXTRA))
     check_shape("cells", models.cells, (n_rows, n_features, models.cells.shape[2], n_states, 1))
     check_shape("transitions", models.transitions, (len(models.transitions), n_states, n_states, 1))
 
@@ -347,21 +306,30 @@ def update_one(
 @compiled
 def update_many(
     variant: Variant,
-    events: NewEvents,
-    sessions: Sessions,
+    x: Floats,
+    codes: Integers,
+    sessions: Integers,
+    given: Floats,
+    chosen: Integers,
+    translation: Integers,
+    first_row: Integers,
+    log_floors: Floats,
+    features: Floats,
     models: Models,
     filters: Floats,
     increments: Floats,
 ) -> int:
-    """One event in each of B sessions, for each of the C filters of a session; ln P into `increments` (B·C,).
+    """One event in each of B sessions, `x` (K, B), used up, for each of the C filters of a session.
 
-    If a feature's family cannot have some value, nothing is done, and the answer is the feature's number;
-    otherwise −1.
+    Session s has the filters s·C … and `chosen` (S, C) tells the model of each, `first_row` (U + 1,) where
+    the rows of a model begin. `translation` (U, V) turns `codes` (B,) into each model's own. `given`
+    (B·C, M) has ln f of features that are not compiled; it has no rows where all are. ln P goes into
+    `increments` (B·C,). If a feature's family cannot have some value, nothing is done, and the answer is the
+    feature's number; otherwise −1. Arrays come one by one for the reason given at `update_one`.
     """
-    bad = scale_values(events.x, sessions.features)
+    bad = scale_values(x, features)
     if bad >= 0:
         return bad
-    codes, rows, given, chosen = events.codes, events.sessions, events.given, sessions.chosen
     n_states, n_models = states_of(variant, filters.shape[1] - EXTRA), chosen.shape[1]
     places = np.empty((N_PLACES, TOGETHER), dtype=np.int64)
     numbers = np.empty((2 * n_states + N_NUMBERS, TOGETHER))
@@ -369,20 +337,20 @@ def update_many(
     for begin in range(0, len(increments), TOGETHER):
         together = min(TOGETHER, len(increments) - begin)
         for place in range(together):
-            model = chosen[rows[b], c]
-            code = sessions.translation[model, codes[b]]
-            places[FILTER, place] = rows[b] * n_models + c
+            model = chosen[sessions[b], c]
+            code = translation[model, codes[b]]
+            places[FILTER, place] = sessions[b] * n_models + c
             places[EVENT, place] = b
-            places[ROW, place] = sessions.first_row[model] + code
-            places[UNKNOWN, place] = sessions.first_row[model + 1] - 1
+            places[ROW, place] = first_row[model] + code
+            places[UNKNOWN, place] = first_row[model + 1] - 1
             places[CODE, place] = code
-            numbers[2 * n_states + FLOOR, place] = sessions.log_floors[model]
+            numbers[2 * n_states + FLOOR, place] = log_floors[model]
             for j in range(n_states):
                 numbers[n_states + j, place] = given[begin + place, j] if len(given) else 0.0
             c += 1
             if c == n_models:
                 b, c = b + 1, 0
-        arrived = Arrived(events.x, sessions.features)
+        arrived = Arrived(x, features)
         advance(variant, together, Columns(places, numbers), arrived, models, filters)
         for place in range(together):
             increments[begin + place] = numbers[2 * n_states + SUM, place]

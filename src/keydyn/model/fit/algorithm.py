@@ -29,8 +29,7 @@ from keydyn.model.engine.layout import (
     check_shape,
 )
 from keydyn.model.engine.log_domain import posterior_in_logs
-from keydyn.model.engine.maximisation import marginal_emission, maximisation
-from keydyn.model.engine.smoothing import smooth, smooth_emission
+from keydyn.model.engine.maximisation import marginal_emission, maximisation, smooth, smooth_emission
 
 # A fall of the log-likelihood by less than this share of it is rounding.
 ROUNDING = 1e-10

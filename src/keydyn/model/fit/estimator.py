@@ -13,8 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from keydyn.arrays import Floats, Integers
 from keydyn.model.data import vocabulary
-from keydyn.model.data.input_forms import refuse_lengths_as_y
-from keydyn.model.data.numbers import check_size
+from keydyn.model.data.input_forms import check_size, refuse_lengths_as_y
 from keydyn.model.data.sequences import Sequences, as_sequences
 from keydyn.model.data.settings import Settings, check_settings, checked_floor
 from keydyn.model.data.vocabulary import Types

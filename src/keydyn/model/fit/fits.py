@@ -13,8 +13,9 @@ import numpy as np
 from keydyn.arrays import Integers
 from keydyn.model.data.settings import Settings, generator_of
 from keydyn.model.engine.densities import END, FIRST
+from keydyn.model.engine.expectation import room_for
 from keydyn.model.engine.layout import LANES, ROW, SEQUENCE, STEP, Rules, Sums, Tables, Work, variant_of
-from keydyn.model.engine.scores_and_states import Lattice, room_for
+from keydyn.model.engine.scores_and_states import Lattice
 from keydyn.model.families.compiled import custom_features, features_of, width_of
 from keydyn.model.families.family import Family, Stats
 from keydyn.model.fit import custom_families
@@ -244,7 +245,8 @@ class Fits:
 
     def _take_custom(self, work: Work) -> None:
         """The statistics of custom families under γ of the last expectation step."""
-        self.custom_stats = custom_families.statistics(self.batch, self.tables, work.states[..., 0])
+        if self.custom:
+            self.custom_stats = custom_families.statistics(self.batch, self.tables, work.states[..., 0])
 
     def _reported_to_stop(self) -> bool:
         """Report an iteration to the terminal and to the callback, whose true answer stops the fit."""
@@ -298,7 +300,8 @@ class Fits:
             chain = chain._replace(of_types=np.tile(chain.of_types, (len(batch), 1)))
         rules = self.rules._replace(exact=False)
         smooth_emissions(variant_of(settings.n_states), self.model_spans, rules, chain, self.sums, tables)
-        custom_families.smooth_start(batch.families, settings, chain, tables)
+        if self.custom:
+            custom_families.smooth_start(batch.families, settings, chain, tables)
 
     def _check_possible(self) -> None:
         """`ValueError` naming the sequence that a model cannot produce under the parameters that it has."""

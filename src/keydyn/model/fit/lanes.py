@@ -11,9 +11,8 @@ from typing import NamedTuple
 from keydyn.arrays import Floats, Integers, Truths, compiled, inner
 from keydyn.model.engine.expectation import posteriors, sum_first_events
 from keydyn.model.engine.layout import LANES, Variant
-from keydyn.model.engine.maximisation import maximisation
+from keydyn.model.engine.maximisation import maximisation, smooth
 from keydyn.model.engine.recursions import FAINT
-from keydyn.model.engine.smoothing import smooth
 from keydyn.model.fit.algorithm import ALONE, GOES_ON, IMPOSSIBLE, Job, Outcome, settle, total_score
 
 FREE = -1

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from keydyn import files
 from keydyn.arrays import Floats, Integers
 from keydyn.model.data import vocabulary
-from keydyn.model.data.numbers import as_numbers, whole_numbers
+from keydyn.model.data.input_forms import as_numbers, whole_numbers
 from keydyn.model.data.settings import is_whole
 from keydyn.model.data.vocabulary import MISSING
 from keydyn.model.relatives.past import Past

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from keydyn.arrays import Floats, Integers
 from keydyn.files import truth
 from keydyn.model.data import vocabulary
-from keydyn.model.data.numbers import as_numbers
+from keydyn.model.data.input_forms import as_numbers
 from keydyn.model.data.settings import is_whole
 from keydyn.model.data.vocabulary import MISSING
 from keydyn.model.engine.log_domain import filter_step

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from keydyn.arrays import Floats
 from keydyn.model.data import vocabulary
-from keydyn.model.data.numbers import as_numbers
+from keydyn.model.data.input_forms import as_numbers
 from keydyn.model.data.settings import Smoothing
 from keydyn.model.families.family import Emission, family
 from keydyn.model.theta.event_chain import EventChain

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 
 from keydyn.arrays import Floats, Integers, Truths, plain
 from keydyn.model.data import vocabulary
+from keydyn.model.data.input_forms import as_numbers
 from keydyn.model.data.label_codes import Labels, translations
-from keydyn.model.data.numbers import as_numbers
 from keydyn.model.data.vocabulary import Types
 from keydyn.model.engine.densities import CUSTOM, FIRST, KIND, ON_LOG_SCALE
 from keydyn.model.engine.layout import variant_of
@@ -24,9 +24,7 @@ from keydyn.model.engine.online_step import (
     TOGETHER,
     TOTAL,
     Models,
-    NewEvents,
-    Sessions,
-    check_update,
+    check_models,
     update_many,
 )
 from keydyn.model.families.compiled import features_of
@@ -72,6 +70,7 @@ class FilterBank:
         self._name_models = name_models
         self._numbers = np.empty(len(chosen), dtype=np.int64)
         self.filters = np.zeros((chosen.size, thetas[0].n_states + EXTRA))
+        check_models(self.models, self.features, self.filters)
         self.restart(np.arange(len(chosen)))
 
     def __len__(self) -> int:
@@ -122,6 +121,7 @@ class FilterBank:
 
     def resume(self, filters: Floats) -> None:
         """Let all sessions, which may be more or fewer now, have these numbers; there is a single model."""
+        check_models(self.models, self.features, filters)
         if len(filters) != len(self.filters):
             self.chosen = np.zeros((len(filters), 1), dtype=np.int64)
             self._numbers = np.empty(len(filters), dtype=np.int64)
@@ -145,12 +145,22 @@ class FilterBank:
             self._check_known(found, which, events)
         increments = np.empty((len(which), self.chosen.shape[1]))
         given = self._custom_densities(values, which, found)
-        # A copy of the values, which is used up.
-        new = NewEvents(np.array(values.T, order="C"), found, which, given)
-        sessions = Sessions(self.chosen, self.translation, self._first_row, self.log_floors, self.features)
-        check_update(new, sessions, self.models, self.filters)
-        variant = variant_of(self.thetas[0].n_states)
-        bad = update_many(variant, new, sessions, self.models, self.filters, increments.reshape(-1))
+        bad = update_many(
+            variant_of(self.thetas[0].n_states),
+            # A copy, which is used up.
+            np.array(values.T, order="C"),
+            found,
+            which,
+            given,
+            self.chosen,
+            self.translation,
+            self._first_row,
+            self.log_floors,
+            self.features,
+            self.models,
+            self.filters,
+            increments.reshape(-1),
+        )
         if bad >= 0:
             self._refuse(bad, values, which)
         return increments

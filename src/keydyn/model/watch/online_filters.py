@@ -12,7 +12,7 @@ from numpy import ndarray
 from numpy.typing import ArrayLike
 
 from keydyn.arrays import Floats, Integers
-from keydyn.model.data.numbers import as_numbers
+from keydyn.model.data.input_forms import as_numbers
 from keydyn.model.data.settings import is_whole
 from keydyn.model.engine.online_step import update_one
 from keydyn.model.theta.parameters import Parameters
