@@ -20,16 +20,14 @@ from keydyn.decisions.calibration.operating_point import ACCEPT
 from keydyn.decisions.recorded import recorded_samples
 from keydyn.detectors import PopulationDetector
 from keydyn.evaluation.protocols.protocol import MonacoTappert
-from keydyn.evaluation.rates.claim_rates import Claims
-from keydyn.evaluation.rates.confidence import Rate, bootstrap_mean
+from keydyn.evaluation.rates.confidence import Claims, Rate, bootstrap_mean
 from keydyn.evaluation.rates.identification import identification
 from keydyn.evaluation.rates.recognition import recognition
 from keydyn.evaluation.rates.verification import verification
 from keydyn.keystrokes.cleaning import CleaningRules, clean
 from keydyn.keystrokes.schema import sample_lengths, sample_starts
 from keydyn.lab.frame.dataset_rows import Row
-from keydyn.lab.frame.pieces import run_pieces
-from keydyn.lab.frame.saved_parts import Parts
+from keydyn.lab.frame.resuming import Parts, run_pieces
 from keydyn.lab.frame.score_datasets import score_rows
 from keydyn.lab.frame.score_files import scored_of
 from keydyn.lab.verification.measurements import pairs, strangers_piece

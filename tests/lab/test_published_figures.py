@@ -11,10 +11,9 @@ import pytest
 from keydyn.evaluation.continuous.rejection import continuous
 from keydyn.lab.frame import published
 from keydyn.lab.frame.dataset_rows import load_row
-from keydyn.lab.frame.rank_files import ranked_of
-from keydyn.lab.frame.saved_parts import Parts
+from keydyn.lab.frame.resuming import Parts
 from keydyn.lab.frame.score_datasets import rank_rows, score_rows
-from keydyn.lab.frame.score_files import scored_of
+from keydyn.lab.frame.score_files import ranked_of, scored_of
 from keydyn.lab.recognition.tables import best_of, recognition_figures
 
 SLOW = ("password", "mobile+", "essay")

@@ -15,7 +15,7 @@ import numpy as np
 from keydyn.datasets import make_typists
 from keydyn.decisions import Costs, Verifier
 from keydyn.evaluation import ErrorCurve
-from keydyn.lab.drawing.det import det_figure
+from keydyn.lab.drawing.curves import det_figure
 from keydyn.lab.drawing.panels import Curve
 from keydyn.population import PopulationModel
 

@@ -60,7 +60,7 @@ def run_study(
     Returned is what --json prints.
     """
     from keydyn.lab.frame.outputs import Outputs
-    from keydyn.lab.frame.saved_parts import Parts
+    from keydyn.lab.frame.resuming import Parts
     from keydyn.parallel import using
 
     began, folder = time.perf_counter(), out or Path("out") / study.name

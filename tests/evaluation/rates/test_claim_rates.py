@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from keydyn.evaluation.rates.claim_rates import Claims
-from keydyn.evaluation.rates.confidence import user_weights
+from keydyn.evaluation.rates.confidence import Claims, user_weights
 
 
 def test_the_interval_is_that_of_people_drawn_by_hand() -> None:

@@ -9,8 +9,8 @@ import pytest
 from keydyn.datasets.published.catalogue import CATALOGUE
 from keydyn.detectors import Detector, detector_names, detector_title, make_detector, register
 from keydyn.detectors import detector as registry
+from keydyn.lab.drawing.curves import roc_figure
 from keydyn.lab.drawing.panels import Curve
-from keydyn.lab.drawing.roc import roc_figure
 from keydyn.lab.frame.names import dataset_name, detector_name
 from keydyn.lab.frame.table_text import latex, markdown
 from keydyn.lab.frame.tables import published_beside

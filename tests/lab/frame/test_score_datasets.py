@@ -11,7 +11,7 @@ from keydyn.detectors.detector import _DETECTORS
 from keydyn.evaluation.protocols.protocol import LeaveOneOut
 from keydyn.keystrokes import Samples
 from keydyn.lab.frame.dataset_rows import Row
-from keydyn.lab.frame.saved_parts import Parts
+from keydyn.lab.frame.resuming import Parts
 from keydyn.lab.frame.score_datasets import rank_rows, score_rows
 from keydyn.lab.frame.score_files import scored_of
 

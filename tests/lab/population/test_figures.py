@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from keydyn.evaluation.rates.confidence import Estimate
-from keydyn.lab.drawing.confidence_intervals import intervals_figure
+from keydyn.lab.drawing.curves import labelled, user_curves_figure
+from keydyn.lab.drawing.intervals import intervals_figure
 from keydyn.lab.drawing.panels import Curve
-from keydyn.lab.drawing.user_curves import labelled, user_curves_figure
 from keydyn.lab.population.figures import changed_typing_figure
 from tests.lab.drawing.test_panels import HOSTILE, drawn, legend_texts, lines_of
 

@@ -10,8 +10,7 @@ from scipy.special import logsumexp
 from scipy.stats import CensoredData, ecdf
 
 from keydyn.decisions.calibration.lockout_levels import locked_at, lockout_level, watched_hours
-from keydyn.lab.verification.notice_times import notice_times
-from keydyn.lab.verification.watch_comparison import Sessions, compare
+from keydyn.lab.verification.watch_comparison import Sessions, compare, notice_times
 from keydyn.lab.verification.ways_to_watch import SETTINGS, ways_to_watch
 
 N_PEOPLE, LENGTH, FOLDS = 40, 120, 4

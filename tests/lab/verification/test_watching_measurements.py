@@ -12,8 +12,7 @@ from keydyn.decisions.recorded import recorded_samples
 from keydyn.evaluation.protocols.protocol import MonacoTappert
 from keydyn.keystrokes.samples import Samples
 from keydyn.lab.frame.dataset_rows import Row
-from keydyn.lab.frame.pieces import run_pieces
-from keydyn.lab.frame.saved_parts import Parts
+from keydyn.lab.frame.resuming import Parts, run_pieces
 from keydyn.lab.verification.measurements import FOLDS, folds_of
 from keydyn.lab.verification.watching_measurements import (
     FIGURES,

@@ -16,8 +16,7 @@ from scipy.special import expit
 from keydyn.arrays import Floats, Integers, Truths
 from keydyn.decisions.calibration.lockout_levels import lockout_level
 from keydyn.decisions.calibration.trials import Trials
-from keydyn.evaluation.rates.claim_rates import Claims
-from keydyn.evaluation.rates.confidence import Estimate
+from keydyn.evaluation.rates.confidence import Claims, Estimate
 
 # Rates for which the score is known: ten per factor of ten.
 RATES: Floats = np.logspace(0.0, -4.0, 41)

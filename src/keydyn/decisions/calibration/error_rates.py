@@ -16,8 +16,7 @@ from keydyn.decisions.calibration.calibration import Calibration, MatchRate
 from keydyn.decisions.calibration.operating_point import ACCEPT, Targets
 from keydyn.decisions.calibration.trials import Cohort, Trials, Typists, claims, lengths_for
 from keydyn.decisions.evidence import LEAST_KEYSTROKES
-from keydyn.evaluation.rates.claim_rates import Claims
-from keydyn.evaluation.rates.confidence import Rate
+from keydyn.evaluation.rates.confidence import Claims, Rate
 from keydyn.keystrokes.samples import Samples
 
 # With fewer people there is no interval: drawing from a handful says little about others.

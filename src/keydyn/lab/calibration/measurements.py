@@ -15,8 +15,8 @@ import pandas as pd
 from scipy import stats
 
 from keydyn.arrays import Floats
-from keydyn.lab.frame import parallel
 from keydyn.lab.frame.compared_models import MODELS, pattern
+from keydyn.lab.frame.resuming import in_processes
 from keydyn.lab.frame.user_intervals import intervals_by_user, stream
 from keydyn.lab.goodness_of_fit.measurements import LEVEL, Progress, collected, outcome
 from keydyn.model import Sequences
@@ -90,7 +90,7 @@ def calibration_rows(
         for repeat in range(repeats)
         if (user, model, repeat) not in skip
     ]
-    return parallel.results(user_calibration, pieces, n_jobs)
+    return in_processes(user_calibration, pieces, n_jobs)
 
 
 def calibration(
@@ -121,7 +121,7 @@ def power_rows(
         for name, changes in wrong.items()
         if (user, model, name) not in skip
     ]
-    return parallel.results(user_calibration, pieces, n_jobs)
+    return in_processes(user_calibration, pieces, n_jobs)
 
 
 def power(

@@ -23,9 +23,7 @@ from keydyn.lab.frame.long_texts import Text
 from keydyn.lab.frame.names import dataset_name, detector_name
 from keydyn.lab.frame.outputs import Outputs
 from keydyn.lab.frame.report import Section
-from keydyn.lab.frame.resumable_rows import Part, collect, text_inputs
-from keydyn.lab.frame.saved_parts import Parts
-from keydyn.lab.frame.score_datasets import ShowProgress
+from keydyn.lab.frame.resuming import Part, Parts, ShowProgress, collect, text_inputs
 from keydyn.lab.frame.tables import Table, plain_table
 from keydyn.lab.frame.user_intervals import intervals_by_user
 from keydyn.lab.goodness_of_fit.figures import P_NAMES, draw_calibration, draw_power

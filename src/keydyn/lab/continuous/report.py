@@ -25,8 +25,8 @@ from keydyn.lab.continuous.figures import rejection_figure
 from keydyn.lab.frame.names import dataset_name, detector_name
 from keydyn.lab.frame.outputs import Outputs
 from keydyn.lab.frame.published import REJECTION_TIME
-from keydyn.lab.frame.rank_files import Ranked, ranked_of
 from keydyn.lab.frame.report import Picture, Section
+from keydyn.lab.frame.score_files import Ranked, ranked_of
 from keydyn.lab.frame.tables import Table, published_beside
 
 DETECTORS = ("hmm", "pohmm", "pohmm-recommended")

@@ -62,7 +62,7 @@ def recognition_facts(
     from keydyn.detectors import make_detector
     from keydyn.lab.frame.outputs import environment
     from keydyn.lab.frame.recommended_settings import detector_for
-    from keydyn.lab.frame.saved_parts import detector_settings
+    from keydyn.lab.frame.resuming import detector_settings
     from keydyn.lab.frame.score_datasets import limited_fits
 
     return {

@@ -9,7 +9,7 @@ from os import PathLike
 import pandas as pd
 
 from keydyn.datasets import load_dataset, make_typists
-from keydyn.lab.frame.available_recordings import available_or_simulated
+from keydyn.lab.frame.dataset_rows import available_or_simulated
 
 NAMES = ("fable", "essay")
 SIMULATED = "simulated"

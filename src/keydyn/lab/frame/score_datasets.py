@@ -12,14 +12,11 @@ import pyarrow as pa
 from keydyn.detectors import Detector, make_detector
 from keydyn.evaluation.protocols.running import enrolments, n_limited, n_templates, ranks_of, scores_of
 from keydyn.lab.frame.dataset_rows import Row
-from keydyn.lab.frame.rank_files import rank_table
 from keydyn.lab.frame.recommended_settings import detector_for
-from keydyn.lab.frame.saved_parts import Parts, detector_settings
-from keydyn.lab.frame.score_files import joined, score_table
+from keydyn.lab.frame.resuming import Parts, ShowProgress, detector_settings
+from keydyn.lab.frame.score_files import joined, rank_table, score_table
 from keydyn.parallel import Progress
 
-# Called with what is being worked on, and the share of all work that is done.
-ShowProgress = Callable[[str, float], object]
 # How much longer a template takes that is fitted by iteration; only for the progress bar.
 ITERATED = 20.0
 LIMITED = b"keydyn.limited"

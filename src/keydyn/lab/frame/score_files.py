@@ -1,4 +1,4 @@
-"""Scores as tables with one row per comparison, for Parquet."""
+"""Scores and ranks of all datasets and detectors as one Parquet table, and back."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ import pandas as pd
 import pyarrow as pa
 
 from keydyn.arrays import Integers
+from keydyn.evaluation.continuous.event_ranks import EventRanks
 from keydyn.evaluation.scores import Scores
 from keydyn.model.data.vocabulary import Types
 
-COLUMNS = (
+SCORE_COLUMNS = (
     *("dataset", "detector", "protocol", "normalisation"),
     *("fold", "user", "session", "reference", "score", "trial"),
 )
@@ -22,7 +23,7 @@ Scored = dict[tuple[str, str], Scores]
 
 
 def score_table(scores: Scores, dataset: str, detector: str, protocol: str) -> pa.Table:
-    """A table of `COLUMNS`. Users and sessions become text, whatever they were."""
+    """A table of `SCORE_COLUMNS`. Users and sessions become text, whatever they were."""
     q, u = np.nonzero(~np.isnan(scores.raw))
     return pa.table(
         {
@@ -76,3 +77,35 @@ def words(values: Types, which: Integers) -> Any:
     """A column of some of the values, as text."""
     codes, words = pd.factorize(np.asarray(values).astype(str))
     return pa.DictionaryArray.from_arrays(pa.array(codes[which].astype(np.int32)), pa.array(words.tolist()))
+
+
+RANK_COLUMNS = ("dataset", "detector", "protocol", "fold", "user", "session", "reference", "trial", "ranks")
+# (dataset, detector) → its ranks
+Ranked = dict[tuple[str, str], EventRanks]
+
+
+def rank_table(ranks: EventRanks, dataset: str, detector: str, protocol: str) -> pa.Table:
+    """A table of `RANK_COLUMNS`; the ranks are a list, one per event."""
+    s, u = np.nonzero(ranks.enrolled)
+    lengths = ranks.lengths[s]
+    event = np.arange(lengths.sum()) + np.repeat(ranks.offsets[s] - (np.cumsum(lengths) - lengths), lengths)
+    values = ranks.ranks[event, np.repeat(u, lengths)]
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    return pa.table(
+        {
+            "dataset": constant(dataset, len(s)),
+            "detector": constant(detector, len(s)),
+            "protocol": constant(protocol, len(s)),
+            "fold": pa.array(ranks.folds[s].astype(np.int32)),
+            "user": words(ranks.owners, s),
+            "session": words(ranks.sessions, s),
+            "reference": words(ranks.users, u),
+            "trial": pa.array(ranks.trials[s, u]),
+            "ranks": pa.ListArray.from_arrays(pa.array(offsets), pa.array(values)),
+        }
+    )
+
+
+def ranked_of(table: pa.Table) -> Ranked:
+    """The ranks of each dataset and detector that `rank_table` wrote, in the table's order."""
+    return {key: EventRanks.from_frame(frame) for key, frame in frames_of(table)}

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 if TYPE_CHECKING:
     from keydyn.lab.frame.outputs import Outputs
     from keydyn.lab.frame.page import ResultsPage
-    from keydyn.lab.frame.saved_parts import Parts
-    from keydyn.lab.frame.score_datasets import ShowProgress
+    from keydyn.lab.frame.resuming import Parts, ShowProgress
     from keydyn.lab.frame.tables import Table
 
 Result = TypeVar("Result")

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from keydyn.lab.frame import parallel
 from keydyn.lab.frame.compared_models import MODELS, SETTINGS, pattern
+from keydyn.lab.frame.resuming import in_processes
 from keydyn.lab.frame.user_intervals import intervals_by_user, stream
 from keydyn.model import GoodnessOfFit, Sequences
 from keydyn.model.check import areas, goodness
@@ -97,7 +97,7 @@ def goodness_rows(
         for chosen in settings
         if (user, model, chosen) not in skip
     ]
-    return parallel.results(user_goodness, pieces, n_jobs)
+    return in_processes(user_goodness, pieces, n_jobs)
 
 
 def goodness_of_fit(

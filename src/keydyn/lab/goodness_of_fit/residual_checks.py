@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from keydyn.arrays import Floats, Integers
-from keydyn.lab.frame import parallel
 from keydyn.lab.frame.compared_models import MODELS, pattern
+from keydyn.lab.frame.resuming import in_processes
 from keydyn.lab.frame.user_intervals import intervals_by_user
 from keydyn.lab.goodness_of_fit.measurements import LEVEL
 from keydyn.model import Sequences, check_residuals
@@ -37,7 +37,7 @@ def residual_rows(
         for user, sequences in intervals_by_user(keystrokes).items()
         for model in models
     ]
-    return parallel.results(user_residuals, pieces, n_jobs)
+    return in_processes(user_residuals, pieces, n_jobs)
 
 
 def user_residuals(sequences: Sequences, dataset: str, user: Any, model: str) -> dict[str, Any]:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from keydyn.lab.frame import parallel
 from keydyn.lab.frame.compared_models import pattern
+from keydyn.lab.frame.resuming import in_processes
 from keydyn.lab.frame.user_intervals import intervals_by_user
 from keydyn.model import Sequences
 from keydyn.model.check import surrogates
@@ -49,7 +49,7 @@ def choice_rows(
         for n_states, family, rule in product(states, families, smoothing)
         if (n_states, family, rule) not in skip
     ]
-    return parallel.results(one_choice, pieces, n_jobs)
+    return in_processes(one_choice, pieces, n_jobs)
 
 
 def model_choice(

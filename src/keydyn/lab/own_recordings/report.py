@@ -26,8 +26,8 @@ from keydyn.lab.continuous.report import continuous_section
 from keydyn.lab.frame.dataset_rows import Row
 from keydyn.lab.frame.outputs import Outputs
 from keydyn.lab.frame.published import DATASETS
-from keydyn.lab.frame.rank_files import ranked_of
 from keydyn.lab.frame.report import Section
+from keydyn.lab.frame.score_files import ranked_of
 from keydyn.lab.frame.tables import Table, plain_table
 from keydyn.lab.recognition.report import lead_of, recognition_sections
 

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from keydyn.lab.frame.outputs import Outputs
-    from keydyn.lab.frame.saved_parts import Parts
-    from keydyn.lab.frame.score_datasets import ShowProgress
+    from keydyn.lab.frame.resuming import Parts, ShowProgress
     from keydyn.lab.frame.tables import Table
 
     ScoresAndRanks = tuple[pa.Table, pa.Table | None]
@@ -88,7 +87,7 @@ def evaluate(
     """
     from keydyn.detectors import make_detector
     from keydyn.evaluation.protocols.running import n_templates
-    from keydyn.lab.frame.saved_parts import Parts
+    from keydyn.lab.frame.resuming import Parts
     from keydyn.lab.frame.score_datasets import rank_rows, score_rows
     from keydyn.lab.own_recordings.report import failures_facts, own_rows, protocol_of, write_evaluation
     from keydyn.lab.recognition.report import DETECTORS, draw_densities

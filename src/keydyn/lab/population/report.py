@@ -11,13 +11,12 @@ import pandas as pd
 
 from keydyn.evaluation.continuous.rejection import continuous
 from keydyn.evaluation.rates.confidence import Estimate, mean_estimate
-from keydyn.lab.drawing.confidence_intervals import intervals_figure
+from keydyn.lab.drawing.curves import user_curves_figure
+from keydyn.lab.drawing.intervals import intervals_figure
 from keydyn.lab.drawing.panels import Curve
-from keydyn.lab.drawing.user_curves import user_curves_figure
 from keydyn.lab.frame.outputs import Outputs, read_ranks, read_scores, read_table
-from keydyn.lab.frame.rank_files import ranked_of
 from keydyn.lab.frame.report import Picture, Section
-from keydyn.lab.frame.score_files import scored_of
+from keydyn.lab.frame.score_files import ranked_of, scored_of
 from keydyn.lab.frame.tables import Table
 from keydyn.lab.population.figures import changed_typing_figure
 from keydyn.lab.population.measurements import (

@@ -11,11 +11,9 @@ from keydyn.evaluation.protocols.protocol import OpenSet
 from keydyn.evaluation.rates.confidence import Estimate, mean_estimate
 from keydyn.evaluation.rates.verification import mean_curve
 from keydyn.figures.marginal_density import Typist, marginal_density_figure
-from keydyn.lab.drawing.cmc import cmc_figure
-from keydyn.lab.drawing.confidence_intervals import intervals_figure
-from keydyn.lab.drawing.det import det_figure
+from keydyn.lab.drawing.curves import cmc_figure, det_figure, roc_figure
+from keydyn.lab.drawing.intervals import intervals_figure
 from keydyn.lab.drawing.panels import Curve
-from keydyn.lab.drawing.roc import roc_figure
 from keydyn.lab.frame.dataset_rows import Row
 from keydyn.lab.frame.names import dataset_name
 from keydyn.lab.frame.outputs import Outputs

@@ -20,8 +20,8 @@ from keydyn.evaluation.rates.recognition import recognition
 from keydyn.lab.frame.dataset_rows import Row
 from keydyn.lab.frame.outputs import Outputs
 from keydyn.lab.frame.report import Section
-from keydyn.lab.frame.saved_parts import Parts
-from keydyn.lab.frame.score_datasets import Schedule, ShowProgress, inputs_of
+from keydyn.lab.frame.resuming import Parts, ShowProgress
+from keydyn.lab.frame.score_datasets import Schedule, inputs_of
 from keydyn.lab.frame.tables import Table, plain_table
 from keydyn.parallel import Progress
 

@@ -24,11 +24,9 @@ from keydyn.evaluation.protocols.running import (
 from keydyn.evaluation.rates.recognition import recognition
 from keydyn.keystrokes.samples import Samples
 from keydyn.lab.frame.dataset_rows import SIMULATED, Row
-from keydyn.lab.frame.pieces import Made, Piece, run_pieces
-from keydyn.lab.frame.rank_files import rank_table
-from keydyn.lab.frame.saved_parts import Parts
-from keydyn.lab.frame.score_datasets import LIMITED, ShowProgress, inputs_of, together
-from keydyn.lab.frame.score_files import score_table
+from keydyn.lab.frame.resuming import Made, Parts, Piece, ShowProgress, run_pieces
+from keydyn.lab.frame.score_datasets import LIMITED, inputs_of, together
+from keydyn.lab.frame.score_files import rank_table, score_table
 from keydyn.lab.frame.user_intervals import stream
 from keydyn.lab.relatives.lost_context import (
     SHARES,

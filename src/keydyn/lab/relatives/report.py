@@ -17,9 +17,8 @@ from keydyn.evaluation.rates.significance import compare_with_best
 from keydyn.lab.drawing.panels import Curve
 from keydyn.lab.frame.names import dataset_name, detector_name
 from keydyn.lab.frame.outputs import Outputs, read_table
-from keydyn.lab.frame.rank_files import ranked_of
 from keydyn.lab.frame.report import Section
-from keydyn.lab.frame.score_files import scored_of
+from keydyn.lab.frame.score_files import ranked_of, scored_of
 from keydyn.lab.frame.tables import DATASET, DETECTOR, Column, Table, mean_column, number_column, table_of
 from keydyn.lab.recognition.report import lead_of
 from keydyn.lab.recognition.tables import MEAN_NOTE

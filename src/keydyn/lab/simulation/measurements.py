@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from keydyn.arrays import Floats, Integers
-from keydyn.lab.frame import parallel
+from keydyn.lab.frame.resuming import in_processes
 from keydyn.lab.simulation.true_models import true_hmm, true_model
 from keydyn.model import HMM, POHMM, Sequences
 from keydyn.model.check import alignment, surrogates
@@ -107,9 +107,7 @@ def simulate(
     # The longest first, so that the other processes do not wait for them at the end.
     todo = sorted(pieces(truth, n_values, n_samples, scenarios, seed), key=lambda piece: -piece.work)
     finished, done = [], 0
-    for piece, part in zip(
-        todo, parallel.results(fit_piece, [{"piece": p} for p in todo], n_jobs), strict=True
-    ):
+    for piece, part in zip(todo, in_processes(fit_piece, [{"piece": p} for p in todo], n_jobs), strict=True):
         finished.append(part)
         done += piece.work
         if progress is not None:

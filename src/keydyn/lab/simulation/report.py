@@ -10,11 +10,9 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-from keydyn.lab.frame import parallel
 from keydyn.lab.frame.outputs import Outputs
 from keydyn.lab.frame.report import Picture, Section
-from keydyn.lab.frame.saved_parts import Parts
-from keydyn.lab.frame.score_datasets import ShowProgress
+from keydyn.lab.frame.resuming import Parts, ShowProgress, in_processes
 from keydyn.lab.frame.tables import Table, plain_table
 from keydyn.lab.simulation.consistency import errors, slopes, verdicts
 from keydyn.lab.simulation.figures import draw_accuracy, draw_errors, draw_residuals, draw_truths
@@ -59,7 +57,7 @@ def run_simulation(
     todo.sort(key=lambda piece: -piece.work)
     open_pieces = [piece for piece in todo if not parts.has(_name(piece), _inputs(piece))]
     total, done = sum(piece.work for piece in open_pieces), 0
-    fitted = parallel.results(fit_piece, [{"piece": piece} for piece in open_pieces], n_jobs)
+    fitted = in_processes(fit_piece, [{"piece": piece} for piece in open_pieces], n_jobs)
     for piece, simulation in zip(open_pieces, fitted, strict=True):
         parts.get(_name(piece), _inputs(piece), partial(_table, simulation))
         done += piece.work

@@ -13,9 +13,7 @@ from keydyn.decisions.calibration.operating_point import Targets
 from keydyn.evaluation.rates.fairness import median_intervals
 from keydyn.lab.frame.dataset_rows import SIMULATED, Row
 from keydyn.lab.frame.outputs import read_table
-from keydyn.lab.frame.pieces import run_pieces
-from keydyn.lab.frame.saved_parts import Parts
-from keydyn.lab.frame.score_datasets import ShowProgress
+from keydyn.lab.frame.resuming import Parts, ShowProgress, run_pieces
 from keydyn.lab.verification.measurements import folds_of, pairs, strangers_piece
 from keydyn.lab.verification.security_measurements import (
     AGEING,

@@ -28,7 +28,7 @@ from keydyn.detectors.templates import fit_templates
 from keydyn.evaluation.protocols.running import sums_after
 from keydyn.keystrokes.samples import Samples
 from keydyn.lab.frame.dataset_rows import Row
-from keydyn.lab.frame.pieces import Made, Piece
+from keydyn.lab.frame.resuming import Made, Piece
 from keydyn.lab.frame.score_datasets import inputs_of
 from keydyn.lab.frame.user_intervals import stream
 

@@ -11,11 +11,9 @@ import pandas as pd
 from keydyn.evaluation.rates.error_curve import ErrorCurve, common_grid
 from keydyn.evaluation.rates.fairness import error_rates_by
 from keydyn.evaluation.rates.likelihood_ratios import reliability
-from keydyn.lab.drawing.confidence_intervals import intervals_figure
-from keydyn.lab.drawing.det import det_figure
+from keydyn.lab.drawing.curves import det_figure, reliability_figure, user_curves_figure
+from keydyn.lab.drawing.intervals import intervals_figure
 from keydyn.lab.drawing.panels import Curve
-from keydyn.lab.drawing.reliability import reliability_figure
-from keydyn.lab.drawing.user_curves import user_curves_figure
 from keydyn.lab.frame.names import dataset_name
 from keydyn.lab.frame.outputs import Outputs
 from keydyn.lab.frame.report import Picture, Section

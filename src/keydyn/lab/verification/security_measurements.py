@@ -19,7 +19,7 @@ from keydyn.decisions.verifier import CONFIDENT
 from keydyn.detectors import PopulationDetector
 from keydyn.keystrokes.samples import Samples
 from keydyn.lab.frame.dataset_rows import SIMULATED, Row
-from keydyn.lab.frame.pieces import Made, Piece
+from keydyn.lab.frame.resuming import Made, Piece
 from keydyn.lab.frame.score_datasets import inputs_of
 from keydyn.lab.verification.ageing import UNBOUND, Course, ageing, poisoning
 from keydyn.lab.verification.attack_measurements import ENTRIES, Victim, attack_acceptance

@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 
 from keydyn.decisions.calibration.operating_point import ACCEPT, REJECT, UNSURE, Targets
-from keydyn.evaluation.rates.claim_rates import Claims
-from keydyn.evaluation.rates.confidence import Rate
+from keydyn.evaluation.rates.confidence import Claims, Rate
 from keydyn.evaluation.rates.error_curve import equal_error_rate
 from keydyn.evaluation.rates.likelihood_ratios import cllr, min_cllr
 from keydyn.lab.frame.tables import (

@@ -26,7 +26,7 @@ from keydyn.detectors import PopulationDetector
 from keydyn.keystrokes.samples import Samples
 from keydyn.keystrokes.schema import SAMPLE
 from keydyn.lab.frame.dataset_rows import Row
-from keydyn.lab.frame.pieces import Made, Piece
+from keydyn.lab.frame.resuming import Made, Piece
 from keydyn.lab.frame.score_datasets import inputs_of
 from keydyn.lab.verification.measurements import BACKGROUND, FOLDS, background_of, folds_of
 from keydyn.lab.verification.watch_comparison import Compared, Sessions, Way, compare

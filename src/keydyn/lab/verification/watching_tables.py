@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from keydyn.evaluation.rates.confidence import Estimate
-from keydyn.lab.drawing.confidence_intervals import Estimates
+from keydyn.lab.drawing.intervals import Estimates
 from keydyn.lab.frame.names import dataset_name
 from keydyn.lab.frame.tables import DATASET, Column, Table, table_of
 

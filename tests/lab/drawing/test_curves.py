@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from keydyn.lab.drawing.reliability import reliability_figure
+from keydyn.lab.drawing.curves import reliability_figure
 
 
 def test_dots_lie_where_the_ratios_are_and_the_axes_hold_them_all():
