@@ -1,7 +1,6 @@
 """A model of many people: what they share, how they differ, and one person in milliseconds."""
 
 from keydyn.population.model import PopulationModel
-from keydyn.population.stream.streams import PopulationStream, PopulationStreams
 from keydyn.population.template import Template
 
-__all__ = ["PopulationModel", "PopulationStream", "PopulationStreams", "Template"]
+__all__ = ["PopulationModel", "Template"]
