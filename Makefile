@@ -91,10 +91,17 @@ checked: $(VENV)/.dev
 test: checked
 	$(BIN)/pytest -n 2 --dist worksteal --hypothesis-profile short -m "not slow"
 
+# Both runs, whatever the first one finds; one table of both at the end.
+SUMMARIES := out/tests
+
 .PHONY: test-all
 test-all: checked
-	$(BIN)/pytest -n 2 --dist worksteal
-	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/boundscheck $(BIN)/pytest -n 2 --dist worksteal -m "not slow"
+	rm -rf $(SUMMARIES)
+	KEYDYN_TESTS_SUMMARY=$(SUMMARIES)/all.json $(BIN)/pytest -n 2 --dist worksteal; one=$$?; \
+	KEYDYN_TESTS_SUMMARY=$(SUMMARIES)/bounds.json NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/boundscheck \
+	  $(BIN)/pytest -n 2 --dist worksteal -m "not slow"; other=$$?; \
+	$(BIN)/python -m tests.summary "all tests=$(SUMMARIES)/all.json" "bounds checked=$(SUMMARIES)/bounds.json"; \
+	exit $$((one + other))
 
 # What tests need beyond Python, as Debian has it. Tests run without, and say what they left out.
 SYSTEM_PACKAGES := postgresql chromium

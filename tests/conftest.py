@@ -14,6 +14,7 @@ import pytest
 import tests.examples  # noqa: F401
 from tests.left_out import leave_out, left_out
 from tests.service.pages.chromium import FLAGS, chromium
+from tests.summary import keep
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -33,7 +34,7 @@ def recordings() -> Path:
     """The folder of real recordings; tests that ask for it are left out where there is none."""
     folder = data_folder()
     if folder is None:
-        pytest.skip("no real recordings: set KEYDYN_DATA")
+        leave_out("real recordings", "set KEYDYN_DATA to their folder")
     return folder
 
 
@@ -91,8 +92,9 @@ def sketched(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say in one line which tests were left out because a program is not installed."""
+    """Say in a line per missing thing how many tests were left out because of it."""
     skipped = terminalreporter.stats.get("skipped", [])
-    line = left_out([report.longrepr[2] for report in skipped if isinstance(report.longrepr, tuple)])
-    if line:
+    lines = left_out([report.longrepr[2] for report in skipped if isinstance(report.longrepr, tuple)])
+    keep(terminalreporter.stats, lines)
+    for line in lines:
         terminalreporter.write_line(line, yellow=True)

@@ -1,4 +1,4 @@
-"""Tests that need a program which is not installed are left out, and a line at the end says so."""
+"""Tests that need what is not there are left out, and a line at the end says so for each missing thing."""
 
 from __future__ import annotations
 
@@ -7,21 +7,22 @@ from typing import NoReturn
 
 import pytest
 
-SUFFIX = " is not installed"
+NEEDED = "needs "
+PACKAGES = "`make system-packages` installs it"
 
 
-def leave_out(program: str) -> NoReturn:
-    """Skip the test that asks for it, because this program is not there."""
-    pytest.skip(program + SUFFIX)
+def leave_out(missing: str, remedy: str = PACKAGES) -> NoReturn:
+    """Skip the test that asks for it, because this is not there."""
+    pytest.skip(f"{NEEDED}{missing}: {remedy}")
 
 
-def left_out(reasons: list[str]) -> str:
-    """One line about the tests that were skipped for these reasons; empty if all programs were there."""
-    missing = Counter(
-        reason.removeprefix("Skipped: ").removesuffix(SUFFIX) for reason in reasons if reason.endswith(SUFFIX)
-    )
-    counts = [
-        f"{count} {'test that needs' if count == 1 else 'tests that need'} {program}"
-        for program, count in sorted(missing.items())
-    ]
-    return f"left out: {', '.join(counts)}; `make system-packages` installs what they need" if counts else ""
+def left_out(reasons: list[str]) -> list[str]:
+    """A line for each reason for which tests were skipped."""
+    lines = []
+    for reason, count in sorted(Counter(reason.removeprefix("Skipped: ") for reason in reasons).items()):
+        if reason.startswith(NEEDED):
+            reason = reason if count == 1 else reason.replace(NEEDED, "need ", 1)
+            lines.append(f"left out: {count} {'test that' if count == 1 else 'tests that'} {reason}")
+        else:
+            lines.append(f"left out: {count} {'test' if count == 1 else 'tests'}: {reason}")
+    return lines

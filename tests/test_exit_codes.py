@@ -147,7 +147,7 @@ def test_an_interrupt_while_modules_are_imported():
         "from keydyn.__main__ import main\n"
         "main()\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
     assert done.returncode == 130
     assert done.stderr == "keydyn: interrupted\n"
 
@@ -164,7 +164,7 @@ def test_a_reader_who_has_had_enough_is_no_rejection():
         "from keydyn.__main__ import main\n"
         "main()\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True, timeout=300)
     assert done.returncode == 4
     assert done.stderr == ""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -29,15 +28,10 @@ from tests.parallel_tasks import (
     total,
     users,
 )
+from tests.ports import free_port
 
 ROOT = Path(__file__).parents[1]
 SQUARES = [n * n for n in range(50)]
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class Cluster:

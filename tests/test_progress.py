@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from types import SimpleNamespace
 
 import pytest
 
@@ -14,7 +15,7 @@ from keydyn.terminal import being_quiet, column_widths
 def wait_for(capsys, words):
     """What was printed on standard error, as soon as it has these words."""
     seen = ""
-    for _ in range(2000):
+    for _ in range(20_000):
         seen += capsys.readouterr().err
         if words in seen:
             return seen
@@ -24,6 +25,7 @@ def wait_for(capsys, words):
 
 def test_lines_come_although_the_work_does_not_call(capsys, monkeypatch):
     monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.01)
+    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: 3.0))
     with working("reading"):
         wait_for(capsys, "keydyn: reading, 0 s\n")
     with progress_bar("fitting", 40) as show:

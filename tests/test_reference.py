@@ -153,7 +153,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]
         database.close()
     with running(url, wall_clock) as service:
         key = service.key()
-        with Client(service.url, key) as client:
+        with Client(service.url, key, timeout_s=120.0, patience_s=600.0) as client:
             client.create_user("bela")
             typed = make_typists(1, 5, "free", 60, first_user=9)
             for n in range(5):

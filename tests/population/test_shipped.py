@@ -40,6 +40,7 @@ def test_one_person_can_enrol_alone(shipped):
     assert right >= 10
 
 
+@pytest.mark.slow
 def test_it_is_what_the_command_makes(recordings):
     """As `make population` does; nothing else is in the file."""
     made = PopulationModel().fit(published_people(recordings)).parameters

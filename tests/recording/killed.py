@@ -45,7 +45,7 @@ class Recordings:
         if self._process is not None:
             self.kill()
         self._parent.stdin.close()
-        self._parent.wait(30)
+        self._parent.wait(120)
         self._parent.stdout.close()
 
 

@@ -69,7 +69,7 @@ def served(participants: Participants, port: int = 0) -> Iterator[str]:
             yield f"http://127.0.0.1:{listening.getsockname()[1]}/#{SECRET}"
         finally:
             server.should_exit = True
-            thread.join(30)
+            thread.join(120)
 
 
 class Page:

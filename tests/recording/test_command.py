@@ -53,7 +53,7 @@ class Started:
 
     def ended(self):
         """The exit code, the table and the messages."""
-        printed, messages = self.process.communicate(timeout=120)
+        printed, messages = self.process.communicate(timeout=300)
         return self.process.returncode, json.loads(printed)["participants"], messages
 
 
@@ -81,7 +81,7 @@ def test_it_ends_when_everybody_is_done(prompts):
         participants = Participants(study, recorded, about, ["ann", "bob"])
         thread = threading.Thread(target=serve, args=(participants, 0, addresses.put))
         thread.start()
-        address = addresses.get(timeout=60)
+        address = addresses.get(timeout=120)
         for user in ("ann", "bob"):
             with Page(address, user) as page:
                 page.consent()
@@ -89,7 +89,7 @@ def test_it_ends_when_everybody_is_done(prompts):
                     assert thread.is_alive()
                     answer = page.send(place, typed(place))
                 assert answer.json()["participant"]["task"] is None
-        thread.join(60)
+        thread.join(120)
         assert not thread.is_alive()
     done = runner.invoke(app, command(prompts, "--user", "ann", "--user", "bob"))
     assert done.exit_code == 0

@@ -14,6 +14,7 @@ from tests.recording.course import COPIED, PASSWORD, ROWS, TYPED, every_state, s
 from tests.recording.studies import participants_of, served
 from tests.service.pages.keyboard import Keyboard
 from tests.service.pages.recorded import PRECISION
+from tests.service.pages.visiting import COLOURS
 
 PHONE, DESKTOP = {"width": 360, "height": 740}, {"width": 1100, "height": 760}
 ONE = 'title = "<b>Typing</b>"\n[[prompts]]\ntext = "<img src=x onerror=alert(1)>"\nrepetitions = 3\n'
@@ -24,7 +25,7 @@ def tab(browser):
     """An empty tab."""
     # Colours that change gradually have too little contrast on the way.
     context = browser.new_context(viewport=DESKTOP, reduced_motion="reduce")
-    context.set_default_timeout(30_000)
+    context.set_default_timeout(60_000)
     page = context.new_page()
     errors = []
     page.on("pageerror", lambda error: errors.append(str(error)))
@@ -39,7 +40,7 @@ def look(page, state):
     """Axe finds nothing, in light and dark, and it fits on a phone."""
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-        found = Axe().run(page)
+        found = Axe().run(page, options=COLOURS if scheme == "dark" else {})
         assert found.violations_count == 0, (state, scheme, found.generate_report())
     page.set_viewport_size(PHONE)
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"], state

@@ -7,7 +7,6 @@ import pwd
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -16,6 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
+
+from tests.ports import free_port
 
 # Stops the server and removes its folder when the tests end, however they end: the pipe that it reads is
 # then closed. Signals from a terminal do not reach it, because it has a session of its own.
@@ -67,6 +68,8 @@ class PostgresServer:
     def start(self) -> None:
         """Start it, on the port that it had before."""
         options = f"-c listen_addresses=127.0.0.1 -c port={self.port} -c unix_socket_directories="
+        # What is written outlasts the processes, which tests kill, if not the machine, which none does.
+        options += " -c fsync=off -c full_page_writes=off"
         self._run(
             self._pg_ctl, "start", "-w", "-s", "-D", self._data, "-l", str(self.folder / "log"), "-o", options
         )
@@ -129,9 +132,7 @@ class PostgresServer:
 
     def _choose_port_and_start(self) -> None:
         for last in (False, False, False, True):
-            with socket.socket() as free:
-                free.bind(("127.0.0.1", 0))
-                self.port = free.getsockname()[1]
+            self.port = free_port()
             try:
                 self.start()
             except subprocess.CalledProcessError:

@@ -96,7 +96,7 @@ def running(database_url: str, clock=None, keys=KEYS, port=0, **settings) -> Ite
         finally:
             service.close()
             server.should_exit = True
-            thread.join(30)
+            thread.join(120)
 
 
 def _run(server, listening, started):

@@ -35,7 +35,7 @@ def test_the_link_that_is_shown_opens_the_page(tmp_path):
             assert (page.status_code, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
         finally:
             process.send_signal(signal.SIGTERM)
-            process.wait(60)
+            process.wait(180)
             os.close(terminal)
             log.close()
     assert "kdk_" in shown

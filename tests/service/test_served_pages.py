@@ -1,15 +1,14 @@
 """Pages that talk to the service: their Python blocks and commands run, in order, against a real one.
 
-Commands are the blocks marked `sh`. The service is `keydyn serve` in a process of its own, with a database
-of its own and on a free port, which takes the place of the default one on the page.
+Commands are the blocks marked `sh`. The service has a database of its own and a free port, which takes the
+place of the default one on the page.
 """
 
 from __future__ import annotations
 
+import base64
 import os
 import re
-import signal
-import socket
 import subprocess
 import sys
 import warnings
@@ -18,11 +17,14 @@ from pathlib import Path
 
 import pytest
 
+from keydyn.client import Client
+from keydyn.service.clock import wall_clock
 from tests.documents import PAGES, ROOT, needs_service
+from tests.service.conftest import opened
+from tests.service.running import running
 
 SERVED = [page for page in PAGES if needs_service(page)]
 BLOCK = re.compile(r"^```(python|sh)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+")
 DEFAULT = "http://127.0.0.1:8421"
 
 
@@ -55,32 +57,22 @@ class Served:
 
 
 @pytest.fixture
-def served(tmp_path: Path) -> Iterator[Served]:
-    """A service with an empty database."""
-    bin_folder = str(Path(sys.executable).parent)
+def served(sqlite_url: str, tmp_path: Path) -> Iterator[Served]:
+    """A service with an empty database, which commands find as they would find that of `keydyn serve`."""
+    for database in opened(sqlite_url):
+        database.close()
     environment = {
         **os.environ,
-        "PATH": f"{bin_folder}{os.pathsep}{os.environ['PATH']}",
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "XDG_DATA_HOME": str(tmp_path / "data"),
+        "KEYDYN_DATABASE": sqlite_url,
+        "KEYDYN_MASTER_KEY": base64.b64encode(b"k" * 32).decode(),
     }
-    log = (tmp_path / "log").open("w")
-    command = [sys.executable, "-m", "keydyn", "serve", "--port", "0"]
-    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=log, text=True) as process:
-        assert process.stdout is not None
-        try:
-            found = next((match for line in process.stdout if (match := ADDRESS.search(line))), None)
-            assert found is not None, (tmp_path / "log").read_text()
-            # An address that is announced can be used.
-            with socket.create_connection(("127.0.0.1", int(found[0].rpartition(":")[2]))):
-                pass
-            yield Served(found[0], tmp_path, environment)
-        finally:
-            process.send_signal(signal.SIGTERM)
-            process.wait(60)
-            log.close()
+    with running(sqlite_url, wall_clock) as service:
+        yield Served(service.url, tmp_path, environment | {"KEY": service.key()})
 
 
-# Each needs a service of its own: in `make test` those that newcomers read first.
+# In `make test` those that newcomers read first.
 FIRST = ("README.md", "service.md")
 CASES = [
     pytest.param(page, id=str(page.relative_to(ROOT)), marks=[] if page.name in FIRST else pytest.mark.slow)
@@ -91,7 +83,9 @@ CASES = [
 @pytest.mark.parametrize("page", CASES)
 def test_page(page: Path, served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(served.folder)
-    served.shell("export KEY=$(keydyn service keys create)")
+    # A busy machine is no reason to send anything again.
+    for name, seconds in {"timeout_s": 120.0, "patience_s": 600.0}.items():
+        monkeypatch.setitem(Client.__init__.__kwdefaults__, name, seconds)
     text = page.read_text(encoding="utf-8").replace(DEFAULT, served.address)
     namespace: dict[str, object] = {"__name__": "__documentation__"}
     with warnings.catch_warnings():

@@ -73,7 +73,7 @@ def test_an_answer_comes_before_the_next_key(models):
             watching.stdin.flush()
             assert json.loads(watching.stdout.readline())["key"] == n + 1
         watching.stdin.close()
-        assert watching.wait(timeout=60) == 0
+        assert watching.wait(timeout=300) == 0
 
 
 def test_json_lines_and_other_forms(models):

@@ -14,7 +14,7 @@ from keydyn.model.fit.threads import done_in_threads
 
 def test_results_come_in_order_from_the_same_threads():
     """Two calls use the same threads, and not the caller's; with one job it is the caller's own."""
-    meet = threading.Barrier(2, timeout=30)
+    meet = threading.Barrier(2, timeout=120)
 
     def who():
         meet.wait()

@@ -50,7 +50,7 @@ class Life(threading.Thread):
         self._url, self._key, self._number, self._noted = url, key, number, acknowledged
         self._stop_asked, self.error = threading.Event(), None
         headers = {"authorization": f"Bearer {key}"}
-        self._client = httpx.Client(base_url=url, headers=headers, timeout=30.0, verify=UNENCRYPTED)
+        self._client = httpx.Client(base_url=url, headers=headers, timeout=120.0, verify=UNENCRYPTED)
 
     def stop(self):
         """Finish what was begun, and stop."""
@@ -126,7 +126,7 @@ class Life(threading.Thread):
             try:
                 with connect(address, additional_headers=headers, compression=None, close_timeout=1) as talk:
                     talk.send(json.dumps({"type": "hello", "session": session}))
-                    welcome = json.loads(talk.recv(20))
+                    welcome = json.loads(talk.recv(120))
                     if welcome["type"] == "problem" and welcome["status"] == 503:
                         time.sleep(0.05)
                         continue
@@ -139,7 +139,7 @@ class Life(threading.Thread):
                         # At the end, what was sent is sent again until it is durable.
                         first = sent + 1 if frame else len(rows)
                         talk.send(json.dumps({"type": "keys", "first": first, "keys": frame or rows[-1:]}))
-                        found = json.loads(talk.recv(20))
+                        found = json.loads(talk.recv(120))
                         if found["type"] == "lock":
                             continue
                         assert found["type"] == "trust", found

@@ -18,7 +18,7 @@ from base64 import b64encode
 import httpx
 
 from keydyn.service.settings import Deployment
-from tests.service.live.world import free_port
+from tests.ports import free_port
 from tests.service.running import UNENCRYPTED
 
 KEY = b"k" * 32

@@ -267,12 +267,12 @@ def test_more_requests_than_can_be_answered_are_told_to_wait(sqlite_url):
 
         def block(connection):
             held.set()
-            go.wait(30)
+            go.wait(120)
 
         # The database is kept busy: writes wait, and fill the service.
         waiting = threading.Thread(target=service.database.write, args=(block,))
         waiting.start()
-        held.wait(30)
+        held.wait(120)
 
         def create(n):
             return httpx.post(
@@ -337,12 +337,12 @@ def test_logs_name_nobody_and_tell_no_secret(service, caplog):
     address = f"{service.url.replace('http', 'ws')}/v1/users/secret-name/watch"
     with connect(address, additional_headers={"authorization": f"Bearer {key}"}) as talk:
         talk.send(json.dumps({"type": "hello", "session": None}))
-        session = json.loads(talk.recv(20))["session"]
+        session = json.loads(talk.recv(120))["session"]
         frame = [[row["keyname"], row["timepress"], row["timerelease"]] for row in keystrokes_of(0, 8)]
         talk.send(json.dumps({"type": "keys", "first": 1, "keys": frame}))
-        assert json.loads(talk.recv(20))["type"] == "trust"
+        assert json.loads(talk.recv(120))["type"] == "trust"
         talk.send("secret-frame")
-        talk.recv(20)
+        talk.recv(120)
     client.delete("/v1/users/secret-name")
     text = "\n".join(f"{record.getMessage()} {record.exc_text or ''}" for record in caplog.records)
     assert text.count("request ") >= 14

@@ -152,14 +152,14 @@ def test_an_export_holds_everything_and_nobody_else(client):
 
 def test_nothing_is_left_of_somebody_who_was_erased(service, client):
     empty = {table.name: _count(service, table) for table in metadata.sorted_tables}
-    enrol(client, "ada", 0)
+    enrol(client, "yvonne", 0)
     headers = {"idempotency-key": "mine"}
-    client.post("/v1/users/ada/verify", json={"keystrokes": keystrokes_of(0, 6)}, headers=headers)
-    client.post("/v1/users/ada/token", json={"purpose": "watch"})
+    client.post("/v1/users/yvonne/verify", json={"keystrokes": keystrokes_of(0, 6)}, headers=headers)
+    client.post("/v1/users/yvonne/token", json={"purpose": "watch"})
     with service.database.reading() as connection:
         user_id, wrapped = connection.execute(text("SELECT id, wrapped_key FROM users")).one()
-    assert client.delete("/v1/users/ada").json() == {"erased": True, "population": "unchanged"}
-    assert client.get("/v1/users/ada").status_code == 404
+    assert client.delete("/v1/users/yvonne").json() == {"erased": True, "population": "unchanged"}
+    assert client.get("/v1/users/yvonne").status_code == 404
     kept = {"audit", "tenants", "api_keys", "jobs"}
     for table in metadata.sorted_tables:
         if table.name not in kept:
@@ -167,11 +167,11 @@ def test_nothing_is_left_of_somebody_who_was_erased(service, client):
     # Not in the file either: neither the name, nor the key, nor anything that refers to the person.
     path = service.database.url.database
     contents = b"".join(Path(path + end).read_bytes() for end in ("", "-wal"))
-    for trace in (user_id.encode(), wrapped, b"ada"):
+    for trace in (user_id.encode(), wrapped, b"yvonne"):
         assert trace not in contents
     with service.database.reading() as connection:
         entries = connection.execute(select(metadata.tables["audit"])).all()
-    assert all(user_id not in str(entry) and "ada" not in str(entry) for entry in entries)
+    assert all(user_id not in str(entry) and "yvonne" not in str(entry) for entry in entries)
 
 
 def test_after_a_reset_copies_of_earlier_samples_are_still_refused(client):

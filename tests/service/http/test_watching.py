@@ -30,14 +30,14 @@ def said(socket, **frame):
 
 
 def heard(socket):
-    return json.loads(socket.recv(timeout=20))
+    return json.loads(socket.recv(timeout=120))
 
 
 def closing_code(socket):
     """The code with which the service closes, whatever it says before."""
     try:
         while True:
-            socket.recv(timeout=20)
+            socket.recv(timeout=120)
     except ConnectionClosed as closed:
         return closed.rcvd.code
 

@@ -50,7 +50,7 @@ def new_tenant(database: Database, name: str = "a") -> Tenant:
     person = {
         "id": tenant.user_id,
         "tenant_id": tenant.id,
-        "name": "ada",
+        "name": "yvonne",
         "created_at": 0,
         "wrapped_key": b"",
     }

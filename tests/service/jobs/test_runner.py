@@ -75,7 +75,7 @@ def stored(database: Database) -> list[tuple[int, int]]:
 
 
 def fail(job: Job) -> None:
-    raise RuntimeError("ada's job")
+    raise RuntimeError("yvonne's job")
 
 
 def test_jobs_are_run_as_soon_as_they_are_committed(
@@ -135,7 +135,7 @@ def test_a_job_that_fails_is_tried_again_ever_later_and_then_dropped(
     assert stored(sqlite_database) == []
     assert 0.8 * DAY < clock.now - began < 1.2 * DAY
     assert "RuntimeError" in caplog.text
-    assert "ada" not in caplog.text
+    assert "yvonne" not in caplog.text
 
 
 def test_delays_never_pass_the_farthest_that_a_job_can_be_due() -> None:

@@ -41,7 +41,7 @@ def create(
 def announce(database: Database, tenant: Tenant, event: str = "session.locked", **data: Any) -> int:
     return database.write(
         lambda connection: webhooks.announce(
-            connection, tenant, event, {"user": "ada", **data}, now=START, user_id=tenant.user_id
+            connection, tenant, event, {"user": "yvonne", **data}, now=START, user_id=tenant.user_id
         )
     )
 
@@ -135,7 +135,11 @@ def test_a_report_is_signed_and_says_what_happened(
     assert received.headers["content-type"] == "application/json"
     body = json.loads(received.body)
     assert body.pop("id") == received.headers["keydyn-event-id"]
-    assert body == {"type": "session.locked", "created_at": START, "data": {"user": "ada", "session": "s1"}}
+    assert body == {
+        "type": "session.locked",
+        "created_at": START,
+        "data": {"user": "yvonne", "session": "s1"},
+    }
     assert received.headers["keydyn-timestamp"] == str(START // 1000 + 90)
     # The same by another implementation.
     mac = HMAC(secret.encode(), hashes.SHA256())
@@ -332,5 +336,5 @@ def test_logs_hold_neither_names_nor_addresses_nor_secrets(
         secret = create(sqlite_database, tenant, f"http://127.0.0.1:{server.server_port}/private-path").secret
         announce(sqlite_database, tenant)
         WebhookDelivery(sqlite_database, clock, allow_private=True)(next_job(sqlite_database, tenant))
-    for word in ("ada", "private-path", secret, "v1="):
+    for word in ("yvonne", "private-path", secret, "v1="):
         assert word not in caplog.text

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 from websockets.exceptions import ConnectionClosed
 
-from tests.service.live.world import PEOPLE, Talk, free_port, make_database, session_of, undisturbed
+from tests.ports import free_port
+from tests.service.live.world import PEOPLE, Talk, make_database, session_of, undisturbed
 
 FRAME = 5
 
@@ -35,7 +36,7 @@ class Workers:
         self._parent.stdin.write(f"{port} {url}\n")
         self._parent.stdin.flush()
         process = int(self._parent.stdout.readline())
-        for _ in range(600):
+        for _ in range(6000):
             try:
                 socket.create_connection(("127.0.0.1", port), 1).close()
                 return process, port
@@ -86,11 +87,12 @@ def typed_until_killed(talk, rows, seen):
     raise AssertionError("the session was too short")
 
 
-def test_nothing_durable_is_lost_when_workers_are_killed(workers, database_url):
+@pytest.mark.parametrize("times", [3, pytest.param(30, marks=pytest.mark.slow)])
+def test_nothing_durable_is_lost_when_workers_are_killed(workers, database_url, times):
     make_database(database_url).close()
     random = np.random.default_rng(7)
     rows, seen, session, durable = long_session(), {}, None, 0
-    for _ in range(10):
+    for _ in range(times):
         process, port = workers.start(database_url)
         talk = Talk(port, PEOPLE[0], {"type": "hello", "session": session})
         assert talk.welcome["type"] == "welcome"

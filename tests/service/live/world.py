@@ -27,6 +27,7 @@ from keydyn.service.storage.database import Database
 from keydyn.service.storage.sealing import DataKey
 from keydyn.service.storage.tables import profiles, tenants, users
 from keydyn.service.storage.upgrading import upgrade
+from tests.ports import free_port
 
 PEOPLE = tuple(f"user{n}" for n in range(4))
 KEY = DataKey(bytes(32))
@@ -141,12 +142,6 @@ class Meter:
         self.counts[what] = self.counts.get(what, 0) + 1
 
 
-def free_port():
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
-
-
 def server_of(engine, port, admit=admit):
     """The live part of the service."""
 
@@ -182,7 +177,7 @@ class Server:
 
     def __exit__(self, *_):
         self._server.should_exit = True
-        self._thread.join(30)
+        self._thread.join(120)
         assert not self._thread.is_alive()
 
     def connect(self, user=PEOPLE[0], session=None, hello=None, **options):
@@ -202,7 +197,7 @@ class Talk:
     def say(self, frame):
         self.socket.send(frame if isinstance(frame, str | bytes) else json.dumps(frame))
 
-    def hear(self, seconds=20):
+    def hear(self, seconds=120):
         return json.loads(self.socket.recv(seconds))
 
     def keys(self, first, rows):
@@ -217,7 +212,7 @@ class Talk:
         """The code with which the server ends the connection, whatever it says before."""
         try:
             while True:
-                self.socket.recv(20)
+                self.socket.recv(120)
         except ConnectionClosed as closed:
             return closed.rcvd.code if closed.rcvd else None
 

@@ -6,7 +6,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser
 
-from tests.service.pages.visiting import Visitor, every_state
+from tests.service.pages.visiting import COLOURS, Visitor, every_state
 
 WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 LOOKS = [
@@ -19,13 +19,13 @@ LOOKS = [
 def test_axe_finds_nothing_and_nothing_is_cut_off(browser: Browser, service, looks):
     # The page's own policy does not let a script be injected.
     context = browser.new_context(reduced_motion="reduce", bypass_csp=True)
-    context.set_default_timeout(30_000)
+    context.set_default_timeout(60_000)
     visitor, axe, seen = Visitor(context.new_page()), Axe(), []
     for state in every_state(visitor, service):
         for scheme, size in looks:
             visitor.page.emulate_media(color_scheme=scheme)
             visitor.page.set_viewport_size(size)
-            found = axe.run(visitor.page)
+            found = axe.run(visitor.page, options=COLOURS if scheme == "dark" else {})
             assert found.violations_count == 0, f"{state}, {scheme}: {found.generate_report()}"
             wide = visitor.page.evaluate("document.documentElement.scrollWidth - innerWidth")
             assert wide <= 0, f"{state} is {wide} pixels too wide"

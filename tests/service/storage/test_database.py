@@ -32,10 +32,10 @@ def held(database):
 
     def wait(_):
         started.set()
-        go.wait(30)
+        go.wait(120)
 
     busy = database.submit(wait)
-    started.wait(30)
+    started.wait(120)
     yield go
     go.set()
     busy.result()
@@ -172,7 +172,7 @@ def test_changes_that_wait_for_each_other_are_run_again(postgres_url):
             )
             assert locked.rowcount == 1
             if len(runs) <= 2 and name == order[0]:
-                both.wait(30)
+                both.wait(120)
 
     waiting = [first.submit(partial(lock, order="ab")), second.submit(partial(lock, order="ba"))]
     for one in waiting:
@@ -251,7 +251,7 @@ def test_the_operating_system_refuses_to_write_and_then_does_not(sqlite_database
     """As on a full disk: the log of changes cannot grow."""
     url = sqlite_database.url.render_as_string()
     done = subprocess.run(
-        [sys.executable, "-c", FULL_DISK, url], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", FULL_DISK, url], capture_output=True, text=True, check=True, timeout=300
     )
     kept = done.stdout.split()
     assert 2 < len(kept) < 1000
