@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from distributed import Client
 
 from keydyn import dask_cluster
 from keydyn.detectors import fit_population
@@ -90,7 +91,10 @@ def cluster_in(folder, n_workers=2, nanny=False):
     try:
         for _ in range(n_workers):
             cluster.start_worker("--nanny" if nanny else "--no-nanny")
-        yield cluster
+        with pytest.MonkeyPatch.context() as patch:
+            # A busy machine takes long to start them.
+            patch.setattr(dask_cluster, "PATIENCE", 300)
+            yield cluster
     finally:
         watch.cancel()
         cluster.stop()
@@ -222,7 +226,10 @@ def test_what_cannot_be_used_is_reported(monkeypatch, tmp_path):
     with pytest.raises(EngineError, match=r"no Dask scheduler answers at dask://127\.0\.0\.1"):
         mapped(square, [1], engine=f"dask://127.0.0.1:{free_port()}")
     with cluster_in(tmp_path, n_workers=0) as empty:
-        monkeypatch.setattr(dask_cluster, "PATIENCE", 5)
+        # It answers, after however long.
+        with Client(empty.engine.replace("dask://", "tcp://"), timeout=300, set_as_default=False):
+            pass
+        monkeypatch.setattr(dask_cluster, "PATIENCE", 2)
         with pytest.raises(EngineError, match="the scheduler has no workers"):
             mapped(square, [1], engine=empty.engine)
 

@@ -18,7 +18,6 @@ STUDIES = {
     "recognition": ["--dataset", "simulated", "--detector", "manhattan-scaled", "--detector", "pohmm"],
     "simulation": ["--samples", "4", "--longest", "200"],
 }
-# One study is enough to see that tables do not depend on where they were made; `make test-all` runs both.
 CASES = [pytest.param(study, options, id=study, marks=pytest.mark.slow) for study, options in STUDIES.items()]
 # What a run may differ in from another.
 OF_THE_RUN = {"seconds", "time"}
@@ -32,7 +31,7 @@ def run(study, options, out):
 
 def tasks_done(engine):
     """How many tasks the cluster's workers have finished."""
-    with Client(engine.replace("dask://", "tcp://"), set_as_default=False) as client:
+    with Client(engine.replace("dask://", "tcp://"), timeout=300, set_as_default=False) as client:
         finished = client.run(lambda dask_worker: len(dask_worker.state.log))
     return sum(finished.values())
 

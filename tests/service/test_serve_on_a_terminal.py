@@ -10,12 +10,10 @@ import subprocess
 import sys
 
 import httpx
-import pytest
 
 LINK = re.compile(r"(http://127\.0\.0\.1:\d+)/#link=(kdl_\S+)")
 
 
-@pytest.mark.slow
 def test_the_link_that_is_shown_opens_the_page(tmp_path):
     terminal, end = pty.openpty()
     command = [sys.executable, "-m", "keydyn", "serve", "--port", "0"]
@@ -29,9 +27,9 @@ def test_the_link_that_is_shown_opens_the_page(tmp_path):
                 shown += os.read(terminal, 4096).decode()
                 found = LINK.search(shown) if shown.endswith("\n") else None
             address, link = found.groups()
-            answer = httpx.post(f"{address}/v1/session", json={"link": link})
+            answer = httpx.post(f"{address}/v1/session", json={"link": link}, timeout=120.0)
             assert answer.status_code == 201
-            page = httpx.get(address)
+            page = httpx.get(address, timeout=120.0)
             assert (page.status_code, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
         finally:
             process.send_signal(signal.SIGTERM)

@@ -216,7 +216,8 @@ def make_detector(name: str | Detector, **parameters: Any) -> Detector:
         if parameters:
             raise ValueError("parameters are for a detector given by its name")
         return name
-    _load_plugins()
+    if name not in _DETECTORS:
+        _load_plugins()
     if name not in _DETECTORS:
         raise ValueError(f"there is no detector {name!r}; there are {', '.join(_DETECTORS)}")
     return _DETECTORS[name](**parameters)

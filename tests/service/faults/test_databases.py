@@ -166,8 +166,8 @@ def fitted(service, client):
     return profile["template_at"] == service.clock.now
 
 
-@pytest.mark.parametrize("times", [1, pytest.param(20, marks=pytest.mark.slow)])
-def test_a_killed_worker_is_replaced(sqlite_url, times):
+@pytest.mark.slow
+def test_a_killed_worker_is_replaced(sqlite_url):
     """`keydyn serve` itself, with two workers: clients notice a killed one by its lost connections alone."""
     key = prepared(sqlite_url)
     command = [sys.executable, "-m", "keydyn", "serve", "--port", "0", "--workers", "2"]
@@ -184,7 +184,7 @@ def test_a_killed_worker_is_replaced(sqlite_url, times):
         wait_for_answer(url)
         # A single client: new workers need the processor to load everything.
         with busy(url, key, number=1) as acknowledged:
-            for n in range(times):
+            for n in range(20):
                 wait_until(lambda: len(workers_of(process.pid)) == 2, 300.0, pause=0.2)
                 before = acknowledged.total()
                 wait_until(lambda before=before: acknowledged.total() > before)
@@ -198,13 +198,12 @@ def test_a_killed_worker_is_replaced(sqlite_url, times):
         process.wait(180)
         process.stdout.close()
     assert_whole(sqlite_url, acknowledged, settled=True)
-    if times == 20:
-        note(
-            "killed-workers",
-            "One of two workers killed under load, on SQLite",
-            times=times,
-            requests_acknowledged=acknowledged.total(),
-        )
+    note(
+        "killed-workers",
+        "One of two workers killed under load, on SQLite",
+        times=20,
+        requests_acknowledged=acknowledged.total(),
+    )
 
 
 def workers_of(parent):
