@@ -54,6 +54,26 @@ def fake(switch: tuple[Switch, int]) -> Running:
     return Running(service, switch[1])
 
 
+class PassingTime:
+    """A clock that is moved on by those who wait, and by nothing else: however busy the machine is."""
+
+    def __init__(self) -> None:
+        self._now = 0.0
+
+    def monotonic(self) -> float:
+        return self._now
+
+    def sleep(self, seconds: float) -> None:
+        self._now += seconds
+
+
+@pytest.fixture
+def passing_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Time between attempts passes at once."""
+    monkeypatch.setattr(calls, "time", PassingTime())
+    monkeypatch.setattr(calls, "LONGEST_DELAY_S", 5.0)
+
+
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Retries come at once."""

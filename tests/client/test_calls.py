@@ -17,7 +17,6 @@ from keydyn.client import (
     ServiceUnreachable,
     TooManyAttempts,
     UnexpectedAnswerError,
-    calls,
 )
 from tests.client.conftest import Running
 from tests.client.flaky_proxy import ANSWER_CUT, ANSWER_LOST, LOST, PASS, flaky, planned
@@ -138,13 +137,11 @@ def test_a_success_that_makes_no_sense_is_an_error(fake: Running, answer: str) -
         client.user("ada")
 
 
-def test_a_service_that_is_not_there_is_given_up_in_the_end(
-    fake: Running, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(calls, "LONGEST_DELAY_S", 0.1)
+@pytest.mark.usefixtures("passing_time")
+def test_a_service_that_is_not_there_is_given_up_in_the_end(fake: Running) -> None:
     with (
         flaky(fake.port, lambda: LOST) as proxy,
-        Client(proxy.url, "key", patience_s=2) as client,
+        Client(proxy.url, "key") as client,
         pytest.raises(ServiceUnreachable),
     ):
         client.create_user("ada")

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from keydyn.client import Client, NotEnrolled, NotFound, ServiceProblem, ServiceUnreachable, Watch, calls
+from keydyn.client import Client, NotEnrolled, NotFound, ServiceProblem, ServiceUnreachable, Watch
 from tests.client.conftest import Running
 from tests.client.flaky_proxy import ANSWER_CUT, ANSWER_LOST, LOST, PASS, flaky, planned
 
@@ -168,24 +168,20 @@ def test_a_session_that_another_client_took_over_is_not_taken_back(fake: Running
     assert len(fake.session.hellos) == 1
 
 
+@pytest.mark.usefixtures("passing_time")
 @pytest.mark.parametrize("code", [1012, 1013, 4408])
-def test_a_service_that_restarts_is_waited_for(
-    fake: Running, code: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(calls, "LONGEST_DELAY_S", 0.1)
+def test_a_service_that_restarts_is_waited_for(fake: Running, code: int) -> None:
     fake.session.refuse = None, code
-    with Client(fake.url, "key", patience_s=2) as client, pytest.raises(ServiceUnreachable):
+    with Client(fake.url, "key") as client, pytest.raises(ServiceUnreachable):
         client.watch("ada").__enter__()
     assert len(fake.session.hellos) > 1
 
 
-def test_a_service_that_is_full_is_asked_again_and_then_the_problem_is_raised(
-    fake: Running, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(calls, "LONGEST_DELAY_S", 0.1)
+@pytest.mark.usefixtures("passing_time")
+def test_a_service_that_is_full_is_asked_again_and_then_the_problem_is_raised(fake: Running) -> None:
     kind = "urn:keydyn:problem:too-many-sessions"
     fake.session.refuse = {"type": "problem", "problem": kind, "title": "Full", "status": 429}, 4429
-    with Client(fake.url, "key", patience_s=2) as client, pytest.raises(ServiceProblem) as caught:
+    with Client(fake.url, "key") as client, pytest.raises(ServiceProblem) as caught:
         client.watch("ada").__enter__()
     assert caught.value.kind == "too-many-sessions"
     assert len(fake.session.hellos) > 1
@@ -207,10 +203,11 @@ def test_an_error_in_the_block_is_raised_as_it_is(fake: Running) -> None:
     assert watch._connection is None
 
 
+@pytest.mark.usefixtures("passing_time")
 def test_frames_that_make_no_sense_are_not_believed(fake: Running) -> None:
     fake.session.refuse = ["no", "frame"], 1000
     with (
-        Client(fake.url, "key", patience_s=3.0) as client,
+        Client(fake.url, "key") as client,
         pytest.raises(ServiceUnreachable, match="no type"),
     ):
         client.watch("ada").__enter__()

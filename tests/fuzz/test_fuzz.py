@@ -5,7 +5,7 @@ import pytest
 from tests.fuzz.run import run
 from tests.fuzz.targets import makers
 
-CASES = 120
+CASES = 60
 
 
 @pytest.mark.parametrize("maker", makers(), ids=lambda maker: f"{maker.__module__}.{maker.__name__}")

@@ -44,7 +44,7 @@ def legend_texts(figure: Figure) -> list[str]:
     return [text.get_text() for text in legend.get_texts()]
 
 
-@pytest.mark.parametrize("n", range(1, 8))
+@pytest.mark.parametrize("n", [1, 2, 4, 7])
 def test_one_panel_per_dataset_and_nothing_else(n, tmp_path):
     names = [f"set {k}" for k in range(n)]
     figure = drawn(roc_figure(panels(names)), tmp_path)

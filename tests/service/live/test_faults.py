@@ -267,7 +267,7 @@ def test_there_is_a_limit_to_sessions(database):
 def test_eight_frames_are_in_flight_at_most(database):
     """While nothing is judged, no more is read."""
     rows = session_of(PEOPLE[0])
-    with Server(database, Limits(tick_s=1.0, save_s=0.1)) as server, server.connect() as talk:
+    with Server(database, Limits(tick_s=0.4, save_s=0.1)) as server, server.connect() as talk:
         talk.asked(1, rows[:1])
         for n in range(1, 31):
             talk.keys(n + 1, rows[n : n + 1])

@@ -54,7 +54,8 @@ def test_a_database_of_a_newer_version_is_refused(database):
 def test_several_processes_upgrade_at_once(database_url):
     code = (
         "import sys; from keydyn.service.storage.database import Database;"
-        "from keydyn.service.storage.upgrading import upgrade; sys.stdin.readline();"
+        "from keydyn.service.storage.upgrading import upgrade;"
+        "print('ready', flush=True); sys.stdin.readline();"
         "print(upgrade(Database(sys.argv[1])))"
     )
     children = [
@@ -65,10 +66,14 @@ def test_several_processes_upgrade_at_once(database_url):
             stderr=subprocess.PIPE,
             text=True,
         )
-        for _ in range(4)
+        for _ in range(3)
     ]
-    ended = [child.communicate("go\n") for child in children]
-    assert [child.returncode for child in children] == [0, 0, 0, 0], ended
+    assert [child.stdout.readline() for child in children] == ["ready\n"] * 3
+    for child in children:
+        child.stdin.write("go\n")
+        child.stdin.flush()
+    ended = [child.communicate() for child in children]
+    assert [child.returncode for child in children] == [0, 0, 0], ended
     assert len({printed for printed, _ in ended}) == 1
     database = Database(database_url)
     assert check(database).problems == ()
