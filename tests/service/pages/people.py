@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import pandas as pd
 
 from keydyn.datasets import make_typists
@@ -26,13 +24,13 @@ def rows_of(frame: pd.DataFrame) -> list[Row]:
     return [{**row, **{name: row[name] - begin for name in COLUMNS[1:]}} for row in rows]
 
 
-@cache
-def recorded() -> dict[int, list[list[Row]]] | None:
-    """Stretches of 110 keystrokes of people who wrote essays; None where there are no recordings."""
+def recorded(*users: int) -> dict[int, list[list[Row]]] | None:
+    """Stretches of 110 keystrokes of these people, who wrote essays; None where there are no recordings."""
     folder = data_folder()
     if folder is None or not (folder / "essay.csv").exists():
         return None
     frame = pd.read_csv(folder / "essay.csv", keep_default_na=False)
+    frame = frame[frame["user"].isin(users)]
     found: dict[int, list[list[Row]]] = {}
     usable = set(KEYS) - {"enter", "tab", "ctrl", "alt"}
     for (user, _), sample in frame.groupby(["user", "session"]):

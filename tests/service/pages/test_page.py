@@ -100,10 +100,10 @@ def verdict(visitor):
 
 def test_two_people_enrol_and_are_told_apart(visit, service, tenant):
     """People who were recorded, where the recordings are there; otherwise simulated ones."""
-    people = recorded()
-    ada, bob = visit(), visit()
     # Two whom the shipped population can tell from most others.
-    typists = dict(zip((ada, bob), (1, 4) if people else (ADA, EVE), strict=True))
+    people = recorded(1, 4)
+    ada, bob = visit(), visit()
+    typists = dict(zip((ada, bob), people or (ADA, EVE), strict=True))
     stretches = {one: iter(people[typist] if people else ()) for one, typist in typists.items()}
     times = count()
 
