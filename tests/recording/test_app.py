@@ -5,13 +5,12 @@ from __future__ import annotations
 import errno
 import threading
 
-import httpx
 import pytest
 
 from keydyn.datasets import load_recordings
 from keydyn.recording.recorded import CsvSamples
 from tests.recording.studies import Page, participants_of, served, typed
-from tests.service.running import MovedClock
+from tests.service.running import MovedClock, http_get, http_post
 
 PROMPTS = """sittings = 2
 break_between_prompts = 5
@@ -121,14 +120,14 @@ def test_only_the_page_of_this_recording(page):
             ({**page.client.headers, "origin": "https://elsewhere.example"}, 403),
             ({**page.client.headers, "host": "elsewhere.example"}, 421),
         ):
-            answer = httpx.post(f"{url}{path}", json=body, headers=headers)
+            answer = http_post(f"{url}{path}", json=body, headers=headers)
             assert answer.status_code == status, (path, headers)
             assert "access-control-allow-origin" not in answer.headers
-    shown = httpx.get(url)
+    shown = http_get(url)
     assert "script-src 'self'" in shown.headers["content-security-policy"]
     assert "unsafe" not in shown.headers["content-security-policy"]
     for path in ("/docs", "/openapi.json", "/typing.csv", "/pages/..%2frecord.html", "/pages/record.html"):
-        assert httpx.get(f"{url}{path}").status_code == 404
+        assert http_get(f"{url}{path}").status_code == 404
 
 
 def hostile():

@@ -25,7 +25,7 @@ def tab(browser):
     """An empty tab."""
     # Colours that change gradually have too little contrast on the way.
     context = browser.new_context(viewport=DESKTOP, reduced_motion="reduce")
-    context.set_default_timeout(60_000)
+    context.set_default_timeout(120_000)
     page = context.new_page()
     errors = []
     page.on("pageerror", lambda error: errors.append(str(error)))

@@ -7,6 +7,7 @@ import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import httpx
 import uvicorn
@@ -23,6 +24,9 @@ KEYS = MasterKeys.of([b"k" * 32])
 STARTED = 1_700_000_000_000
 # For clients that encrypt nothing: by default, each of them would read all certificates of the machine.
 UNENCRYPTED = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+# Single requests, which wait as long as a busy machine takes.
+http_get = partial(httpx.get, timeout=120.0, verify=UNENCRYPTED)
+http_post = partial(httpx.post, timeout=120.0, verify=UNENCRYPTED)
 
 
 class MovedClock:
@@ -54,7 +58,7 @@ class Service:
     def client(self, key=None, **headers):
         """A client that sends this key, or a new one of the tenant "default"."""
         own = {"authorization": f"Bearer {key or self.key()}", **headers}
-        client = httpx.Client(base_url=self.url, headers=own, timeout=60.0, verify=UNENCRYPTED)
+        client = httpx.Client(base_url=self.url, headers=own, timeout=120.0, verify=UNENCRYPTED)
         self._clients.append(client)
         return client
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import stat
 
-import httpx
 import pytest
 from typer.testing import CliRunner
 
@@ -15,7 +14,7 @@ from keydyn.decisions.folder.population_files import write_background
 from keydyn.service.clock import wall_clock
 from keydyn.service.storage.master_keys import open_master_keys
 from tests.service.conftest import opened
-from tests.service.running import running
+from tests.service.running import http_post, running
 from tests.service.typists import enrol, keystrokes_of
 
 runner = CliRunner()
@@ -64,7 +63,7 @@ def test_a_link_opens_the_page_for_a_tenant(served, run):
     run("keys", "create", "--tenant", "shop")
     link = run("link", "--tenant", "shop", "--url", served.url + "/").strip()
     assert link.startswith(f"{served.url}/#link=kdl_")
-    answer = httpx.post(f"{served.url}/v1/session", json={"link": link.partition("=")[2]})
+    answer = http_post(f"{served.url}/v1/session", json={"link": link.partition("=")[2]})
     page = served.client(answer.json()["token"])
     page.post("/v1/users", json={"id": "ada"})
     assert "ada" in run("users", "list", "--tenant", "shop")

@@ -11,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import count
 
-import httpx
 import pytest
 from websockets.sync.client import connect
 
@@ -19,7 +18,7 @@ from keydyn.service.http import connections, gate
 from keydyn.service.http.gate import HEADERS
 from keydyn.service.serving import log_to_stderr
 from tests.service.conftest import opened
-from tests.service.running import UNENCRYPTED, running
+from tests.service.running import http_get, http_post, running
 from tests.service.typists import enrol, keystrokes_of
 
 LARGEST = 1 << 16
@@ -275,11 +274,11 @@ def test_more_requests_than_can_be_answered_are_told_to_wait(sqlite_url):
         held.wait(120)
 
         def create(n):
-            return httpx.post(
+            return http_post(
                 f"{service.url}/v1/users",
                 json={"id": f"user-{n}"},
                 headers={"authorization": f"Bearer {key}"},
-                timeout=60.0,
+                timeout=120.0,
             )
 
         with ThreadPoolExecutor(12) as pool:
@@ -310,7 +309,7 @@ def test_too_many_requests_of_a_key_are_told_to_wait_and_others_are_not(sqlite_u
         assert all(answer.headers["content-type"] == "application/problem+json" for answer in refused)
         assert second.get("/v1/users").status_code == 200
         # Whoever guesses keys is slowed down as well.
-        guesses = [httpx.get(f"{service.url}/v1/users", verify=UNENCRYPTED).status_code for _ in range(20)]
+        guesses = [http_get(f"{service.url}/v1/users").status_code for _ in range(20)]
         assert set(guesses) == {401, 429}
 
 
@@ -324,7 +323,7 @@ def test_logs_name_nobody_and_tell_no_secret(service, caplog):
     enrol(client, "secret-name", 0)
     token = client.post("/v1/users/secret-name/token", json={"purpose": "verify"}).json()["token"]
     sent = {"keystrokes": keystrokes_of(0, 6)}
-    httpx.post(
+    http_post(
         f"{service.url}/v1/users/secret-name/verify", json=sent, headers={"authorization": f"Bearer {token}"}
     )
     client.post("/v1/users/secret-name/verify", json={"keystrokes": rows})

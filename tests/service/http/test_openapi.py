@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from itertools import count
 
-import httpx
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
@@ -22,7 +21,7 @@ from schemathesis.specs.openapi.checks import (
 
 from tests.service.conftest import opened
 from tests.service.http.test_access import ROUTES
-from tests.service.running import running
+from tests.service.running import http_get, running
 from tests.service.typists import enrol, keystrokes_of
 
 CHECKS = [
@@ -60,7 +59,7 @@ def service(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def document(service):
-    return httpx.get(f"{service.url}/openapi.json").json()
+    return http_get(f"{service.url}/openapi.json").json()
 
 
 def judged(service, document, place, examples):
@@ -86,7 +85,7 @@ def judged(service, document, place, examples):
             # Whoever was erased is there again, and has no attempts to wait for.
             client.post("/v1/users", json={"id": "ada"})
             service.clock.now += HOUR
-        response = case.call(base_url=service.url, headers=dict(client.headers))
+        response = case.call(base_url=service.url, headers=dict(client.headers), timeout=120.0)
         body = case.meta.components.get(ParameterLocation.BODY)
         # Headers are ours, and a query that nobody asked for is ignored.
         wrong = body is not None and body.mode is GenerationMode.NEGATIVE

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from itertools import count
 
-import httpx
 import pytest
 
 from keydyn.service import page_sessions
 from keydyn.service.clock import HOUR
 from tests.service.conftest import opened
-from tests.service.running import KEYS, UNENCRYPTED, running
+from tests.service.running import KEYS, http_post, running
 from tests.service.typists import enrol, keystrokes_of
 
 NAMES = (f"page-{n}" for n in count())
@@ -36,7 +35,7 @@ def link_of(service, tenant=None):
 
 def exchange(service, origin=None, **body):
     headers = {} if origin is None else {"origin": origin}
-    return httpx.post(f"{service.url}/v1/session", json=body, headers=headers, verify=UNENCRYPTED)
+    return http_post(f"{service.url}/v1/session", json=body, headers=headers)
 
 
 def test_a_page_opens_a_session_uses_it_and_ends_it(service):

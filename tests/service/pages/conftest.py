@@ -66,7 +66,7 @@ def open_page(browser: Browser, service: Service) -> Iterator[Opened]:
     ) -> Page:
         context = browser.new_context(**kind)
         contexts.append(context)
-        context.set_default_timeout(60_000)
+        context.set_default_timeout(120_000)
         context.add_init_script(script)
         page = context.new_page()
         page.goto(f"{url}/page")

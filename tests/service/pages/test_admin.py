@@ -6,7 +6,6 @@ import json
 from itertools import count
 from pathlib import Path
 
-import httpx
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
@@ -17,7 +16,7 @@ from keydyn.service.page_sessions import new_link
 from keydyn.service.storage import audit
 from tests.service.pages.administering import VIEWS, Office, every_state, go, make_busy
 from tests.service.pages.visiting import COLOURS
-from tests.service.running import KEYS
+from tests.service.running import KEYS, http_get
 from tests.service.typists import enrol, keystrokes_of
 
 NAMES = (f"office-{n}" for n in count())
@@ -46,7 +45,7 @@ def open_admin(browser, service):
     def opened(key=None, view="overview", **kind):
         context = browser.new_context(locale="en-GB", **kind)
         contexts.append(context)
-        context.set_default_timeout(60_000)
+        context.set_default_timeout(120_000)
         page = context.new_page()
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.on("console", lambda said: "Policy" in said.text and wrong.append(said.text))
@@ -101,7 +100,7 @@ def test_signing_in_needs_an_admin_key_and_keeps_none(open_admin, service, offic
     expect(page.get_by_role("heading", level=1)).to_have_text("Sign in")
     expect(page.get_by_role("navigation")).to_be_hidden()
     assert page.evaluate("sessionStorage.length") == 0
-    answer = httpx.get(f"{service.url}/v1/settings", headers={"authorization": f"Bearer {token}"})
+    answer = http_get(f"{service.url}/v1/settings", headers={"authorization": f"Bearer {token}"})
     assert answer.status_code == 401
 
 

@@ -60,6 +60,7 @@ def shop() -> Iterator[type[Shop]]:
 def tab(browser: Browser) -> Iterator[Page]:
     """An empty tab."""
     context = browser.new_context()
+    context.set_default_timeout(120_000)
     yield context.new_page()
     context.close()
 

@@ -34,7 +34,7 @@ def tenant() -> str:
 def context(browser: Browser) -> Iterator[BrowserContext]:
     """A browser that nobody has used before."""
     context = browser.new_context(viewport={"width": 1280, "height": 900})
-    context.set_default_timeout(60_000)
+    context.set_default_timeout(120_000)
     yield context
     context.close()
 

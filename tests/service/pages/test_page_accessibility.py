@@ -19,7 +19,7 @@ LOOKS = [
 def test_axe_finds_nothing_and_nothing_is_cut_off(browser: Browser, service, looks):
     # The page's own policy does not let a script be injected.
     context = browser.new_context(reduced_motion="reduce", bypass_csp=True)
-    context.set_default_timeout(60_000)
+    context.set_default_timeout(120_000)
     visitor, axe, seen = Visitor(context.new_page()), Axe(), []
     for state in every_state(visitor, service):
         for scheme, size in looks:

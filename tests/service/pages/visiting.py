@@ -14,7 +14,7 @@ from tests.service.running import KEYS, Service
 # What axe looks for in the dark, where only colours are different.
 COLOURS = {"runOnly": {"type": "rule", "values": ["color-contrast"]}}
 # The machine may be busy.
-expect.set_options(timeout=60_000)
+expect.set_options(timeout=120_000)
 # What somebody writes, and what somebody else adds. Of all simulated people two are at the keyboard.
 STORY = (
     "yesterday we went to the lake and had a picnic in the sun with bread and cheese and a few apples from "
