@@ -1,8 +1,10 @@
 """keydyn recognises people by the rhythm of their typing."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from keydyn.decisions import Verifier
     from keydyn.model import (
         HMM,
         POHMM,
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
         intervals,
         load,
     )
+    from keydyn.population import PopulationModel
 
 __version__ = "0.2.0"
 __all__ = [
@@ -25,21 +28,23 @@ __all__ = [
     "POHMMClassifier",
     "PartiallyHMM",
     "PartlyHMM",
+    "PopulationModel",
     "SequenceTransformer",
     "Sequences",
+    "Verifier",
     "__version__",
     "fit_many",
     "intervals",
     "load",
 ]
+# Where names come from that are not the model's.
+_ELSEWHERE = {"PopulationModel": "keydyn.population", "Verifier": "keydyn.decisions"}
 
 
 def __getattr__(name: str) -> Any:
     """Import the numerical stack only when something of it is asked for."""
     if name in __all__:
-        from keydyn import model
-
-        return getattr(model, name)
+        return getattr(import_module(_ELSEWHERE.get(name, "keydyn.model")), name)
     raise AttributeError(f"module 'keydyn' has no attribute {name!r}")
 
 

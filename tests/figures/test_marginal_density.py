@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.integrate import trapezoid
@@ -26,7 +28,7 @@ def typist() -> Typist:
         event_startprob=[0.5, 0.5],
         event_transmat=[[0.5, 0.5], [0.5, 0.5]],
     )
-    model.feature_names_in_ = np.array(["duration", "tau"], dtype=object)
+    model._state = replace(model._state, feature_names=("duration", "tau"))
     X, events, _ = model.sample(n_events=4000, random_state=0)
     encoded = Sequences.from_arrays(X, events, [4000])
     sequences = Sequences(
