@@ -180,10 +180,7 @@ class Verifier:
         return Enrolled(template, len(typed), typed.sequences.n_events, known)
 
     def enrol_many(
-        self,
-        samples: Mapping[str, Typing],
-        n_jobs: int | None = None,
-        progress: Progress | None = None,
+        self, samples: Mapping[str, Typing], n_jobs: int | None = None, progress: Progress | None = None
     ) -> dict[str, Enrolled]:
         """Enrol several people in one step; `progress` is called with the number done."""
         groups = [recorded_samples(typed, self.sensors) for typed in samples.values()]

@@ -95,10 +95,7 @@ class Population:
 
 
 def fit_population(
-    detector: str | Detector,
-    samples: Samples,
-    n_jobs: int | None = None,
-    progress: Progress | None = None,
+    detector: str | Detector, samples: Samples, n_jobs: int | None = None, progress: Progress | None = None
 ) -> Population:
     """Fit a template to the samples of each user.
 

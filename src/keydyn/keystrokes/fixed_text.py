@@ -54,9 +54,7 @@ def same_keys(keystrokes: pd.DataFrame) -> NDArray[np.bool_]:
 
 
 def fixed_text_vectors(
-    keystrokes: pd.DataFrame,
-    timings: Sequence[str] = ("duration", "tau"),
-    sensors: Sequence[str] = (),
+    keystrokes: pd.DataFrame, timings: Sequence[str] = ("duration", "tau"), sensors: Sequence[str] = ()
 ) -> pd.DataFrame:
     """One row per sample, indexed by (user, session): each timing and sensor at each key.
 

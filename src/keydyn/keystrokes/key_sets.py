@@ -66,14 +66,7 @@ Tree = Mapping[str, Sequence[str]]
 # Each set with those that fall back on it; parents come before their children.
 HOLD_TREE: Tree = {
     "all_keys": ["letters", "non_letters"],
-    "letters": [
-        "vowels",
-        "freq_cons",
-        "next_freq_cons",
-        "least_freq_cons",
-        "left_letters",
-        "right_letters",
-    ],
+    "letters": ["vowels", "freq_cons", "next_freq_cons", "least_freq_cons", "left_letters", "right_letters"],
     "vowels": list("aeiou"),
     "freq_cons": list("tnsrh"),
     "next_freq_cons": list("ldcpf"),

@@ -50,7 +50,7 @@ INTERVAL_KINDS = {
     "on_system_tick": "intervals within 1 ms of a multiple of 15.625 ms",
 }
 SAMPLE_KINDS = {
-    "other_scale": f"samples with intervals {OTHER_SCALE:g} times as long, or as short, as the user's others",
+    "other_scale": f"samples with intervals {OTHER_SCALE:g} times as long, or as short, as the user's others"
 }
 
 

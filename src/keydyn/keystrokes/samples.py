@@ -113,11 +113,7 @@ class Samples:
 
     @classmethod
     def without_vectors(
-        cls,
-        keystrokes: pd.DataFrame,
-        sensors: Sequence[str] = (),
-        events: str = "key",
-        first: str = "median",
+        cls, keystrokes: pd.DataFrame, sensors: Sequence[str] = (), events: str = "key", first: str = "median"
     ) -> Samples:
         """From keystrokes in the schema, as sequences only; the parameters are those of `of`."""
         return cls._of_checked(check_keystrokes(keystrokes), sensors, events, first)

@@ -193,11 +193,7 @@ def _check_order(frame: pd.DataFrame, first: Place, negative_holds: bool) -> Non
 
 
 def check_times(
-    press: Floats,
-    release: Floats,
-    starts: Integers,
-    first: Place = FIRST_LINE,
-    negative_holds: bool = False,
+    press: Floats, release: Floats, starts: Integers, first: Place = FIRST_LINE, negative_holds: bool = False
 ) -> None:
     """`ReadingError` if a press is before the one above it in its sample, or a release before its press."""
     back = np.zeros(len(press), dtype=bool)

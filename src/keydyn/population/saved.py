@@ -177,12 +177,7 @@ def _wide(tensors: Tensors, n_features: int) -> WideEffects:
 POPULATION = declared(
     Kind(
         "PopulationModel",
-        {
-            "event_types": _event_types,
-            "features": _features,
-            "n_people": whole(2),
-            "n_samples": whole(2),
-        },
+        {"event_types": _event_types, "features": _features, "n_people": whole(2), "n_samples": whole(2)},
         _declared,
         _built,
     )

@@ -29,11 +29,7 @@ def is_layout(table: Table) -> bool:
 
 
 def keystrokes_of(
-    table: Table,
-    unit: str = "s",
-    decimal: str = ".",
-    user_column: str | None = None,
-    user: Any = None,
+    table: Table, unit: str = "s", decimal: str = ".", user_column: str | None = None, user: Any = None
 ) -> tuple[pd.DataFrame, Integers]:
     """The keystrokes, and which row of the table each comes from; samples are numbered within their user.
 

@@ -43,11 +43,7 @@ class NotPublishedError(Exception):
 
 
 def fetch_dataset(
-    name: str,
-    data: str | PathLike[str] | None = None,
-    *,
-    mirror: str | None = None,
-    progress: bool = False,
+    name: str, data: str | PathLike[str] | None = None, *, mirror: str | None = None, progress: bool = False
 ) -> list[Path]:
     """Download the files of a dataset that are not there yet; returns the paths of all its files.
 

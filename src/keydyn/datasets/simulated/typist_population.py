@@ -87,13 +87,7 @@ PAUSE_AT = _by_key(
     }
 )
 PAUSE_AFTER = _by_key(
-    {
-        LETTERS: -0.05,
-        PUNCTUATION: 0.20,
-        ("space",): 0.55,
-        ("shift",): 0.30,
-        ("enter", "backspace"): 0.40,
-    }
+    {LETTERS: -0.05, PUNCTUATION: 0.20, ("space",): 0.55, ("shift",): 0.30, ("enter", "backspace"): 0.40}
 )
 
 
@@ -161,10 +155,7 @@ def as_model(people: People, person: int, keys: list[str]) -> POHMM:
         np.stack([1.0 - passive, passive], axis=-1),
         [
             ("lognormal", location[person, codes], np.tile(spread[person], (len(codes), 1)))
-            for location, spread in (
-                (people.touch, people.touch_spread),
-                (people.tau, people.tau_spread),
-            )
+            for location, spread in ((people.touch, people.touch_spread), (people.tau, people.tau_spread))
         ],
     )
 

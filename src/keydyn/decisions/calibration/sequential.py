@@ -66,11 +66,7 @@ def faded(
 
 
 def increments(
-    terms: Floats,
-    offsets: Integers,
-    keep: float = KEEP,
-    least: float = LEAST,
-    state: Floats | None = None,
+    terms: Floats, offsets: Integers, keep: float = KEEP, least: float = LEAST, state: Floats | None = None
 ) -> Floats:
     """(N,) the log-likelihood ratio of each key: the claimed person, first column, to the cohort, the others.
 

@@ -8,16 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from keydyn.arrays import Floats, Integers, compiled, merged
-from keydyn.population.score.kernel import (
-    TEMPLATES,
-    Block,
-    Columns,
-    Event,
-    Shared,
-    Work,
-    begin_sample,
-    step,
-)
+from keydyn.population.score.kernel import TEMPLATES, Block, Columns, Event, Shared, Work, begin_sample, step
 
 
 class Arrived(NamedTuple):
