@@ -69,7 +69,7 @@ serve: $(VENV)/.service
 .PHONY: population
 population: $(VENV)/.run
 	$(BIN)/python -m keydyn.population.shipping
-	$(BIN)/python -m keydyn.decisions.calibration.shipped
+	$(BIN)/python -m keydyn.decisions.calibration.background
 
 .PHONY: lint
 lint: $(VENV)/.dev

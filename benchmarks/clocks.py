@@ -17,7 +17,6 @@ import pandas as pd
 
 from keydyn.datasets import load_dataset
 from keydyn.decisions.calibration.operating_point import ACCEPT
-from keydyn.decisions.recorded import recorded_samples
 from keydyn.detectors import PopulationDetector
 from keydyn.evaluation.protocols.protocol import MonacoTappert
 from keydyn.evaluation.rates.confidence import Claims, Rate, bootstrap_mean
@@ -25,6 +24,7 @@ from keydyn.evaluation.rates.identification import identification
 from keydyn.evaluation.rates.recognition import recognition
 from keydyn.evaluation.rates.verification import verification
 from keydyn.keystrokes.cleaning import CleaningRules, clean
+from keydyn.keystrokes.one_sample import recorded_samples
 from keydyn.keystrokes.schema import sample_lengths, sample_starts
 from keydyn.lab.frame.dataset_rows import Row
 from keydyn.lab.frame.resuming import Parts, run_pieces

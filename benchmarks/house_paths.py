@@ -76,7 +76,7 @@ def verify() -> None:
 def _shipped_background() -> Any:
     """What comes with keydyn, from where the revision has it."""
     try:
-        found = import_module("keydyn.decisions.calibration.shipped")
+        found = import_module("keydyn.decisions.calibration.background")
     except ImportError:
         found = import_module("keydyn.decisions.shipped")
     return found.shipped_background()

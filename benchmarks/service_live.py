@@ -299,7 +299,7 @@ async def soak(port: int, events: int) -> dict[str, Any]:
 
 def model_cost(sessions: int) -> dict[str, float]:
     """Processor time of the model alone for the same events: ticks of a fiftieth of them, and all at once."""
-    from keydyn.decisions.watching.pool import WatchedPool
+    from keydyn.decisions.watching.watch import WatchedPool
 
     verifier, rows = known_people(), typing()[1::2]
     pool = WatchedPool(verifier.background, verifier.watching)

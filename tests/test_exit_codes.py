@@ -28,9 +28,9 @@ COMMANDS = {
     "demo": "keydyn.demo.run",
     "population fit x.csv --out p": "keydyn.datasets.files.recordings.read_recording",
     "population info p": "keydyn.population.PopulationModel.load",
-    "data list": "keydyn.datasets.published.file_states.data_folders",
+    "data list": "keydyn.datasets.published.fetching.data_folders",
     "data fetch fable": "keydyn.datasets.published.fetching.fetch_dataset",
-    "data check": "keydyn.datasets.published.file_states.check_files",
+    "data check": "keydyn.datasets.published.fetching.check_files",
     "study all": "keydyn.lab.frame.dataset_rows.available_rows",
     **{
         f"study {name}": "keydyn.lab.frame.dataset_rows.available_rows"

@@ -23,7 +23,6 @@ from keydyn.atomic import replacing
 from keydyn.datasets import save_recordings
 from keydyn.datasets.simulated.typists import make_typists
 from keydyn.decisions import Identification, Targets, Verifier
-from keydyn.decisions.recorded import recorded_samples
 from keydyn.detectors import make_detector
 from keydyn.evaluation.continuous.penalty import first_above
 from keydyn.evaluation.protocols.protocol import Enrolment
@@ -31,6 +30,7 @@ from keydyn.evaluation.protocols.running import score_protocol
 from keydyn.evaluation.rates.recognition import recognition
 from keydyn.figures.hidden_states import draw_hidden_states
 from keydyn.figures.penalty_over_time import draw_suspicion, mean_rejection
+from keydyn.keystrokes.one_sample import recorded_samples
 from keydyn.keystrokes.samples import Samples
 from keydyn.keystrokes.timing import sequences_of
 from keydyn.model import HMM, fit_many

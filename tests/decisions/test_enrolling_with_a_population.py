@@ -12,12 +12,16 @@ from typer.testing import CliRunner
 from keydyn.cli import app
 from keydyn.datasets import make_typists
 from keydyn.decisions import Verifier
-from keydyn.decisions.calibration import shipped
-from keydyn.decisions.calibration.background import Background
-from keydyn.decisions.calibration.calibration_file import parsed_calibration, write_calibration
-from keydyn.decisions.calibration.shipped import shipped_background
+from keydyn.decisions.calibration import background
+from keydyn.decisions.calibration.background import (
+    Background,
+    calibration_file,
+    read_background,
+    shipped_background,
+    write_background,
+)
+from keydyn.decisions.calibration.calibration import parsed_calibration, write_calibration
 from keydyn.decisions.folder.folder import read_manifest
-from keydyn.decisions.folder.population_files import calibration_file, read_background, write_background
 from keydyn.detectors import PopulationDetector
 from keydyn.keystrokes.samples import Samples
 from keydyn.population import PopulationModel
@@ -121,7 +125,7 @@ def test_the_shipped_calibration_is_that_of_the_shipped_population(tmp_path, mon
     other = tmp_path / "shipped.keydyn"
     write_calibration(other, replace(known.calibration, population="0" * 64))
     assert parsed_calibration(other.read_bytes(), other).population == "0" * 64
-    monkeypatch.setattr(shipped, "SHIPPED", other)
+    monkeypatch.setattr(background, "SHIPPED", other)
     with pytest.raises(ValueError, match="the calibration of another population: run make population"):
         shipped_background.__wrapped__()
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from keydyn.decisions.calibration.shipped import shipped_background
-from keydyn.decisions.enrolment import EnrolmentQuality, enrolment_quality
+from keydyn.decisions.calibration.background import shipped_background
+from keydyn.decisions.enrolled import EnrolmentQuality, enrolment_quality
 from keydyn.decisions.liveness.copies import Fingerprints
 from keydyn.keystrokes import one_sample
 from keydyn.lab.verification.attacks import robot

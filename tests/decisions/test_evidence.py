@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from keydyn.commands.people import answers
-from keydyn.decisions.evidence import LEAST_KEYSTROKES, LEAST_KNOWN, Evidence, evidence
-from keydyn.decisions.recorded import recorded_samples
+from keydyn.decisions.decision import LEAST_KEYSTROKES, LEAST_KNOWN, Evidence, evidence
 from keydyn.detectors import make_detector
+from keydyn.keystrokes.one_sample import recorded_samples
 from tests.decisions.typed_samples import typed
 
 

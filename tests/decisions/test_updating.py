@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keydyn.decisions.updating import BOUND, Updating, drift, drifted
+from keydyn.decisions.enrolled import BOUND, Updating, drift, drifted
 from keydyn.population import PopulationModel
 from tests.examples import examples
 from tests.population.simulated import samples_of_people

@@ -11,11 +11,11 @@ import pytest
 
 from keydyn.decisions import Costs, Targets, Verifier, Watching
 from keydyn.decisions.calibration.background import Background
-from keydyn.decisions.calibration.cohort import open_set_scores
-from keydyn.decisions.recorded import recorded_samples
+from keydyn.decisions.calibration.trials import open_set_scores
 from keydyn.decisions.watching.sessions import watched_sessions
 from keydyn.detectors import make_detector
 from keydyn.keystrokes import Samples
+from keydyn.keystrokes.one_sample import recorded_samples
 from keydyn.population import PopulationModel
 from tests.decisions.typed_samples import OTHERS, background, typed
 

@@ -11,9 +11,9 @@ import pytest
 
 from keydyn.datasets import make_typists
 from keydyn.decisions import Targets, Verifier
-from keydyn.decisions.recorded import recorded_samples
-from keydyn.decisions.updating import BOUND
+from keydyn.decisions.enrolled import BOUND
 from keydyn.detectors import make_detector
+from keydyn.keystrokes.one_sample import recorded_samples
 
 TYPISTS = recorded_samples(make_typists(14, 8, text="free", n_keys=90, random_state=3))
 

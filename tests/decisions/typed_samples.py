@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from keydyn.decisions.calibration.background import Background
-from keydyn.decisions.recorded import recorded_samples
 from keydyn.detectors import make_detector
+from keydyn.keystrokes.one_sample import recorded_samples
 from keydyn.keystrokes.schema import check_keystrokes
 
 KEYS = "theradionset"

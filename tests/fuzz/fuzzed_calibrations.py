@@ -8,14 +8,18 @@ from zlib import crc32
 
 import numpy as np
 
-from keydyn.decisions.calibration.calibration import Calibration
-from keydyn.decisions.calibration.calibration_file import packed_calibration, parsed_calibration
+from keydyn.decisions.calibration.background import shipped_background
+from keydyn.decisions.calibration.calibration import Calibration, packed_calibration, parsed_calibration
 from keydyn.decisions.calibration.operating_point import Targets
-from keydyn.decisions.calibration.shipped import shipped_background
 from keydyn.decisions.enrolled import Enrolled
 from keydyn.decisions.folder.enrolled_bytes import PERSON, enrolled_of, template_bytes
-from keydyn.decisions.folder.fingerprint_bytes import MARK, fingerprints_bytes, fingerprints_of
-from keydyn.decisions.liveness.copies import Fingerprints, copy_evidence
+from keydyn.decisions.liveness.copies import (
+    MARK,
+    Fingerprints,
+    copy_evidence,
+    fingerprints_bytes,
+    fingerprints_of,
+)
 from keydyn.decisions.verifier import Verifier
 from keydyn.keystrokes.samples import Samples
 from tests.fuzz.fuzzed_models import changed_file, unpacked

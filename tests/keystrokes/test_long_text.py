@@ -12,8 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keydyn.datasets import load_dataset
-from keydyn.keystrokes.key_sets import HOLD_TREE, PAIR_TREE, in_pair, in_set, lineages
-from keydyn.keystrokes.long_text import COLUMNS, long_text_vectors, time_bounds
+from keydyn.keystrokes.long_text import (
+    COLUMNS,
+    HOLD_TREE,
+    PAIR_TREE,
+    in_pair,
+    in_set,
+    lineages,
+    long_text_vectors,
+    time_bounds,
+)
 from tests.examples import examples
 
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keydyn.decisions.recorded import recorded_samples
 from keydyn.keystrokes import Samples, one_sample
+from keydyn.keystrokes.one_sample import recorded_samples
 from tests.examples import examples
 
 KEYS, PRESS, RELEASE = ["t", "h", "e"], [0.0, 120.5, 300.0], [80.0, None, 420.0]

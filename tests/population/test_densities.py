@@ -8,7 +8,7 @@ import pytest
 from scipy.integrate import trapezoid
 
 from keydyn.datasets import make_typists
-from keydyn.decisions.recorded import recorded_samples
+from keydyn.keystrokes.one_sample import recorded_samples
 from keydyn.population import PopulationModel
 from keydyn.population.densities import Time, densities
 

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from keydyn import __version__
 from keydyn.cli import app
 from keydyn.datasets import load_recordings
-from keydyn.decisions.folder.lock import InUseError
+from keydyn.decisions.folder.folder import InUseError
 from keydyn.exit_codes import UsageError
 from keydyn.recording.participants import Attempt
 from keydyn.service.problems import Problem

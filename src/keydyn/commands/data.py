@@ -12,7 +12,7 @@ from keydyn.exit_codes import ExitCode, complain
 from keydyn.terminal import JsonOption, print_json, say, show_table
 
 if TYPE_CHECKING:
-    from keydyn.datasets.published.file_states import FileState
+    from keydyn.datasets.published.fetching import FileState
 
 app = typer.Typer(
     name="data",
@@ -43,7 +43,7 @@ def list_datasets(data: DataOption = None, as_json: JsonOption = False) -> None:
     Example: `keydyn data list`
     """
     from keydyn.datasets.published.catalogue import CATALOGUE
-    from keydyn.datasets.published.file_states import data_folders, find_file
+    from keydyn.datasets.published.fetching import data_folders, find_file
 
     folders = data_folders(data)
     full, short = [], []
@@ -139,7 +139,7 @@ def check(
 
     Examples: `keydyn data check` · `keydyn data check essay --data recordings --json`
     """
-    from keydyn.datasets.published.file_states import check_files
+    from keydyn.datasets.published.fetching import check_files
 
     states = check_files(_names(names or [EVERYTHING]), data)
     if as_json:

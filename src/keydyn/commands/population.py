@@ -72,7 +72,7 @@ def fit(
 
     `keydyn population fit first.parquet --also second.parquet --out people.keydyn`
     """
-    from keydyn.decisions.folder.population_files import write_background, write_population
+    from keydyn.decisions.calibration.background import write_background, write_population
     from keydyn.keystrokes.samples import Samples
     from keydyn.parallel import using
     from keydyn.population import PopulationModel

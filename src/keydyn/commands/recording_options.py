@@ -120,7 +120,7 @@ class Reading:
     def form(self) -> FileForm:
         """The options in the form that readers take; an option that makes no sense is an error of usage."""
         from keydyn.datasets.files.recordings import FileForm
-        from keydyn.keystrokes.units import check_unit
+        from keydyn.keystrokes.schema import check_unit
 
         separator = TAB if self.separator in (r"\t", "tab") else self.separator
         with checking_options():

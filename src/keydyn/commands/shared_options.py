@@ -38,7 +38,7 @@ KeyFileOption = Annotated[
 
 def key_of(key_file: Path | None) -> bytes | None:
     """The key in a file, if one is named."""
-    from keydyn.decisions.folder.authentication import read_key
+    from keydyn.decisions.folder.manifest import read_key
 
     return None if key_file is None else read_key(key_file)
 

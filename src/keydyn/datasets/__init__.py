@@ -4,25 +4,28 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from keydyn.datasets.files.recordings import load_recordings
-    from keydyn.datasets.files.saving import save_recordings
-    from keydyn.datasets.published.fetching import FetchError, fetch_dataset
-    from keydyn.datasets.published.file_states import FileState, cache_folder, check_files
-    from keydyn.datasets.published.loading import Dataset, load_dataset
-    from keydyn.datasets.published.summary import dataset_summary
+    from keydyn.datasets.files.recordings import load_recordings, save_recordings
+    from keydyn.datasets.published.fetching import (
+        FetchError,
+        FileState,
+        cache_folder,
+        check_files,
+        fetch_dataset,
+    )
+    from keydyn.datasets.published.loading import Dataset, dataset_summary, load_dataset
     from keydyn.datasets.simulated.typists import make_typists, stream_typists
 
 _MODULES = {
     "FetchError": "published.fetching",
     "fetch_dataset": "published.fetching",
-    "FileState": "published.file_states",
-    "cache_folder": "published.file_states",
-    "check_files": "published.file_states",
+    "FileState": "published.fetching",
+    "cache_folder": "published.fetching",
+    "check_files": "published.fetching",
     "Dataset": "published.loading",
     "load_dataset": "published.loading",
     "load_recordings": "files.recordings",
-    "save_recordings": "files.saving",
-    "dataset_summary": "published.summary",
+    "save_recordings": "files.recordings",
+    "dataset_summary": "published.loading",
     "make_typists": "simulated.typists",
     "stream_typists": "simulated.typists",
 }

@@ -1,33 +1,30 @@
 """From scores to decisions whose error rates are stated, measured and kept."""
 
-from keydyn.decisions.calibration.background import Background
+from keydyn.decisions.calibration.background import Background, shipped_background
 from keydyn.decisions.calibration.calibration import Calibration, MatchRate
-from keydyn.decisions.calibration.error_rates import (
+from keydyn.decisions.calibration.operating_point import (
+    Costs,
     CountedRates,
     StatedRates,
+    Targets,
     claims_among,
     counted_rates,
     stated_rates,
 )
-from keydyn.decisions.calibration.operating_point import Costs, Targets
-from keydyn.decisions.calibration.shipped import shipped_background
-from keydyn.decisions.decision import Candidate, Decision, Identification
-from keydyn.decisions.enrolled import DRIFTED, Enrolled
-from keydyn.decisions.enrolment import EnrolmentQuality, enrolment_quality
-from keydyn.decisions.evidence import Evidence
+from keydyn.decisions.decision import Candidate, Decision, Evidence, Identification
+from keydyn.decisions.enrolled import DRIFTED, Enrolled, EnrolmentQuality, enrolment_quality
 from keydyn.decisions.folder.enrolled_bytes import (
     background_bytes,
     background_of,
     enrolled_of,
     template_bytes,
 )
-from keydyn.decisions.folder.fingerprint_bytes import fingerprints_bytes, fingerprints_of
-from keydyn.decisions.liveness.copies import Fingerprints
-from keydyn.decisions.recorded import recorded_samples
+from keydyn.decisions.liveness.copies import Fingerprints, fingerprints_bytes, fingerprints_of
 from keydyn.decisions.verifier import Verifier
 from keydyn.decisions.watching.sessions import WatchedSessions
 from keydyn.decisions.watching.watch import Watch
 from keydyn.decisions.watching.watched import Watched, Watching
+from keydyn.keystrokes.one_sample import recorded_samples
 
 __all__ = [
     "DRIFTED",

@@ -11,9 +11,8 @@ import numpy as np
 from keydyn.arrays import Floats
 from keydyn.decisions.calibration.background import Background
 from keydyn.decisions.calibration.operating_point import ACCEPT, REJECT, UNSURE, OperatingPoint
-from keydyn.decisions.decision import Candidate, Decision, Identification, Spoke
+from keydyn.decisions.decision import Candidate, Decision, Evidence, Identification, Spoke, evidence
 from keydyn.decisions.enrolled import Enrolled
-from keydyn.decisions.evidence import Evidence, evidence
 from keydyn.decisions.liveness.copies import copy_evidence
 from keydyn.decisions.liveness.not_typed import not_typed, remarks
 from keydyn.detectors import Detector, PopulationDetector

@@ -14,22 +14,20 @@ import numpy as np
 import pandas as pd
 
 from keydyn.arrays import Floats
-from keydyn.decisions.calibration.background import Background, nobody
+from keydyn.decisions.calibration.background import Background, nobody, shipped_background
 from keydyn.decisions.calibration.operating_point import OperatingPoint, Targets
-from keydyn.decisions.calibration.shipped import shipped_background
 from keydyn.decisions.calibration.trials import suspicion_of
-from keydyn.decisions.decision import Decision, Identification
+from keydyn.decisions.decision import LEAST_KEYSTROKES, LEAST_KNOWN, Decision, Identification
 from keydyn.decisions.enrolled import Enrolled
-from keydyn.decisions.evidence import LEAST_KEYSTROKES, LEAST_KNOWN
 from keydyn.decisions.folder.folder import changing, new_secret, read_folder
 from keydyn.decisions.judging import Judge
 from keydyn.decisions.liveness.copies import Fingerprints
-from keydyn.decisions.recorded import recorded_samples
 from keydyn.decisions.watching.sessions import WatchedSessions, watched_sessions
 from keydyn.decisions.watching.watch import Watch
 from keydyn.decisions.watching.watched import Watching
 from keydyn.detectors import Detector, PopulationDetector
 from keydyn.detectors.templates import fit_templates
+from keydyn.keystrokes.one_sample import recorded_samples
 from keydyn.keystrokes.samples import Samples
 from keydyn.parallel import Progress
 from keydyn.population import PopulationModel

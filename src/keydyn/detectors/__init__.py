@@ -10,11 +10,11 @@ from keydyn.detectors.distances import (
     NearestNeighbour,
     NormedEuclidean,
     NormedMahalanobis,
+    OneClass,
     OutlierCount,
     ScaledManhattan,
 )
 from keydyn.detectors.markov import Markov, PublishedHMM, PublishedPOHMM, RecommendedPOHMM
-from keydyn.detectors.one_class_svm import OneClass
 from keydyn.detectors.population_detector import PopulationDetector
 from keydyn.detectors.relatives import ContextDetector, PartiallyDetector, PartlyDetector, RelativeDetector
 from keydyn.detectors.templates import Population, fit_population

@@ -13,8 +13,8 @@ import numpy as np
 
 from keydyn.arrays import Floats
 from keydyn.detectors.detector import Detector, register
-from keydyn.keystrokes.key_groups import GROUPS, key_group
 from keydyn.keystrokes.samples import Samples
+from keydyn.keystrokes.timing import GROUPS, key_group
 from keydyn.model import POHMM, ContextHMM, PartiallyHMM, PartlyHMM
 from keydyn.model.data.vocabulary import Types
 

@@ -1,13 +1,12 @@
 """From raw key events to keystrokes, sequences and feature vectors."""
 
 from keydyn.keystrokes.cleaning import CleaningReport, CleaningRules, clean
-from keydyn.keystrokes.fixed_text import fixed_text_vectors, is_fixed_text
 from keydyn.keystrokes.long_text import long_text_vectors, time_bounds
 from keydyn.keystrokes.one_sample import one_sample
 from keydyn.keystrokes.pairing import events_of, pair_events
-from keydyn.keystrokes.quality import QualityReport, quality_of
+from keydyn.keystrokes.quality import QualityReport, find_duplicates, quality_of
 from keydyn.keystrokes.reading_error import ReadingError
-from keydyn.keystrokes.samples import Samples
+from keydyn.keystrokes.samples import Samples, fixed_text_vectors, is_fixed_text
 from keydyn.keystrokes.schema import check_keystrokes
 from keydyn.keystrokes.timing import event_types, sequences_of, timing_features
 
@@ -21,6 +20,7 @@ __all__ = [
     "clean",
     "event_types",
     "events_of",
+    "find_duplicates",
     "fixed_text_vectors",
     "is_fixed_text",
     "long_text_vectors",

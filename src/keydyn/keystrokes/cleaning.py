@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from keydyn.arrays import Integers
-from keydyn.keystrokes.duplicates import is_duplicate
+from keydyn.keystrokes.quality import is_duplicate
 from keydyn.keystrokes.schema import (
     check_keystrokes,
     name_parts,

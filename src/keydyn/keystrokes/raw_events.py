@@ -19,10 +19,11 @@ from keydyn.keystrokes.schema import (
     as_numbers,
     beyond,
     check_columns,
+    check_unit,
+    milliseconds,
     refuse,
     refuse_unhashable,
 )
-from keydyn.keystrokes.units import check_unit, milliseconds
 
 PRESS, RELEASE, PASTE, BLUR, FOCUS = range(5)
 # By their names in small letters, without anything between the words: "Key-Down" is keydown.

@@ -1,21 +1,109 @@
-"""Timing features of keystrokes, and the event types that condition them."""
+"""Timing features of keystrokes, and the event types that condition them: keys, or groups of rarer keys."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from keydyn.arrays import Floats, Integers
-from keydyn.keystrokes.key_groups import key_groups
 from keydyn.keystrokes.schema import SAMPLE, sample_lengths, sample_of_row, sample_starts
 from keydyn.model import Sequences
 from keydyn.model.data.vocabulary import Types
 
+LEFT_LETTERS = frozenset("qwertasdfgzxcvb")
+RIGHT_LETTERS = frozenset("yuiophjklnm")
+DIGIT_WORDS = frozenset(["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"])
+PUNCTUATION = frozenset(
+    [
+        "period",
+        "comma",
+        "quote",
+        "semicolon",
+        "colon",
+        "slash",
+        "back_slash",
+        "dash",
+        "minus",
+        "equals",
+        "open_bracket",
+        "close_bracket",
+        "back_quote",
+        "apostrophe",
+        "exclamation",
+        "question",
+        ".",
+        ",",
+        "'",
+        '"',
+        ";",
+        ":",
+        "/",
+        "\\",
+        "-",
+        "=",
+        "[",
+        "]",
+        "`",
+        "!",
+        "?",
+    ]
+)
+GROUPS = ("left_letter", "right_letter", "space", "shift", "punctuation", "digit", "other")
+
+
+# What browsers call the physical keys (`KeyboardEvent.code`, in lower case), where the name differs.
+PHYSICAL = {
+    **{f"key{letter}": letter for letter in LEFT_LETTERS | RIGHT_LETTERS},
+    **{f"digit{digit}": str(digit) for digit in range(10)},
+    **{f"numpad{digit}": f"numpad_{digit}" for digit in range(10)},
+    "shiftleft": "shift",
+    "shiftright": "shift",
+    "backquote": "back_quote",
+    "backslash": "back_slash",
+    "bracketleft": "open_bracket",
+    "bracketright": "close_bracket",
+    "equal": "equals",
+}
 INTERVALS = ("tau", "release_press", "release_release")
 TIMINGS = ("duration", *INTERVALS)
 EVENTS = ("key", "group", "position", "pair", "none")
+
+
+def common_name(name: str) -> str:
+    """A key's name in lower case, with browsers' names of physical keys replaced by those used here."""
+    return PHYSICAL.get(name.lower(), name.lower())
+
+
+def key_group(name: str) -> str:
+    """The group of a key; left and right letters are those of a QWERTY keyboard.
+
+    Case and the prefix `numpad_` are ignored, and browsers' names are understood.
+    """
+    key = common_name(name).removeprefix("numpad_")
+    if key in LEFT_LETTERS:
+        return "left_letter"
+    if key in RIGHT_LETTERS:
+        return "right_letter"
+    if key in ("space", " "):
+        return "space"
+    if key.startswith("shift"):
+        return "shift" if "." not in key else key_group(key.split(".", 1)[1])
+    if key in PUNCTUATION:
+        return "punctuation"
+    if key in DIGIT_WORDS or (len(key) == 1 and key.isdecimal()):
+        return "digit"
+    return "other"
+
+
+def key_groups(names: NDArray[Any]) -> NDArray[Any]:
+    """The group of each key; each distinct name is looked up only once."""
+    codes, distinct = pd.factorize(names)
+    groups: NDArray[Any] = np.array([key_group(str(name)) for name in distinct], dtype=object)[codes]
+    return groups
 
 
 def timing_features(keystrokes: pd.DataFrame, first: str = "median") -> pd.DataFrame:

@@ -16,8 +16,7 @@ from keydyn.datasets import Dataset, load_dataset
 from keydyn.evaluation.protocols.protocol import MonacoTappert
 from keydyn.evaluation.protocols.running import score_protocol
 from keydyn.evaluation.rates.recognition import recognition
-from keydyn.keystrokes.key_sets import lineages
-from keydyn.keystrokes.long_text import STATISTICS, TIMES, TREES, long_text_vectors
+from keydyn.keystrokes.long_text import STATISTICS, TIMES, TREES, lineages, long_text_vectors
 from keydyn.keystrokes.samples import Samples
 
 DATASETS = ("fable", "essay")

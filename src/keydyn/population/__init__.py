@@ -1,6 +1,6 @@
 """A model of many people: what they share, how they differ, and one person in milliseconds."""
 
 from keydyn.population.model import PopulationModel
-from keydyn.population.template import Template
+from keydyn.population.parameters import Template
 
 __all__ = ["PopulationModel", "Template"]

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from keydyn.arrays import Floats, Integers, compiled, inner
-from keydyn.keystrokes.key_groups import key_group
+from keydyn.keystrokes.timing import key_group
 from keydyn.model.data.vocabulary import Types
 
 CLASSES = ("letter", "space", "punctuation", "backspace", "other")

@@ -10,9 +10,8 @@ import numpy as np
 from keydyn.arrays import Floats, Integers
 from keydyn.model.data.vocabulary import as_labels, places_of
 from keydyn.population.features import CLIP, HOLD, INTERVAL, Observations
-from keydyn.population.parameters import Parameters
+from keydyn.population.parameters import Parameters, Template
 from keydyn.population.score.kernel import FORGET
-from keydyn.population.template import Template
 
 
 def drawn_people(known: Parameters, population: str, n: int, random: np.random.Generator) -> list[Template]:

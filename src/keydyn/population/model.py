@@ -18,14 +18,13 @@ from keydyn.model.data.settings import generator_of
 from keydyn.model.data.vocabulary import as_labels
 from keydyn.population.chain import posteriors
 from keydyn.population.drawing import drawn, drawn_people
+from keydyn.population.learn.groups import Progress
 from keydyn.population.learn.learning import check_parts, learn, learn_more
-from keydyn.population.learn.map_reduce import Progress
-from keydyn.population.parameters import Parameters
+from keydyn.population.parameters import Parameters, Template
 from keydyn.population.saved import TEMPLATE, fingerprint, packed, packed_template, parsed, read
 from keydyn.population.score.fitted import Fitted, Ready
 from keydyn.population.score.kernel import Asked
 from keydyn.population.stream.streams import PopulationStream, PopulationStreams
-from keydyn.population.template import Template
 
 SHIPPED = Path(__file__).parent / "shipped.keydyn"
 

@@ -1,4 +1,4 @@
-"""What a population model has learnt, as one immutable value."""
+"""What a population model has learnt, and a person as it knows one; immutable values."""
 
 from __future__ import annotations
 
@@ -9,10 +9,45 @@ import numpy as np
 
 from keydyn.arrays import Floats, Integers
 from keydyn.keystrokes.samples import Samples
-from keydyn.population.cells import Cells
+from keydyn.population.cells import Cells, WideEffects
 from keydyn.population.chain import Chain, classes_of
 from keydyn.population.features import Around, Observations, observations, parents
-from keydyn.population.wide_effects import WideEffects
+
+
+@dataclass(frozen=True, eq=False)
+class Template:
+    """One person, immutable; only the population that enrolled it can use it.
+
+    Attributes
+    ----------
+    population : SHA-256 of the population
+    mean, scale : (C,) of y in each cell
+    slopes : (F, 3); gain : (F,)
+    n_samples, n_events : how many it was learnt from
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.keystrokes import Samples
+    >>> from keydyn.population import PopulationModel
+    >>> people = PopulationModel.shipped()
+    >>> template = people.enrol(Samples.of(make_typists(1, 2, "free", 60)))
+    >>> template.n_samples, template.population == people.sha256
+    (2, True)
+    """
+
+    population: str
+    mean: Floats
+    scale: Floats
+    slopes: Floats
+    gain: Floats
+    n_samples: int
+    n_events: int
+
+    def __post_init__(self) -> None:
+        """Make the arrays read-only."""
+        for array in (self.mean, self.scale, self.slopes, self.gain):
+            array.flags.writeable = False
 
 
 @dataclass(frozen=True, eq=False)

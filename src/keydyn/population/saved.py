@@ -12,12 +12,10 @@ from keydyn import files
 from keydyn.arrays import Integers
 from keydyn.files import Bounds, Kind, Tensor, Tensors, Values, declared, probabilities, whole, within
 from keydyn.model.data import vocabulary
-from keydyn.population.cells import Cells
+from keydyn.population.cells import N_CONTEXTS, Cells, WideEffects
 from keydyn.population.chain import CLASSES, Chain
 from keydyn.population.features import HOLD, INTERVAL
-from keydyn.population.parameters import Parameters, Variances
-from keydyn.population.template import Template
-from keydyn.population.wide_effects import N_CONTEXTS, WideEffects
+from keydyn.population.parameters import Parameters, Template, Variances
 
 MOST_FACTORS, MOST_STATES, MOST_DEGREES = 1000, 8, 100
 # Variances of numbers in units of one; larger ones would overflow on their way.

@@ -24,7 +24,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from keydyn import __version__
 from keydyn.atomic import sync_folder, write_bytes, write_text
 from keydyn.datasets import load_recordings, save_recordings
-from keydyn.decisions.folder.lock import locked
+from keydyn.decisions.folder.folder import locked
 from keydyn.exit_codes import UsageError
 from keydyn.keystrokes.schema import COLUMNS, SAMPLE, sample_lengths, sample_starts
 from keydyn.recording.prompts import Task

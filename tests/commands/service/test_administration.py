@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from keydyn.cli import app
 from keydyn.decisions import Verifier
-from keydyn.decisions.folder.population_files import write_background
+from keydyn.decisions.calibration.background import write_background
 from keydyn.service.clock import wall_clock
 from keydyn.service.storage.master_keys import open_master_keys
 from tests.service.conftest import opened

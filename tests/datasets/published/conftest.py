@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from keydyn.datasets.published import catalogue, fetching, file_states
+from keydyn.datasets.published import catalogue, fetching
 from tests.datasets.published.server import FileServer, running
 
 KEYSTROKES = b"user,session,keyname,timepress,timerelease\n" + b"".join(
@@ -29,7 +29,6 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "cache"
     monkeypatch.delenv("KEYDYN_DATA", raising=False)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setattr(file_states, "cache_folder", lambda: folder)
     monkeypatch.setattr(fetching, "cache_folder", lambda: folder)
     return folder
 

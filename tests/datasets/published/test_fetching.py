@@ -10,7 +10,7 @@ import pytest
 from keydyn.datasets import FetchError, fetch_dataset, load_dataset
 from keydyn.datasets.published import fetching
 from keydyn.datasets.published.catalogue import CATALOGUE
-from keydyn.datasets.published.file_states import check_files
+from keydyn.datasets.published.fetching import check_files
 from tests.datasets.published.conftest import KEYSTROKES
 from tests.datasets.published.server import closed_address
 

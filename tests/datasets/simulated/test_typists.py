@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from keydyn.datasets.simulated import typists
-from keydyn.datasets.simulated.random_streams import PERSON, TIMES, Streams
 from keydyn.datasets.simulated.texts import NUMBER
-from keydyn.datasets.simulated.typist_population import TRAITS
+from keydyn.datasets.simulated.typist_population import PERSON, TIMES, TRAITS, Streams
 from keydyn.datasets.simulated.typists import make_typists, simulated_typist, stream_typists
 from keydyn.keystrokes.schema import COLUMNS, check_keystrokes
 from tests.examples import examples

@@ -9,10 +9,9 @@ import pytest
 from keydyn.datasets import make_typists
 from keydyn.decisions import Targets, Verifier
 from keydyn.decisions.calibration.background import FOLDS, Background, learnt_with_trials
-from keydyn.decisions.calibration.cohort import open_set_scores
-from keydyn.decisions.calibration.trials import Cohort, Typists, _held_out, claims
-from keydyn.decisions.recorded import recorded_samples
+from keydyn.decisions.calibration.trials import Cohort, Typists, _held_out, claims, open_set_scores
 from keydyn.detectors import PopulationDetector, make_detector
+from keydyn.keystrokes.one_sample import recorded_samples
 from keydyn.keystrokes.samples import Samples
 from keydyn.population import PopulationModel
 from tests.decisions.typed_samples import OTHERS, typed

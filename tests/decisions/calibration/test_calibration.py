@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from keydyn.decisions.calibration.calibration import RATES, Calibration
-from keydyn.decisions.calibration.lockout_levels import locked_at, watched_hours
+from keydyn.decisions.calibration.calibration import RATES, Calibration, locked_at, watched_hours
 from keydyn.decisions.calibration.operating_point import Costs, Targets
 from keydyn.decisions.calibration.sequential import suspicion
 from keydyn.decisions.calibration.trials import Trials

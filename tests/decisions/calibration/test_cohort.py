@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from keydyn.decisions.calibration.cohort import HIGHEST, LOWEST, TEMPER, open_set_scores
+from keydyn.decisions.calibration.trials import HIGHEST, LOWEST, TEMPER, open_set_scores
 
 
 def test_scores_are_the_tempered_ratio_to_the_mean_of_the_cohort() -> None:

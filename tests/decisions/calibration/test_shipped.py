@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from keydyn.decisions.calibration.shipped import SHIPPED, learnt_calibration, shipped_background
+from keydyn.decisions.calibration.background import SHIPPED, learnt_calibration, shipped_background
 from keydyn.population import PopulationModel
 
 

@@ -20,8 +20,7 @@ from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
-from keydyn.decisions.folder.folder import changing, read_folder
-from keydyn.decisions.folder.lock import InUseError
+from keydyn.decisions.folder.folder import InUseError, changing, read_folder
 
 MOST_PEOPLE = 3
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from keydyn import files
 from keydyn.datasets import make_typists
 from keydyn.decisions import Verifier
-from keydyn.decisions.calibration.shipped import shipped_background
+from keydyn.decisions.calibration.background import shipped_background
 from keydyn.decisions.folder.enrolled_bytes import (
     BACKGROUND,
     PERSON,
@@ -22,10 +22,9 @@ from keydyn.decisions.folder.enrolled_bytes import (
     enrolled_of,
     template_bytes,
 )
-from keydyn.decisions.folder.fingerprint_bytes import fingerprints_bytes, fingerprints_of
-from keydyn.decisions.liveness.copies import Fingerprints
-from keydyn.decisions.recorded import recorded_samples
+from keydyn.decisions.liveness.copies import Fingerprints, fingerprints_bytes, fingerprints_of
 from keydyn.detectors import PopulationDetector, make_detector
+from keydyn.keystrokes.one_sample import recorded_samples
 from keydyn.population import PopulationModel
 from tests.decisions import typed_samples
 from tests.examples import examples

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keydyn.decisions.folder.authentication import read_key
-from keydyn.decisions.folder.manifest import Manifest, Member, Person
+from keydyn.decisions.folder.manifest import Manifest, Member, Person, read_key
 from tests.examples import examples
 
 SHA = [f"{n:064x}" for n in range(8)]

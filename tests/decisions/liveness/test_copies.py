@@ -7,12 +7,11 @@ import pytest
 
 from keydyn.decisions.liveness import copies
 from keydyn.decisions.liveness.copies import (
-    LIMIT,
     Fingerprints,
     copy_evidence,
-    copy_reason,
     fill_copy_evidence,
 )
+from keydyn.decisions.liveness.not_typed import COPY_LIMIT, copy_reason
 from tests.decisions.typing import TEXT, samples, times
 
 SECRET = b"a secret of sixteen bytes or more"
@@ -42,8 +41,8 @@ def known(enrolled):
 def test_copies_are_recognised(enrolled, known, jitter, least):
     copied = displaced(*enrolled, jitter, np.random.default_rng(2)) if jitter else enrolled
     evidence = copy_evidence(samples(*copied), known, SECRET)
-    assert (evidence > LIMIT).mean() >= least
-    assert all("a copy" in copy_reason(one) for one in evidence if one > LIMIT)
+    assert (evidence > COPY_LIMIT).mean() >= least
+    assert all("a copy" in copy_reason(one) for one in evidence if one > COPY_LIMIT)
 
 
 def test_fresh_samples_are_rarely_copies(known):
@@ -69,7 +68,7 @@ def test_other_keys_and_other_secrets_share_nothing(enrolled, known):
 def test_part_of_the_text_is_enough(enrolled, known):
     """Keys before and after may be missing: a hash is of four keys."""
     cut = samples(enrolled[0][:, 2:], enrolled[1][:, 2:], keys=TEXT[2:])
-    assert (copy_evidence(cut, known, SECRET) > LIMIT).mean() > 0.8
+    assert (copy_evidence(cut, known, SECRET) > COPY_LIMIT).mean() > 0.8
 
 
 def test_a_coarse_clock_makes_no_copies():
@@ -78,8 +77,8 @@ def test_a_coarse_clock_makes_no_copies():
     half = [x[:20] for x in coarse]
     known = Fingerprints.of(samples(*half), SECRET)
     fresh = copy_evidence(samples(*[x[20:] for x in coarse], first_session=20), known, SECRET)
-    assert (fresh > LIMIT).mean() < 0.01
-    assert (copy_evidence(samples(*half), known, SECRET) > LIMIT).all()
+    assert (fresh > COPY_LIMIT).mean() < 0.01
+    assert (copy_evidence(samples(*half), known, SECRET) > COPY_LIMIT).all()
 
 
 def test_matching_agrees_with_a_search_through_everything():
@@ -107,7 +106,7 @@ def test_the_oldest_are_dropped(enrolled, known, monkeypatch):
     both = known.added(later)
     assert len(known) == 20
     assert len(both) == 30
-    found = copy_evidence(samples(*enrolled), both, SECRET) > LIMIT
+    found = copy_evidence(samples(*enrolled), both, SECRET) > COPY_LIMIT
     assert not found[:5].any()
     assert found[5:].all()
     monkeypatch.setattr(copies, "MOST_TIMES", 5 * (2 * len(TEXT) - 1))

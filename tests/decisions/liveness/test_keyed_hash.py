@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from keydyn.decisions.liveness.keyed_hash import key_for, keyed_hashes, label_words, siphash
+from keydyn.decisions.liveness.copies import key_for, keyed_hashes, label_words, siphash
 
 # The key and messages of the authors: bytes 0, 1, 2, …
 KEY = (0x0706050403020100, 0x0F0E0D0C0B0A0908)

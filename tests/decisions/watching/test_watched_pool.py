@@ -8,7 +8,7 @@ import pytest
 from keydyn.datasets import make_typists
 from keydyn.decisions import Verifier
 from keydyn.decisions.calibration import sequential
-from keydyn.decisions.calibration.shipped import shipped_background
+from keydyn.decisions.calibration.background import shipped_background
 from keydyn.decisions.watching.watched import Watched
 
 USERS = "abcdef"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from keydyn.decisions.liveness.sample_times import times_of
+from keydyn.decisions.liveness.not_typed import times_of
 from keydyn.lab.verification import attacks
 from keydyn.population import PopulationModel
 from tests.population.simulated import samples_of_people

@@ -9,7 +9,7 @@ import pytest
 from scipy.special import logsumexp
 from scipy.stats import CensoredData, ecdf
 
-from keydyn.decisions.calibration.lockout_levels import locked_at, lockout_level, watched_hours
+from keydyn.decisions.calibration.calibration import locked_at, lockout_level, watched_hours
 from keydyn.lab.verification.watch_comparison import Sessions, compare, notice_times
 from keydyn.lab.verification.ways_to_watch import SETTINGS, ways_to_watch
 

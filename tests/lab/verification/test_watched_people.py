@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from keydyn.decisions.recorded import recorded_samples
+from keydyn.keystrokes.one_sample import recorded_samples
 from keydyn.lab.verification.watched_people import together, watched_people
 from keydyn.population import PopulationModel
 from tests.population.simulated import people

@@ -8,9 +8,8 @@ from scipy import integrate, linalg, stats
 
 from keydyn.population.cells import Cells
 from keydyn.population.learn import loadings
+from keydyn.population.learn.groups import Held, Passes
 from keydyn.population.learn.loadings import CELL_RIDGE, KEY_RIDGE, Before, fit_loadings, n_factors
-from keydyn.population.learn.map_reduce import Passes
-from keydyn.population.learn.stored_arrays import Held
 
 NOTHING = np.array([], dtype=np.int64)
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from sqlalchemy import select
 
-from keydyn.decisions.watching.pool import WatchedPool
+from keydyn.decisions.watching.watch import WatchedPool
 from keydyn.decisions.watching.watched import Watching
 from keydyn.service.clock import DAY
 from keydyn.service.jobs.expiry import expire

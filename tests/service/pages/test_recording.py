@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from keydyn.keystrokes.key_groups import PHYSICAL
+from keydyn.keystrokes.timing import PHYSICAL
 from keydyn.population.model import PopulationModel
 from tests.service.pages.keyboard import KEYS, Keyboard
 from tests.service.pages.recorded import PRECISION, names_of, quality_of, sample_of, times_of

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from keydyn.datasets.files.recordings import Recording
     from keydyn.decisions import Verifier
 
-# As in keydyn.decisions.evidence, which needs the numerical stack.
+# As in keydyn.decisions.decision, which needs the numerical stack.
 LEAST_KEYSTROKES, LEAST_KNOWN = 6, 4
 FalseMatchOption = Annotated[
     float | None,

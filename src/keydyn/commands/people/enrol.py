@@ -87,8 +87,7 @@ def fit(reading: Reading, options: Enrolling) -> None:
 
     `keydyn fit typing.csv --out models/ --detector pohmm`
     """
-    from keydyn.decisions.folder.folder import changing
-    from keydyn.decisions.folder.storable import storing_detector
+    from keydyn.decisions.folder.folder import changing, storing_detector
 
     if options.population is not None and options.detector not in (None, DEFAULT_DETECTOR):
         raise UsageError(f"a population is for the detector population, not for {options.detector}")
@@ -191,12 +190,10 @@ def _settings(before: Manifest | None, options: Enrolling) -> tuple[str, tuple[s
 
 def _verifier(change: Change, options: Enrolling, keystrokes: pd.DataFrame) -> tuple[Verifier, str]:
     """What people are enrolled with, and where its calibration comes from, in words."""
-    from keydyn.decisions.calibration.background import FOLDS, Background
-    from keydyn.decisions.calibration.shipped import shipped_background
-    from keydyn.decisions.folder.folder import new_secret, read_folder
-    from keydyn.decisions.folder.storable import storing_detector
-    from keydyn.decisions.recorded import recorded_samples
+    from keydyn.decisions.calibration.background import FOLDS, Background, shipped_background
+    from keydyn.decisions.folder.folder import new_secret, read_folder, storing_detector
     from keydyn.decisions.verifier import Verifier
+    from keydyn.keystrokes.one_sample import recorded_samples
 
     detector, sensors = _settings(change.before, options)
     secret = new_secret(change.key)
@@ -227,8 +224,7 @@ def _verifier(change: Change, options: Enrolling, keystrokes: pd.DataFrame) -> t
 
 def _given(path: Path, samples: Samples, n_jobs: int) -> tuple[Background, str]:
     """A population from a file, with the calibration beside it or else one from these people's samples."""
-    from keydyn.decisions.calibration.background import Background
-    from keydyn.decisions.folder.population_files import read_background
+    from keydyn.decisions.calibration.background import Background, read_background
     from keydyn.detectors import PopulationDetector
     from keydyn.population import PopulationModel
 

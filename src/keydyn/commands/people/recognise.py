@@ -35,8 +35,8 @@ def score(reading: Reading, folder: Folder, delivery: Delivery) -> None:
 
     Example: `keydyn score typing.csv --models models/ --out scores.csv`
     """
-    from keydyn.decisions.evidence import evidence
-    from keydyn.decisions.recorded import recorded_samples
+    from keydyn.decisions.decision import evidence
+    from keydyn.keystrokes.one_sample import recorded_samples
 
     verifier = folder.opened()
     recording, _ = reading.recording(anonymous=True)
@@ -207,8 +207,8 @@ def _updating(
     """
     from keydyn.decisions import Verifier
     from keydyn.decisions.folder.folder import changing
-    from keydyn.decisions.recorded import recorded_samples
     from keydyn.detectors import PopulationDetector
+    from keydyn.keystrokes.one_sample import recorded_samples
 
     if asked.pattern.name != PopulationDetector.name:
         raise UsageError(f"--update is for the detector population, not for {asked.pattern.name}")

@@ -52,9 +52,9 @@ def watch(
     import numpy as np
 
     from keydyn.decisions.calibration.operating_point import LOCKOUTS_PER_HOUR
-    from keydyn.decisions.evidence import evidence
-    from keydyn.decisions.recorded import recorded_samples
+    from keydyn.decisions.decision import evidence
     from keydyn.evaluation.continuous.penalty import first_above
+    from keydyn.keystrokes.one_sample import recorded_samples
 
     if threshold is not None and lockouts_per_hour is not None:
         raise UsageError(

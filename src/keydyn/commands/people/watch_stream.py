@@ -16,7 +16,7 @@ import typer
 from keydyn.arrays import Integers
 from keydyn.datasets.files.recordings import Recording, read_recording
 from keydyn.decisions import Verifier
-from keydyn.decisions.evidence import Evidence, evidence_by_key
+from keydyn.decisions.decision import Evidence, evidence_by_key
 from keydyn.exit_codes import ExitCode
 from keydyn.keystrokes.samples import Samples
 from keydyn.keystrokes.schema import SAMPLE, sample_starts

@@ -56,7 +56,7 @@ def install_population(
     """
     _device(device)
     with service_context(database, key_file) as context:
-        from keydyn.decisions.folder.population_files import read_background
+        from keydyn.decisions.calibration.background import read_background
         from keydyn.population import PopulationModel
         from keydyn.service.people import populations
 

@@ -14,8 +14,7 @@ import pyarrow.compute as pc
 from keydyn.arrays import Floats
 from keydyn.datasets.files.tables import NO_VALUE, NUMBER, Table
 from keydyn.keystrokes.reading_error import ReadingError, Remedy
-from keydyn.keystrokes.schema import COLUMNS, SAMPLE
-from keydyn.keystrokes.units import milliseconds
+from keydyn.keystrokes.schema import COLUMNS, SAMPLE, milliseconds
 
 INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"
 # Words in the name of a column that is likely to be the schema's; the first ones are the likeliest. Times

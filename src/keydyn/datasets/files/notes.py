@@ -10,10 +10,10 @@ import pandas as pd
 
 from keydyn.datasets.files.recordings import Recording
 from keydyn.keystrokes.cleaning import MEANINGS
-from keydyn.keystrokes.duplicates import find_duplicates
+from keydyn.keystrokes.quality import find_duplicates
 from keydyn.keystrokes.reading_error import Finding, Remedy, Wording, as_arguments
+from keydyn.keystrokes.schema import likelier_unit
 from keydyn.keystrokes.timing import timing_features
-from keydyn.keystrokes.units import likelier_unit
 
 UNIT_NAMES = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
 SHOWN = 3

@@ -12,7 +12,7 @@ from keydyn.arrays import Floats, Integers
 from keydyn.datasets.files.columns import labels
 from keydyn.datasets.files.tables import Table
 from keydyn.keystrokes.reading_error import ReadingError, Remedy
-from keydyn.keystrokes.units import milliseconds
+from keydyn.keystrokes.schema import milliseconds
 
 HOLD, DOWN_DOWN, UP_DOWN = "H.", "DD.", "UD."
 USERS = ("user", "subject")

@@ -1,7 +1,8 @@
-"""Your own recordings: CSV, JSON lines or Parquet in, the schema out."""
+"""Your own recordings: CSV, JSON lines or Parquet in, the schema out, and back without loss."""
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -9,12 +10,13 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from os import PathLike
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
 import pandas as pd
 
 from keydyn.arrays import Integers
+from keydyn.atomic import replacing
 from keydyn.datasets.files import password_layout
 from keydyn.datasets.files.columns import (
     further,
@@ -29,8 +31,15 @@ from keydyn.datasets.files.event_files import is_event_table
 from keydyn.datasets.files.tables import LARGEST_TABLE, PARQUET_MAGIC, Table, parse_table
 from keydyn.keystrokes.cleaning import CleaningReport, CleaningRules, clean
 from keydyn.keystrokes.reading_error import ReadingError, Remedy
-from keydyn.keystrokes.schema import COLUMNS, NEGATIVE_HOLD, SAMPLE, SCATTERED, UNORDERED
-from keydyn.keystrokes.units import check_unit
+from keydyn.keystrokes.schema import (
+    COLUMNS,
+    NEGATIVE_HOLD,
+    SAMPLE,
+    SCATTERED,
+    UNORDERED,
+    check_keystrokes,
+    check_unit,
+)
 from keydyn.regular_files import UnusableFileError, read_open, read_unpacked
 
 # The user of samples in a file that does not say who typed, and the session of a single sample.
@@ -40,6 +49,7 @@ FEW_ROWS = 5
 # From this share on, releases before their press are no accident.
 MOST_SWAPPED = 0.9
 STANDARD_INPUT = "standard input"
+FORMATS = (".csv", ".csv.gz", ".parquet")
 
 
 @dataclass(frozen=True)
@@ -306,3 +316,64 @@ def _natural(label: Any) -> tuple[Any, ...]:
         return (0, float(label), [], "")
     parts = re.split(r"([0-9]+)", label)
     return (1, 0.0, [(part, 0) if n % 2 == 0 else ("", int(part)) for n, part in enumerate(parts)], label)
+
+
+def save_recordings(frame: pd.DataFrame, path: str | PathLike[str]) -> None:
+    """Write keystrokes to .csv, .csv.gz or .parquet, so that `load_recordings` returns the same frame.
+
+    The file is read back before it is moved into place; missing folders are created. CSV has no types: users
+    that are text but look like numbers would not come back as they were, and are refused; Parquet takes them.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import load_recordings, make_typists, save_recordings
+    >>> keystrokes = make_typists(2, 3)
+    >>> save_recordings(keystrokes, "typing.parquet")
+    >>> load_recordings("typing.parquet").equals(keystrokes)
+    True
+    """
+    path = Path(path)
+    ending = next((ending for ending in FORMATS if path.name.endswith(ending)), None)
+    if ending is None:
+        raise ValueError(f"{path}: the name must end in {', '.join(FORMATS)}")
+    checked = check_keystrokes(frame)
+    with replacing(path) as temporary:
+        if ending == ".parquet":
+            checked.to_parquet(temporary, index=False)
+        else:
+            compression = {"method": "gzip", "compresslevel": 6, "mtime": 0} if ending == ".csv.gz" else None
+            checked.to_csv(
+                temporary,
+                index=False,
+                lineterminator="\n",
+                compression=compression,
+                quoting=_quoting(checked),
+            )
+        _compare(checked, temporary, path)
+
+
+def _quoting(frame: pd.DataFrame) -> Literal[0, 2]:
+    """To CSV readers a lone carriage return ends a line, but pandas does not quote it by default."""
+    texts = (frame[column].astype(str) for column in frame.columns if frame[column].dtype.kind not in "iuf")
+    returns = any(text.str.contains("\r", regex=False).any() for text in texts)
+    return csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL
+
+
+def _compare(checked: pd.DataFrame, written: Path, path: Path) -> None:
+    """`ValueError` if what was written does not come back as it was."""
+    instead = "" if path.suffix == ".parquet" else "; save it as .parquet"
+    try:
+        back = load_recordings(written)
+    except ReadingError as error:
+        problem = error.changed(source="")
+        raise ValueError(f"{path}: could not be read back: {problem}{instead}") from None
+    for column in checked.columns:
+        was, is_now = checked[column], back[column]
+        if was.equals(is_now):
+            continue
+        same = (was.astype(object) == is_now.astype(object)) | (was.isna() & is_now.isna())
+        if not same.all():
+            row = int(np.argmin(same.to_numpy()))
+            raise ValueError(
+                f"{path}: {column} {was.iloc[row]!r} would be read back as {is_now.iloc[row]!r}{instead}"
+            )

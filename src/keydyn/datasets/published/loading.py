@@ -1,21 +1,23 @@
-"""The paper's five datasets, in the schema."""
+"""The paper's five datasets, in the schema, and at a glance."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from keydyn.datasets.files.password_layout import integers_of, numbers_of
 from keydyn.datasets.files.recordings import load_recordings
 from keydyn.datasets.files.tables import Table, read_table
 from keydyn.datasets.published.catalogue import Category, Entry, File, entry_of
-from keydyn.datasets.published.file_states import VARIABLE, checksum, data_folders, find_file
-from keydyn.keystrokes.duplicates import find_duplicates
-from keydyn.keystrokes.schema import SAMPLE, sample_starts
+from keydyn.datasets.published.fetching import VARIABLE, checksum, data_folders, find_file
+from keydyn.keystrokes.quality import find_duplicates
+from keydyn.keystrokes.schema import SAMPLE, check_keystrokes, sample_starts
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,3 +137,39 @@ def _refuse_absent(table: Table, names: list[str]) -> None:
     absent = [repr(name) for name in names if name not in table.columns]
     if absent:
         raise ValueError(f"no column {', '.join(absent)}")
+
+
+def dataset_summary(datasets: Iterable[Dataset] | Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """One row per dataset: users, mean samples per user, mean keys per sample, and mean τ in milliseconds.
+
+    τ is the time from press to press within a sample; a sample's first keystroke has none. A mapping from
+    names to keystrokes summarises your own recordings, whose category is not known.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import dataset_summary, make_typists
+    >>> summary = dataset_summary({"simulated": make_typists(5, 4)})
+    >>> summary.shape[0], summary.columns.tolist()
+    (1, ['category', 'users', 'samples', 'keys', 'tau'])
+    """
+    named: list[tuple[str, str | None, pd.DataFrame]]
+    if isinstance(datasets, Mapping):
+        named = [(name, None, check_keystrokes(frame)) for name, frame in datasets.items()]
+    else:
+        named = [(dataset.name, dataset.category, dataset.keystrokes) for dataset in datasets]
+    rows = [{"dataset": name, "category": category, **_row(frame)} for name, category, frame in named]
+    return pd.DataFrame(rows, columns=["dataset", "category", "users", "samples", "keys", "tau"]).set_index(
+        "dataset"
+    )
+
+
+def _row(keystrokes: pd.DataFrame) -> dict[str, float]:
+    starts = sample_starts(keystrokes)
+    intervals = np.delete(np.diff(keystrokes["timepress"].to_numpy(), prepend=np.nan), starts)
+    users = keystrokes["user"].nunique()
+    return {
+        "users": users,
+        "samples": len(starts) / users,
+        "keys": len(keystrokes) / len(starts),
+        "tau": float(intervals.mean()) if len(intervals) else np.nan,
+    }

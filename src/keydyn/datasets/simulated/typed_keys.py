@@ -11,7 +11,7 @@ import numpy as np
 from keydyn.arrays import Floats, Integers, compiled
 from keydyn.datasets.simulated import keyboard, texts
 from keydyn.datasets.simulated.keyboard import BACKSPACE, COMMA, PERIOD, SHIFT, SPACE
-from keydyn.datasets.simulated.random_streams import MISTAKES, PREFERENCES, WORDS, Streams
+from keydyn.datasets.simulated.typist_population import MISTAKES, PREFERENCES, WORDS, Streams
 
 # Standard deviation, over people, of the logarithm of how often they use a word.
 PREFERENCE = 0.6

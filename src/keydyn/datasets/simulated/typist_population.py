@@ -8,7 +8,7 @@ summaries that `make_typists` lists.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import ndtr
@@ -16,9 +16,11 @@ from scipy.special import ndtr
 from keydyn.arrays import Floats, Integers
 from keydyn.datasets.simulated import keyboard
 from keydyn.datasets.simulated.keyboard import CODES, DIGITS, KEYS, LETTERS, NUMPAD, PUNCTUATION
-from keydyn.datasets.simulated.random_streams import PERSON, Streams
 from keydyn.model import POHMM
+from keydyn.model.data.settings import generator_of
 
+# Each purpose has numbers of its own, so that the person does not change with what is typed.
+PERSON, TIMES, PREFERENCES, WORDS, MISTAKES = range(5)
 # What differs between people: mean and standard deviation of a normal distribution. `speed` and `touch` are
 # ln milliseconds, `_spread` is the logarithm of a standard deviation of ln time, `pausing` and `persistence`
 # are in units of the probit, and the last two are the logarithm of a factor.
@@ -43,6 +45,39 @@ KEY_HABITS = (0.20, 0.15, 0.30)
 START_THRESHOLD = 0.3
 # ln τ after the same key, the same finger, the same hand, the other hand.
 DIGRAPHS = keyboard.digraphs(repeat=0.05, same_finger=0.16, same_hand=0.06, other_hand=-0.07)
+
+
+class Streams:
+    """One stream of numbers for each user and purpose.
+
+    Philox is a function of a key and a counter: the key comes from the seed, and the user and the purpose are
+    the counter's upper half, so that streams never overlap (2¹²⁸ blocks each) and none has to be stored.
+    """
+
+    def __init__(self, random_state: Any) -> None:
+        key = generator_of(random_state).integers(0, 2**64, size=2, dtype=np.uint64)
+        self._philox = np.random.Philox(key=key)
+        self._state: Any = self._philox.state
+        self._generator = np.random.Generator(self._philox)
+
+    def normals(self, users: Integers, purpose: int, shape: tuple[int, ...]) -> Floats:
+        """(U, *shape) standard normal numbers; a smaller first dimension gives the first of the same."""
+        drawn = np.empty((len(users), *shape))
+        for row, user in zip(drawn, users.tolist(), strict=True):
+            self._turn_to(user, purpose).standard_normal(out=row)
+        return drawn
+
+    def uniforms(self, users: Integers, purpose: int, shape: tuple[int, ...]) -> Floats:
+        """(U, *shape) numbers between 0 and 1; a smaller first dimension gives the first of them."""
+        drawn = np.empty((len(users), *shape))
+        for row, user in zip(drawn, users.tolist(), strict=True):
+            self._turn_to(user, purpose).random(out=row)
+        return drawn
+
+    def _turn_to(self, user: int, purpose: int) -> np.random.Generator:
+        self._state["state"]["counter"][:] = 0, 0, user, purpose
+        self._philox.state = self._state
+        return self._generator
 
 
 def _by_key(effects: dict[tuple[str, ...], float]) -> Floats:

@@ -11,10 +11,8 @@ import pandas as pd
 from keydyn.arrays import Integers
 from keydyn.datasets.simulated import typed_keys, typist_population
 from keydyn.datasets.simulated.keyboard import KEYS
-from keydyn.datasets.simulated.random_streams import Streams
-from keydyn.datasets.simulated.typed_times import perform
-from keydyn.datasets.simulated.typing_task import LAST_USER, Task, check_whole
-from keydyn.datasets.simulated.typist_population import People
+from keydyn.datasets.simulated.typed_times import LAST_USER, Task, check_whole, perform
+from keydyn.datasets.simulated.typist_population import People, Streams
 from keydyn.model import POHMM
 
 # Keystrokes processed at a time, so that memory beyond the result stays small.

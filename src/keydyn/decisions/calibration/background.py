@@ -4,31 +4,46 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
+from os import PathLike
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from keydyn.arrays import Floats
-from keydyn.decisions.calibration.calibration import Calibration
-from keydyn.decisions.calibration.calibration_file import calibration_digest
-from keydyn.decisions.calibration.cohort import SMALLEST_COHORT, open_set_scores
+from keydyn.decisions.calibration.calibration import (
+    Calibration,
+    calibration_digest,
+    parsed_calibration,
+    write_calibration,
+)
 from keydyn.decisions.calibration.trials import (
     LARGEST_ASKED,
     LARGEST_COHORT,
+    SMALLEST_COHORT,
     Cohort,
     Trials,
     Typists,
     claims,
+    open_set_scores,
     together,
 )
 from keydyn.detectors import Detector, PopulationDetector
 from keydyn.detectors.templates import fit_templates
+from keydyn.keystrokes.one_sample import recorded_samples
 from keydyn.keystrokes.samples import Samples
+from keydyn.keystrokes.schema import COLUMNS
 from keydyn.parallel import Progress
 from keydyn.population import PopulationModel
+from keydyn.population.shipping import published_keystrokes
+from keydyn.regular_files import read_regular
 
 # The number of groups in which people are left out when the detector learns from the people who calibrate it.
 FOLDS = 4
+LARGEST = 1 << 24
+SHIPPED = Path(__file__).parent / "shipped.keydyn"
+LARGEST_FILE = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,3 +234,65 @@ def _cohort(pattern: Detector, typists: Typists, keep: bool, n_jobs: int | None)
 def _compared(pattern: Detector, cohort: Cohort) -> Cohort:
     """The cohort, or the population itself in place of an empty one."""
     return cohort if cohort.templates else Cohort(nobody(pattern), np.array([-1]))
+
+
+def calibration_file(population: Path) -> Path:
+    """people.keydyn has its calibration in people.calibration.keydyn."""
+    return population.with_name(f"{population.stem}.calibration{population.suffix}")
+
+
+def write_background(path: Path, background: Background) -> None:
+    """Write the population, then its calibration; of the cohort nothing is written."""
+    if background.cohort:
+        raise ValueError("only a population that is its own cohort can be written")
+    background.population.save(path)
+    write_calibration(calibration_file(path), background.own_calibration)
+
+
+def write_population(path: Path, people: PopulationModel) -> None:
+    """Write a population without a calibration; one that was beside it belonged to another population."""
+    people.save(path)
+    calibration_file(path).unlink(missing_ok=True)
+
+
+def read_background(path: Path, people: PopulationModel) -> Background | None:
+    """The population with the calibration beside it; None if there is none.
+
+    A `ValueError` if it is the calibration of another population.
+    """
+    beside = calibration_file(path)
+    if not beside.exists():
+        return None
+    calibration = parsed_calibration(read_regular(beside, LARGEST), beside)
+    if calibration.population != people.sha256:
+        raise ValueError(f"{beside} is the calibration of a different population from {path}")
+    return Background(PopulationDetector(population=people), (), calibration)
+
+
+@lru_cache(maxsize=1)
+def shipped_background() -> Background:
+    """The population that comes with keydyn, which is its own cohort, and what its scores mean.
+
+    Examples
+    --------
+    >>> from keydyn.decisions import shipped_background
+    >>> shipped_background().calibration.n_people
+    115
+    """
+    calibration = parsed_calibration(read_regular(SHIPPED, LARGEST_FILE), SHIPPED)
+    people = PopulationModel.shipped()
+    if calibration.population != people.sha256:
+        raise ValueError(f"{SHIPPED} is the calibration of another population: run make population")
+    return Background(PopulationDetector(population=people), (), calibration)
+
+
+def learnt_calibration(data: str | PathLike[str] | None = None) -> Calibration:
+    """The calibration, by folds over all people in the recordings that the population was learnt from."""
+    keystrokes = pd.concat(published_keystrokes(data), ignore_index=True)
+    samples = recorded_samples(keystrokes[list(COLUMNS)])
+    learnt = Background.learnt(PopulationDetector(), samples, keep_cohort=False, n_jobs=-1)
+    return replace(learnt.calibration, population=PopulationModel.shipped().sha256)
+
+
+if __name__ == "__main__":
+    write_calibration(SHIPPED, learnt_calibration())

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from os import PathLike
 
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit
 
+from keydyn import files
 from keydyn.arrays import Floats, Integers, Truths
-from keydyn.decisions.calibration.lockout_levels import lockout_level
 from keydyn.decisions.calibration.trials import Trials
+from keydyn.evaluation.continuous.rejection import rejection_times
 from keydyn.evaluation.rates.confidence import Claims, Estimate
+from keydyn.files import Kind, Tensor, Tensors, Values, declared, or_empty, unbounded, whole
 
 # Rates for which the score is known: ten per factor of ten.
 RATES: Floats = np.logspace(0.0, -4.0, 41)
@@ -44,6 +47,14 @@ LEAST_TRIALS = 20
 
 # For each number of keys, scores and the logarithms of the rates at them.
 Table = tuple[tuple[Floats, Floats], ...]
+_FIELDS = {"n_people": whole(1), "hours": files.number, "population": or_empty(files.sha256)}
+# G numbers of keys, L rates; which values are right `Calibration` says.
+_TENSORS = {
+    "lengths": Tensor(("G",), unbounded, np.int64),
+    **{name: Tensor(("G",), unbounded) for name in ("intercept", "slope", "lapse")},
+    **{name: Tensor(("G", "L"), unbounded) for name in ("impostor", "low", "high", "genuine")},
+    "suspicion": Tensor((None,), unbounded),
+}
 
 
 @dataclass(frozen=True)
@@ -338,3 +349,80 @@ def _intervals(trials: Trials, which: Truths, g: int, reached: Floats) -> tuple[
     scores = trials.scores[which, g]
     low, high = np.array([claims.interval(scores >= score) for score in reached]).T
     return np.ascontiguousarray(low), np.ascontiguousarray(high)
+
+
+def locked_at(levels: Floats, offsets: Integers, limits: Floats) -> Integers:
+    """(n,) the first key, from 0, whose level (N,) is above the session's limit (n,); its length if none is.
+
+    A session that is locked is over: the person has to sign in again.
+    """
+    return rejection_times(levels[:, None], offsets, limits[:, None])[:, 0]
+
+
+def watched_hours(hours: Floats, offsets: Integers, at: Integers) -> Floats:
+    """(n,) hours of typing up to the lock-out, or to the end; `hours` (N,) are since the session's start."""
+    ends = np.minimum(offsets[:-1] + at, offsets[1:] - 1)
+    watched: Floats = hours[ends]
+    return watched
+
+
+def lockout_level(
+    levels: Floats, offsets: Integers, hours: Floats, sessions: Truths, per_hour: float
+) -> float:
+    """The lowest level that locks these sessions (n,) at most `per_hour` times per hour of typing.
+
+    The rate is that of all of them together: lock-outs by the hours watched until then.
+    """
+    if not per_hour > 0.0:
+        raise ValueError(f"per_hour must be above 0, not {per_hour}")
+    if not sessions.any():
+        raise ValueError("there are no sessions to find a level for")
+    highest = np.unique(np.maximum.reduceat(levels, offsets[:-1])[sessions])
+
+    def too_many(limit: float) -> bool:
+        at = locked_at(levels, offsets, np.full(len(sessions), limit))
+        locked = at < np.diff(offsets)
+        return bool(locked[sessions].sum() > per_hour * watched_hours(hours, offsets, at)[sessions].sum())
+
+    # The higher the level, the fewer lock-outs: with the highest there are none.
+    low, high = 0, len(highest) - 1
+    while low < high:
+        middle = (low + high) // 2
+        if too_many(float(highest[middle])):
+            low = middle + 1
+        else:
+            high = middle
+    return float(highest[low])
+
+
+def _built(values: Values, tensors: Tensors) -> Calibration:
+    about = {name: values[name] for name in _FIELDS}
+    return Calibration(**(about | tensors))
+
+
+CALIBRATION = declared(Kind("Calibration", _FIELDS, lambda values: _TENSORS, _built))
+
+
+def packed_calibration(calibration: Calibration) -> bytes:
+    """The contents of a file with a calibration."""
+    return CALIBRATION.packed(*_parts(calibration))
+
+
+def calibration_digest(calibration: Calibration) -> str:
+    """SHA-256 of what a calibration says."""
+    return CALIBRATION.digest(*_parts(calibration))
+
+
+def write_calibration(path: str | PathLike[str], calibration: Calibration) -> None:
+    """Write a calibration; the file is there in full or not at all."""
+    files.write(path, packed_calibration(calibration))
+
+
+def parsed_calibration(contents: bytes, path: str | PathLike[str]) -> Calibration:
+    """What `packed_calibration` gave, or a `ModelFileError`; `path` is for messages."""
+    return CALIBRATION.parsed(contents, path)
+
+
+def _parts(calibration: Calibration) -> tuple[Values, Tensors]:
+    values = {name: getattr(calibration, name) for name in _FIELDS}
+    return values, {name: getattr(calibration, name) for name in _TENSORS}

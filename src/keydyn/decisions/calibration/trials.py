@@ -16,10 +16,8 @@ import numpy as np
 import pandas as pd
 
 from keydyn.arrays import Floats, Integers, Truths
-from keydyn.decisions.calibration.cohort import HIGHEST, LOWEST, open_set_scores
-from keydyn.decisions.calibration.lockout_levels import MS_PER_HOUR
 from keydyn.decisions.calibration.sequential import increments, suspicion
-from keydyn.decisions.liveness.sample_times import times_of
+from keydyn.decisions.liveness.not_typed import times_of
 from keydyn.detectors import Detector
 from keydyn.detectors.templates import fit_templates
 from keydyn.evaluation.protocols.running import sums_after
@@ -38,6 +36,13 @@ QUERIES = 10
 # The most people who are asked, and the most who make up the cohort.
 LARGEST_ASKED, LARGEST_COHORT = 300, 100
 LEAST_PEOPLE = 10
+MS_PER_HOUR = 3.6e6
+# Log-likelihoods are tempered before they are compared: keys of one sample tell less than independent ones.
+TEMPER = 0.5
+# Scores of samples that no template explains at all, so that a score is always a number.
+LOWEST, HIGHEST = -1e6, 1e6
+# In a smaller cohort, a member who is enrolled could not be compared with anyone.
+SMALLEST_COHORT = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,3 +249,26 @@ def _scores_after(events: Floats, query: Samples, lengths: Integers, counts: Tru
             own = open_set_scores(sums[:, [u]], sums[:, U:][:, counts[u]])[:, 0]
             scores[:, u, g] = np.where(keys >= (SHORT * length if whole else length), own, np.nan)
     return scores.reshape(n * U, len(lengths))
+
+
+def open_set_scores(claimed: Floats, cohort: Floats, left_out: Truths | None = None) -> Floats:
+    """(n, U) tempered log-likelihood under each claimed template, less the cohort's log-mean.
+
+    `claimed` (n, U) and `cohort` (n, C) have the log-likelihoods of the same samples. `left_out` (n, C) says
+    which of the cohort do not count for a sample; one must remain.
+    """
+    if cohort.shape[1] == 0:
+        raise ValueError("there is nobody in the cohort")
+    others = TEMPER * cohort if left_out is None else np.where(left_out, -np.inf, TEMPER * cohort)
+    count = cohort.shape[1] if left_out is None else (~left_out).sum(axis=1)
+    if np.any(count == 0):
+        raise ValueError("everybody in the cohort is left out")
+    largest = others.max(axis=1)
+    largest = np.where(np.isfinite(largest), largest, 0.0)
+    with np.errstate(all="ignore"):
+        total = np.log(np.exp(others - largest[:, None]).sum(axis=1)) + largest
+        scores = TEMPER * claimed - (total - np.log(count))[:, None]
+    # Neither the claimed person nor anyone in the cohort explains the sample: nothing speaks for the claim.
+    scores[np.isnan(scores)] = LOWEST
+    clipped: Floats = np.clip(scores, LOWEST, HIGHEST)
+    return clipped

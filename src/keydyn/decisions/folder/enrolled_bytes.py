@@ -12,7 +12,7 @@ import numpy as np
 
 from keydyn import files
 from keydyn.decisions.calibration.background import Background
-from keydyn.decisions.calibration.calibration_file import packed_calibration, parsed_calibration
+from keydyn.decisions.calibration.calibration import packed_calibration, parsed_calibration
 from keydyn.decisions.enrolled import Enrolled
 from keydyn.decisions.liveness.copies import Fingerprints
 from keydyn.detectors import Detector, PopulationDetector

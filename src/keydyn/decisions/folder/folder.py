@@ -6,11 +6,13 @@ reader finds the people before the change or those after it, each with their own
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import hmac
 import os
 import re
 import secrets
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -19,16 +21,12 @@ from typing import TypeVar
 
 from keydyn.atomic import replacing, sync_folder, write_bytes, write_text
 from keydyn.decisions.calibration.background import Background
-from keydyn.decisions.calibration.calibration_file import packed_calibration, parsed_calibration
-from keydyn.decisions.calibration.cohort import SMALLEST_COHORT
+from keydyn.decisions.calibration.calibration import packed_calibration, parsed_calibration
+from keydyn.decisions.calibration.trials import SMALLEST_COHORT
 from keydyn.decisions.enrolled import Enrolled
-from keydyn.decisions.folder.fingerprint_bytes import fingerprints_bytes, fingerprints_of
-from keydyn.decisions.folder.lock import locked
 from keydyn.decisions.folder.manifest import Manifest, Member, Person, file_of, secret_file
-from keydyn.decisions.folder.storable import storing_detector
-from keydyn.decisions.liveness.copies import Fingerprints
-from keydyn.decisions.liveness.keyed_hash import check_secret
-from keydyn.detectors import Detector, PopulationDetector
+from keydyn.decisions.liveness.copies import Fingerprints, check_secret, fingerprints_bytes, fingerprints_of
+from keydyn.detectors import Detector, PopulationDetector, make_detector
 from keydyn.population import PopulationModel
 from keydyn.regular_files import UnusableFileError, read_regular
 
@@ -40,6 +38,9 @@ SECRET_BYTES, LARGEST_SECRET = 32, 64
 OURS = re.compile(r"([0-9a-f]{64}|user-[0-9]{6,12}|\.[0-9a-f]{16})\.(keydyn|key)|\.[0-9a-f]{16}\.json")
 
 Read = TypeVar("Read")
+LOCK = ".lock"
+# What systems say of a lock that another process holds.
+HELD = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)
 
 
 def read_manifest(folder: str | Path, key: bytes | None = None) -> Manifest:
@@ -330,3 +331,56 @@ def _clean(folder: Path, key: bytes | None) -> None:
     for path in folder.iterdir():
         if OURS.fullmatch(path.name) and path.name not in listed:
             path.unlink()
+
+
+def storing_detector(name: str, population: PopulationModel | None = None) -> Detector:
+    """The detector of this name; a `ValueError` if its templates cannot be stored.
+
+    `population` is for the detector of that name, which otherwise has to learn one.
+    """
+    if name == PopulationDetector.name:
+        return PopulationDetector(population=population)
+    pattern = make_detector(name)
+    if not pattern.stores_templates:
+        raise ValueError(f"{name} cannot enrol users here; hmm, pohmm, pohmm-recommended and population can")
+    if population is not None:
+        raise ValueError(f"a population is for the detector population, not for {name}")
+    return pattern
+
+
+class InUseError(OSError):
+    """Another process is writing."""
+
+
+@contextmanager
+def locked(folder: Path, name: str = LOCK) -> Iterator[None]:
+    """Hold the folder's lock, or another one in it; `InUseError` at once if another process holds it.
+
+    The file of the lock stays: if it were removed, two processes could each hold a lock of that name.
+    """
+    handle = os.open(folder / name, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
+    try:
+        try:
+            _take(handle)
+        except OSError as error:
+            if error.errno not in HELD:
+                raise
+            raise InUseError(
+                f"another process is writing to {folder}; try again when it has finished"
+            ) from None
+        yield
+    finally:
+        os.close(handle)
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _take(handle: int) -> None:
+        msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+
+else:
+    import fcntl
+
+    def _take(handle: int) -> None:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

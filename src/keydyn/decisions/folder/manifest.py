@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import json
 from collections import Counter
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from reprlib import repr as shown
 from typing import Any
 
 from keydyn import __version__
-from keydyn.decisions.folder.authentication import code_of, same_code
 from keydyn.files import anything, many, or_empty, record, sha256, text, whole
 
 FORMAT, VERSION = "keydyn-models", 3
 CODE = "hmac_sha256"
+LEAST_BYTES, MOST_BYTES = 16, 4096
 
 
 @dataclass(frozen=True)
@@ -221,3 +224,28 @@ def file_of(sha256: str) -> str:
 def secret_file(secret: str) -> str:
     """The name of the file with the secret that is recognised by this."""
     return f"{secret}.key"
+
+
+def read_key(path: str | Path) -> bytes:
+    """The key, which is every byte of the file; a `ValueError` if there are too few or too many.
+
+    Unlike what is in a folder, the path is the user's own: a link or a pipe, as secrets often are, will do.
+    """
+    with open(path, "rb") as file:
+        key = file.read(MOST_BYTES + 1)
+    if not LEAST_BYTES <= len(key) <= MOST_BYTES:
+        raise ValueError(
+            f"{path} holds no key: a key has {LEAST_BYTES} to {MOST_BYTES:,} bytes, preferably 32 random ones"
+        )
+    return key
+
+
+def code_of(content: dict[str, Any], key: bytes) -> str:
+    """The authentication code, in hexadecimal; it does not depend on the order of the fields."""
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hmac.new(key, text.encode("ascii"), hashlib.sha256).hexdigest()
+
+
+def same_code(given: Any, expected: str) -> bool:
+    """Whether two codes agree, in a time that does not tell how far they do."""
+    return isinstance(given, str) and given.isascii() and hmac.compare_digest(given, expected)

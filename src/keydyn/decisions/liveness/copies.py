@@ -13,14 +13,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from hashlib import blake2b
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from keydyn.arrays import Floats, Integers, compiled
-from keydyn.decisions.liveness.keyed_hash import check_secret, key_for, keyed_hashes, label_words
-from keydyn.decisions.liveness.sample_times import SampleTimes, tick_of, times_of
+from keydyn.arrays import Floats, Integers, compiled, inner
+from keydyn.decisions.liveness.not_typed import SampleTimes, tick_of, times_of
+from keydyn.files import marked, unmarked
 from keydyn.keystrokes.samples import Samples
 
 # Milliseconds of a step, steps that a time may have been moved by, and keys that a time belongs to.
@@ -32,15 +33,19 @@ JITTERS = (0.0, 1.0, 5.0, 10.0)
 LOST = 0.03
 # Spread of the logarithm between samples of one person, interval and hold: a Student t of two degrees.
 SPREAD = (0.2, 0.15)
-# A sample with more evidence is called a copy. If people were as regular as assumed here, fewer than one
-# fresh sample in a thousand would be.
-LIMIT = math.log(1000.0)
 # Fingerprints of one person: those of the latest samples, up to this many and this many times in all.
 MOST_SAMPLES, MOST_TIMES = 200, 200_000
 # No difference between fresh samples is less probable than this.
 LEAST = 1e-4
 
 Hashes = NDArray[np.uint32]
+MARK = b"KDF1"
+_WORD = np.dtype("<u4")
+Words = NDArray[np.uint64]
+Round = tuple[np.uint64, np.uint64, np.uint64, np.uint64]
+
+SHORTEST_SECRET, LONGEST_SECRET = 16, 64
+START = (0x736F6D6570736575, 0x646F72616E646F6D, 0x6C7967656E657261, 0x7465646279746573)
 
 
 class Probes(NamedTuple):
@@ -145,13 +150,6 @@ def copy_evidence(samples: Samples, known: Fingerprints, secret: bytes) -> Float
     return evidence
 
 
-def copy_reason(evidence: float) -> str | None:
-    """Why a sample is not believed, in words; None if it is no copy."""
-    if evidence <= LIMIT:
-        return None
-    return "a copy: the times repeat those of an earlier sample more closely than anybody types"
-
-
 def _probes(samples: Samples, secret: bytes, moves: Integers) -> Probes:
     """The probes of samples; a single sample keeps its own for the next question."""
     check_secret(secret)
@@ -254,3 +252,104 @@ def fill_copy_evidence(
             for time in range(v):
                 ratio += copied[j, nearest[time]] - fresh[time, nearest[time]]
             evidence[s] = max(evidence[s], ratio)
+
+
+def fingerprints_bytes(fingerprints: Fingerprints) -> bytes:
+    """All of them, which `fingerprints_of` reads.
+
+    Examples
+    --------
+    >>> from keydyn.decisions import Fingerprints, fingerprints_bytes
+    >>> fingerprints_bytes(Fingerprints.none())[:4]
+    b'KDF1'
+    """
+    lengths = np.diff(fingerprints.offsets).astype(_WORD)
+    count = np.array([len(lengths)], dtype=_WORD)
+    parts = (count, lengths, fingerprints.hashes.astype(_WORD))
+    return marked(MARK, b"".join(part.tobytes() for part in parts))
+
+
+def fingerprints_of(contents: bytes) -> Fingerprints:
+    """What `fingerprints_bytes` gave; a `ValueError` says what is wrong with anything else.
+
+    Examples
+    --------
+    >>> from keydyn.decisions import Fingerprints, fingerprints_bytes, fingerprints_of
+    >>> len(fingerprints_of(fingerprints_bytes(Fingerprints.none())).hashes)
+    0
+    """
+    payload = unmarked(MARK, contents, "fingerprints")
+    if len(payload) < _WORD.itemsize or len(payload) % _WORD.itemsize:
+        raise ValueError("these bytes are not fingerprints, or they are cut short")
+    words = np.frombuffer(payload, dtype=_WORD)
+    n = int(words[0])
+    lengths, hashes = words[1 : n + 1].astype(np.int64), words[n + 1 :].astype(np.uint32)
+    if len(lengths) < n or int(lengths.sum()) != len(hashes):
+        raise ValueError("the fingerprints do not have as many hashes as they say")
+    return Fingerprints(hashes, np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)]))
+
+
+def check_secret(secret: bytes) -> None:
+    """A `ValueError` if this is no secret of 16 to 64 bytes."""
+    if not isinstance(secret, bytes) or not SHORTEST_SECRET <= len(secret) <= LONGEST_SECRET:
+        raise ValueError(f"the secret must be {SHORTEST_SECRET} to {LONGEST_SECRET} bytes")
+
+
+def key_for(purpose: str, secret: bytes) -> tuple[int, int]:
+    """The two words of a key for one purpose, derived from the secret."""
+    check_secret(secret)
+    key = blake2b(purpose.encode(), key=secret, digest_size=16).digest()
+    return int.from_bytes(key[:8], "little"), int.from_bytes(key[8:], "little")
+
+
+def label_words(labels: list[str], secret: bytes) -> Words:
+    """A word for each label."""
+    digests = [blake2b(label.encode(), key=secret, digest_size=8).digest() for label in labels]
+    return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)
+
+
+def keyed_hashes(messages: Words, key: tuple[int, int]) -> Words:
+    """(…) hashes of messages of whole words, (…, w)."""
+    length = np.uint64((8 * messages.shape[-1] % 256) << 56)
+    return siphash([*np.moveaxis(messages, -1, 0), np.full(messages.shape[:-1], length)], key)
+
+
+def siphash(blocks: list[Words], key: tuple[int, int]) -> Words:
+    """The hash of messages given block by block, the last block with the length as its highest byte."""
+    start = np.array([word ^ part for word, part in zip(START, (*key, *key), strict=True)], dtype=np.uint64)
+    words = np.stack([block.ravel() for block in blocks])
+    hashes = np.empty(words.shape[1], dtype=np.uint64)
+    fill_hashes(words, start, hashes)
+    return hashes.reshape(blocks[0].shape)
+
+
+@compiled
+def fill_hashes(blocks: Words, start: Words, hashes: Words) -> None:
+    """The hashes of messages, (n,), given their blocks, (w, n), and the four words to begin with."""
+    for n in range(len(hashes)):
+        a, b, c, d = start[0], start[1], start[2], start[3]
+        for w in range(len(blocks)):
+            d ^= blocks[w, n]
+            for _ in range(2):
+                a, b, c, d = _round(a, b, c, d)
+            a ^= blocks[w, n]
+        c ^= np.uint64(0xFF)
+        for _ in range(4):
+            a, b, c, d = _round(a, b, c, d)
+        hashes[n] = a ^ b ^ c ^ d
+
+
+@inner
+def _round(a: np.uint64, b: np.uint64, c: np.uint64, d: np.uint64) -> Round:
+    # Sums of 64 bits wrap round, as they are meant to.
+    a, c = a + b, c + d
+    b, d = _turned(b, 13) ^ a, _turned(d, 16) ^ c
+    a = _turned(a, 32)
+    c, a = c + b, a + d
+    b, d = _turned(b, 17) ^ c, _turned(d, 21) ^ a
+    return a, b, _turned(c, 32), d
+
+
+@inner
+def _turned(x: np.uint64, bits: int) -> np.uint64:
+    return (x << np.uint64(bits)) | (x >> np.uint64(64 - bits))

@@ -1,15 +1,27 @@
-"""Signs that a sample was not typed by a person, and remarks on samples that are hard to judge."""
+"""The times of a sample, and signs that a person did not type them."""
 
 from __future__ import annotations
+
+import math
+from typing import NamedTuple
 
 import numpy as np
 
 from keydyn.arrays import Floats
-from keydyn.decisions.evidence import Evidence
-from keydyn.decisions.liveness.copies import copy_reason
-from keydyn.decisions.liveness.sample_times import SampleTimes, tick_of, times_of
+from keydyn.decisions.decision import Evidence
+from keydyn.keystrokes.clock import NEAR, SYSTEM_TICK, on_grid
 from keydyn.keystrokes.samples import Samples
+from keydyn.population.features import HOLD, INTERVAL
 
+# Clocks that are coarse beside typing: the timer interrupt, a screen's refresh, a hundredth of a second.
+TICKS = (SYSTEM_TICK, 1000 / 60, 10.0)
+# By chance a fifth of all times are within 1 ms of a multiple of 10 ms.
+ON_TICK = 0.8
+# Equal times are on any grid; a clock shows at least this many different ones.
+DIFFERENT = 4
+# A sample with more evidence is called a copy. If people were as regular as assumed here, fewer than one
+# fresh sample in a thousand would be.
+COPY_LIMIT = math.log(1000.0)
 # A median interval below this, milliseconds, is faster than any person types.
 FASTEST = 10.0
 # A clock that ticks less often than this, milliseconds, hides much of a rhythm.
@@ -24,6 +36,53 @@ FEWEST_TIMES = 8
 # different keys differ, so that it takes many of them to see how regular a person is. The most regular sample
 # of every other user of the paper's five datasets has 1.2 times as much; none of the others' falls below.
 LEAST_SPREAD, MOST_SPREAD = (0.019, 0.012), (0.19, 0.09)
+
+
+class SampleTimes(NamedTuple):
+    """One sample's intervals and holds, (N, 2), and the clock's tick, 0 if it is fine; milliseconds."""
+
+    times: Floats
+    tick: float
+
+    @classmethod
+    def of(cls, sample: Samples) -> SampleTimes:
+        """Those of a single sample, which keeps them for the next question."""
+        if "times" not in sample.kept:
+            times = times_of(sample)
+            sample.kept["times"] = cls(times, tick_of(times))
+        found: SampleTimes = sample.kept["times"]
+        return found
+
+
+def times_of(samples: Samples) -> Floats:
+    """(N, 2) interval and hold of each keystroke, milliseconds; a sample's first interval is NaN."""
+    sequences = samples.sequences
+    names = sequences.feature_names or ()
+    absent = [name for name in (INTERVAL, HOLD) if name not in names]
+    if absent:
+        raise ValueError(f"the samples have no feature {absent[0]!r}")
+    times = np.array(sequences.X[:, [names.index(INTERVAL), names.index(HOLD)]])
+    times[sequences.offsets[:-1], 0] = np.nan
+    return times
+
+
+def tick_of(times: Floats) -> float:
+    """The tick that most of a sample's times fall on, milliseconds; 0 if they fall on no coarse one."""
+    known = times[np.isfinite(times)]
+    if len(known) == 0:
+        return 0.0
+    shares = on_grid(known[:, None], np.array(TICKS), NEAR).mean(axis=0)
+    share, tick = max(zip(shares.tolist(), TICKS, strict=True))
+    if share < ON_TICK:
+        return 0.0
+    return tick if len(np.unique(np.round(known / tick))) >= DIFFERENT else 0.0
+
+
+def copy_reason(evidence: float) -> str | None:
+    """Why a sample is not believed, in words; None if it is no copy."""
+    if evidence <= COPY_LIMIT:
+        return None
+    return "a copy: the times repeat those of an earlier sample more closely than anybody types"
 
 
 def not_typed(sample: Samples, copied: float) -> list[str]:

@@ -21,8 +21,8 @@ from keydyn.files import Tensors
 from keydyn.keystrokes.one_sample import times_given
 from keydyn.keystrokes.schema import check_columns, refuse
 from keydyn.population.model import PopulationModel
+from keydyn.population.parameters import Template
 from keydyn.population.stream.session_state import joined, packed, packed_each, parsed, record_of
-from keydyn.population.template import Template
 
 # A longer time, milliseconds, is no time between keys: it counts as missing.
 LONGEST = 1e12

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from keydyn.arrays import Floats, Integers
-from keydyn.decisions.calibration.cohort import HIGHEST, LOWEST
+from keydyn.decisions.calibration.trials import HIGHEST, LOWEST
 from keydyn.detectors import Markov
 from keydyn.files import Tensors
 from keydyn.model.watch.online_batch import OnlineBatch
+from keydyn.population.parameters import Template
 from keydyn.population.stream.streams import PopulationStreams
-from keydyn.population.template import Template
 
 
 class MarkovStreams:

@@ -16,8 +16,8 @@ from scipy.special import expit
 
 from keydyn.arrays import Floats, Integers, Truths
 from keydyn.decisions.calibration.calibration import Calibration
-from keydyn.decisions.calibration.cohort import open_set_scores
 from keydyn.decisions.calibration.sequential import KEEP, LEAST
+from keydyn.decisions.calibration.trials import open_set_scores
 
 # From sums of log-likelihoods, (n, 1 + C), the claimed person's first, and the number of keys they amount to,
 # (n,), to calibrated log-likelihood ratios (n,).

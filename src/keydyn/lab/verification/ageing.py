@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from keydyn.arrays import Floats, Integers, Truths
-from keydyn.decisions.updating import BOUND, Updating
+from keydyn.decisions.enrolled import BOUND, Updating
 from keydyn.keystrokes.samples import Samples
 from keydyn.population import PopulationModel, Template
 

@@ -14,9 +14,8 @@ import numpy as np
 import pandas as pd
 
 from keydyn.arrays import Floats, Truths
-from keydyn.decisions.liveness.copies import Fingerprints, copy_evidence, copy_reason
-from keydyn.decisions.liveness.not_typed import regularity_reason, spreads
-from keydyn.decisions.liveness.sample_times import times_of
+from keydyn.decisions.liveness.copies import Fingerprints, copy_evidence
+from keydyn.decisions.liveness.not_typed import copy_reason, regularity_reason, spreads, times_of
 from keydyn.keystrokes.samples import Samples
 from keydyn.lab.verification import attacks
 from keydyn.population import PopulationModel, Template

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from keydyn.arrays import Floats, Truths
-from keydyn.decisions.liveness.sample_times import times_of
+from keydyn.decisions.liveness.not_typed import times_of
 from keydyn.keystrokes.samples import Samples
 from keydyn.model import Sequences
 from keydyn.population import PopulationModel, Template

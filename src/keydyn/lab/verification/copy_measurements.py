@@ -6,9 +6,8 @@ import numpy as np
 import pandas as pd
 
 from keydyn.arrays import Integers
-from keydyn.decisions.liveness.copies import LIMIT, Fingerprints, copy_evidence
-from keydyn.decisions.liveness.not_typed import spreads
-from keydyn.decisions.liveness.sample_times import times_of
+from keydyn.decisions.liveness.copies import Fingerprints, copy_evidence
+from keydyn.decisions.liveness.not_typed import COPY_LIMIT, spreads, times_of
 from keydyn.keystrokes.samples import Samples
 from keydyn.lab.frame.user_intervals import stream
 from keydyn.lab.verification.attack_measurements import SECRET
@@ -41,7 +40,7 @@ def copy_rates(samples: Samples, n_known: int, seed: int = 0) -> pd.DataFrame:
             sent.append((COPY, jitter, replayed(copied, jitter, random)))
             sent.append((ROBOT, jitter, replayed(robot(typed, interval, hold), jitter, random)))
         for kind, jitter, some in sent:
-            copies = int((copy_evidence(some, fingerprints, SECRET) > LIMIT).sum())
+            copies = int((copy_evidence(some, fingerprints, SECRET) > COPY_LIMIT).sum())
             rows.append((kind, jitter, user, len(some), copies, int((spreads(some) < 1).any(axis=1).sum())))
     return pd.DataFrame(rows, columns=["kind", "jitter", "user", "tries", "copies", "regular"])
 

@@ -12,9 +12,9 @@ import pyarrow as pa
 
 from keydyn.arrays import Floats, Integers, Truths
 from keydyn.decisions.calibration.background import Background
-from keydyn.decisions.calibration.cohort import open_set_scores
 from keydyn.decisions.calibration.operating_point import ACCEPT, Targets
-from keydyn.decisions.updating import BOUND
+from keydyn.decisions.calibration.trials import open_set_scores
+from keydyn.decisions.enrolled import BOUND
 from keydyn.decisions.verifier import CONFIDENT
 from keydyn.detectors import PopulationDetector
 from keydyn.keystrokes.samples import Samples

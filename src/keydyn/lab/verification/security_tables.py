@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from keydyn.decisions.updating import BOUND
+from keydyn.decisions.enrolled import BOUND
 from keydyn.decisions.verifier import CONFIDENT
 from keydyn.evaluation.rates.confidence import Estimate, Rate, mean_rate
 from keydyn.lab.frame.tables import DATASET, NONE, Column, Table, is_missing, rate_column, table_of

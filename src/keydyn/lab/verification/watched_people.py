@@ -10,13 +10,13 @@ import numpy as np
 import pandas as pd
 
 from keydyn.arrays import Floats
-from keydyn.decisions.calibration.lockout_levels import MS_PER_HOUR
-from keydyn.decisions.recorded import recorded_samples
+from keydyn.decisions.calibration.trials import MS_PER_HOUR
+from keydyn.keystrokes.one_sample import recorded_samples
 from keydyn.keystrokes.schema import sample_starts
 from keydyn.lab.verification.swapping import swapped
 from keydyn.lab.verification.watch_comparison import Sessions
 from keydyn.population.model import PopulationModel
-from keydyn.population.template import Template
+from keydyn.population.parameters import Template
 
 # How many others type in each person's name, from the start, and as many take over, in each session.
 OTHERS = 3

@@ -18,9 +18,8 @@ import pandas as pd
 import pyarrow as pa
 
 from keydyn.arrays import Floats, Integers
-from keydyn.decisions.calibration.lockout_levels import MS_PER_HOUR
-from keydyn.decisions.calibration.trials import hours_of
-from keydyn.decisions.liveness.sample_times import times_of
+from keydyn.decisions.calibration.trials import MS_PER_HOUR, hours_of
+from keydyn.decisions.liveness.not_typed import times_of
 from keydyn.decisions.watching.watched import calibrated
 from keydyn.detectors import PopulationDetector
 from keydyn.keystrokes.samples import Samples

@@ -2,22 +2,123 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import math
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from os import PathLike
+from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
+from keydyn import parallel
 from keydyn.arrays import Integers
 from keydyn.keystrokes.samples import Samples
 from keydyn.model.data import vocabulary
 from keydyn.model.data.vocabulary import Types
 from keydyn.population.features import Observations, feature_order, observations
-from keydyn.population.learn.stored_arrays import Store, Stored
 
+Arrays = tuple[NDArray[Any], ...]
+Progress = Callable[[float], object]
+Task = TypeVar("Task")
+Result = TypeVar("Result")
 # A group has no more people and, unless one person typed more, no more events.
 MOST_PEOPLE, MOST_EVENTS = 250, 250_000
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """Arrays in memory."""
+
+    arrays: Arrays
+
+    def load(self) -> Arrays:
+        return self.arrays
+
+
+@dataclass(frozen=True)
+class Filed:
+    """Arrays in a file, which every worker that sees the folder can read.
+
+    The file has their bytes alone. NumPy's own format has a header that is parsed as Python, which in some
+    versions of Python fails now and then if threads do so at the same time (CPython issue 106905).
+    """
+
+    path: Path
+    kinds: tuple[tuple[np.dtype[Any], tuple[int, ...]], ...]
+
+    def load(self) -> Arrays:
+        with open(self.path, "rb") as file:
+            return tuple(
+                np.fromfile(file, kind, math.prod(shape)).reshape(shape) for kind, shape in self.kinds
+            )
+
+
+Stored = Held | Filed
+
+
+class Store:
+    """Keeps arrays in memory, or in files of a folder if there is one."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+        self._count = 0
+
+    def keep(self, *arrays: NDArray[Any]) -> Stored:
+        """The arrays, to be loaded when they are needed."""
+        if self._folder is None:
+            return Held(arrays)
+        self._count += 1
+        path = self._folder / str(self._count)
+        with open(path, "wb") as file:
+            for array in arrays:
+                array.tofile(file)
+        return Filed(path, tuple((array.dtype, array.shape) for array in arrays))
+
+
+@contextmanager
+def store(in_memory: bool, parent: str | PathLike[str] | None) -> Iterator[Store]:
+    """A store; its folder, which only this user can read, is made in `parent` and removed at the end."""
+    if in_memory:
+        yield Store(None)
+        return
+    with tempfile.TemporaryDirectory(prefix="keydyn-", dir=parent) as folder:
+        yield Store(Path(folder))
+
+
+class Passes:
+    """Applies functions to all groups in turn; `progress` is called with the share of passes done."""
+
+    def __init__(self, n_jobs: int | None = None, progress: Progress | None = None) -> None:
+        self._n_jobs = n_jobs
+        self._progress = progress
+        self._done = 0
+        # How many there will be.
+        self.total = 1
+
+    def each(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
+        """The results, in the order of the tasks."""
+        tasks = list(tasks)
+        if len(tasks) == 1:
+            yield function(tasks[0])
+        else:
+            yield from parallel.each(function, tasks, n_jobs=self._n_jobs, names=[""] * len(tasks))
+        self._done += 1
+        if self._progress is not None:
+            self._progress(self._done / self.total)
+
+    def sums(self, function: Callable[[Task], tuple[Any, ...]], tasks: Iterable[Task]) -> tuple[Any, ...]:
+        """The results, which are tuples of numbers and arrays, added up."""
+        total: tuple[Any, ...] | None = None
+        for result in self.each(function, tasks):
+            total = result if total is None else tuple(a + b for a, b in zip(total, result, strict=True))
+        if total is None:
+            raise ValueError("there are no people to learn from")
+        return total
 
 
 @dataclass(frozen=True, eq=False)

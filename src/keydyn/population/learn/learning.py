@@ -17,27 +17,23 @@ import numpy as np
 
 from keydyn.arrays import Floats, Integers, Truths
 from keydyn.keystrokes.samples import Samples
-from keydyn.population.cells import Cells
+from keydyn.population.cells import N_CONTEXTS, Cells, WideEffects
 from keydyn.population.chain import Chain, classes_of, fit_chain
 from keydyn.population.learn import variances as estimates
-from keydyn.population.learn.contexts import learn_cells, learn_wide_effects
-from keydyn.population.learn.groups import Events, Groups, gathered
-from keydyn.population.learn.held_out import (
+from keydyn.population.learn.contexts import ITERATIONS as SCALES_ITERATIONS
+from keydyn.population.learn.contexts import learn_cells, learn_wide_effects, locations_and_scales
+from keydyn.population.learn.groups import Events, Groups, Passes, Progress, Store, Stored, gathered, store
+from keydyn.population.learn.loadings import FURTHER_ITERATIONS, Before, fit_loadings, n_factors
+from keydyn.population.learn.loadings import ITERATIONS as LOADINGS_ITERATIONS
+from keydyn.population.learn.variances import (
     cell_means,
     held_out_people,
     held_out_residuals,
     slopes_and_gains,
     unexplained,
 )
-from keydyn.population.learn.loadings import FURTHER_ITERATIONS, Before, fit_loadings, n_factors
-from keydyn.population.learn.loadings import ITERATIONS as LOADINGS_ITERATIONS
-from keydyn.population.learn.map_reduce import Passes, Progress
-from keydyn.population.learn.scales import ITERATIONS as SCALES_ITERATIONS
-from keydyn.population.learn.scales import locations_and_scales
-from keydyn.population.learn.stored_arrays import Store, Stored, store
 from keydyn.population.parameters import Parameters, Variances
 from keydyn.population.person.fitting import Prior
-from keydyn.population.wide_effects import N_CONTEXTS, WideEffects
 
 ROUNDS = 2
 # With fewer, half of the people say nothing of how people differ, and variances stay as they begin.

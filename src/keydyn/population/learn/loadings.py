@@ -23,8 +23,7 @@ import numpy as np
 
 from keydyn.arrays import Floats, Truths
 from keydyn.population.cells import Cells
-from keydyn.population.learn.map_reduce import Passes
-from keydyn.population.learn.stored_arrays import Stored
+from keydyn.population.learn.groups import Passes, Stored
 
 # ρ and ρ₀. With weaker ones the people learnt from are memorised.
 CELL_RIDGE, KEY_RIDGE = 500.0, 200.0

@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 from keydyn.arrays import Floats, Integers
 from keydyn.keystrokes.samples import Samples
 from keydyn.population.features import Observations, Typing
-from keydyn.population.parameters import Parameters
+from keydyn.population.parameters import Parameters, Template
 from keydyn.population.person.fitting import Chosen, Prior, fit_people
 from keydyn.population.score.kernel import Asked, Columns, Shared, filled
-from keydyn.population.template import Template
 
 # Events times templates of one compiled call, well under a second of work: between calls signals are heard.
 AT_A_TIME = 2_000_000

@@ -19,7 +19,7 @@ import numpy as np
 from keydyn.arrays import Floats, Integers, compiled, merged
 from keydyn.population.chain import Chain
 from keydyn.population.features import CLIP, Typing, parents
-from keydyn.population.template import Template
+from keydyn.population.parameters import Template
 
 # How much of a sample's tempo is forgotten with each event.
 FORGET = 0.02

@@ -22,7 +22,7 @@ from keydyn.files import (
     unmarked,
     within,
 )
-from keydyn.population.wide_effects import LAST_IN_WORD
+from keydyn.population.cells import LAST_IN_WORD
 
 # What all sessions of a state have in common: SHA-256 of the population, and of the cohort.
 SHARED = ("population", "cohort")

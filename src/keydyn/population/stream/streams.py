@@ -11,13 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 from keydyn.arrays import Floats, Integers
 from keydyn.files import Tensors
 from keydyn.model.data.label_codes import Labels
+from keydyn.population.cells import LAST_IN_WORD
 from keydyn.population.features import HOLD, INTERVAL, Around, position_in_word, spaces_of
+from keydyn.population.parameters import Template
 from keydyn.population.score.fitted import Fitted
 from keydyn.population.score.kernel import Columns
 from keydyn.population.stream.session_state import LARGEST_VALUE, checked, fingerprint
 from keydyn.population.stream.step import Arrived, Sessions, advanced
-from keydyn.population.template import Template
-from keydyn.population.wide_effects import LAST_IN_WORD
 
 # Events times templates of one compiled call: between calls signals are heard.
 AT_A_TIME = 2_000_000

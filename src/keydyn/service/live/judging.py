@@ -9,7 +9,7 @@ from itertools import accumulate, chain
 import numpy as np
 
 from keydyn.arrays import Floats
-from keydyn.decisions.watching.pool import WatchedPool
+from keydyn.decisions.watching.watch import WatchedPool
 from keydyn.decisions.watching.watched import Watched
 from keydyn.service.live.protocol import Keys
 from keydyn.service.live.session import Answer, Live, Waiting

@@ -14,7 +14,7 @@ from contextlib import suppress
 
 from sqlalchemy import Connection
 
-from keydyn.decisions.watching.pool import NotWatchableError, WatchedPool
+from keydyn.decisions.watching.watch import NotWatchableError, WatchedPool
 from keydyn.decisions.watching.watched import Watching
 from keydyn.service.clock import Clock
 from keydyn.service.live import protocol

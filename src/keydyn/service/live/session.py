@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
-from keydyn.decisions.watching.pool import WatchedPool
+from keydyn.decisions.watching.watch import WatchedPool
 from keydyn.service.live.admission import Admitted
 from keydyn.service.live.peer import Peer
 from keydyn.service.live.protocol import Keys

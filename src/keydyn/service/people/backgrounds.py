@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import Connection, bindparam, func, select
 
-from keydyn.decisions.calibration.background import Background
-from keydyn.decisions.calibration.shipped import shipped_background
+from keydyn.decisions.calibration.background import Background, shipped_background
 from keydyn.decisions.folder.enrolled_bytes import background_of, enrolled_of
 from keydyn.decisions.liveness.copies import Fingerprints
 from keydyn.detectors import Detector

@@ -8,10 +8,9 @@ from dataclasses import replace
 from sqlalchemy import Connection, Integer, bindparam, delete, insert, select, update
 
 from keydyn.decisions.calibration.background import Background
-from keydyn.decisions.enrolment import EnrolmentQuality, enrolment_quality
-from keydyn.decisions.folder.fingerprint_bytes import fingerprints_bytes
+from keydyn.decisions.enrolled import EnrolmentQuality, enrolment_quality
 from keydyn.decisions.liveness import copies
-from keydyn.decisions.liveness.copies import Fingerprints
+from keydyn.decisions.liveness.copies import Fingerprints, fingerprints_bytes
 from keydyn.service.accounts import Tenant
 from keydyn.service.clock import DAY
 from keydyn.service.jobs.queue import enqueue

@@ -11,8 +11,8 @@ from typing import Any
 import pandas as pd
 from msgspec import structs
 
-from keydyn.decisions.recorded import recorded_samples
 from keydyn.keystrokes import Samples, one_sample, pair_events
+from keydyn.keystrokes.one_sample import recorded_samples
 from keydyn.service.problems import Problem
 from keydyn.service.wire.both_ways import POSITIONS, Device, Text
 from keydyn.service.wire.requests import SampleBody

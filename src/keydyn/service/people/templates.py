@@ -14,8 +14,7 @@ from keydyn.decisions import Targets, Verifier
 from keydyn.decisions.calibration.background import Background
 from keydyn.decisions.enrolled import Enrolled
 from keydyn.decisions.folder.enrolled_bytes import enrolled_of, template_bytes
-from keydyn.decisions.folder.fingerprint_bytes import fingerprints_of
-from keydyn.decisions.liveness.copies import MOST_SAMPLES, Fingerprints
+from keydyn.decisions.liveness.copies import MOST_SAMPLES, Fingerprints, fingerprints_of
 from keydyn.service.accounts import Tenant
 from keydyn.service.people.context import Context, Known
 from keydyn.service.people.keystroke_payload import Typed, samples_of

@@ -10,8 +10,8 @@ from sqlalchemy import Connection, bindparam, update
 
 from keydyn.decisions.calibration.background import Background
 from keydyn.decisions.decision import Decision as Decided
+from keydyn.decisions.decision import Evidence as Counts
 from keydyn.decisions.enrolled import DRIFTED, Enrolled
-from keydyn.decisions.evidence import Evidence as Counts
 from keydyn.decisions.folder.enrolled_bytes import template_bytes
 from keydyn.decisions.liveness.copies import MOST_SAMPLES, Fingerprints
 from keydyn.keystrokes.samples import Samples
