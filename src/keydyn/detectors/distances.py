@@ -38,9 +38,8 @@ class Manhattan(MeanTemplate):
     >>> from keydyn.detectors import Manhattan
     >>> from keydyn.keystrokes import Samples
     >>> samples = Samples.of(make_typists(2, 8))
-    >>> detector = Manhattan().fit(samples[:6])  # of the first person
-    >>> own, other = detector.score(samples[6:8]), detector.score(samples[8:])
-    >>> bool(own.mean() > other.mean())
+    >>> scores = Manhattan().fit(samples[:6]).score(samples[6:])
+    >>> bool(scores[:2].mean() > scores[2:].mean())  # the first two are the person's own
     True
     """
 
@@ -65,9 +64,8 @@ class ScaledManhattan(MeanTemplate):
     >>> from keydyn.detectors import ScaledManhattan
     >>> from keydyn.keystrokes import Samples
     >>> samples = Samples.of(make_typists(4, 8))
-    >>> detector = ScaledManhattan().prepare(samples).fit(samples[:6])  # of the first person
-    >>> own, other = detector.score(samples[6:8]), detector.score(samples[8:])
-    >>> bool(own.mean() > other.mean())
+    >>> scores = ScaledManhattan().prepare(samples).fit(samples[:6]).score(samples[6:])
+    >>> bool(scores[:2].mean() > scores[2:].mean())  # the first two are the person's own
     True
     """
 
@@ -109,9 +107,8 @@ class FilteredManhattan(Detector):
     >>> from keydyn.detectors import FilteredManhattan
     >>> from keydyn.keystrokes import Samples
     >>> samples = Samples.of(make_typists(2, 8))
-    >>> detector = FilteredManhattan().fit(samples[:6])  # of the first person
-    >>> own, other = detector.score(samples[6:8]), detector.score(samples[8:])
-    >>> bool(own.mean() > other.mean())
+    >>> scores = FilteredManhattan().fit(samples[:6]).score(samples[6:])
+    >>> bool(scores[:2].mean() > scores[2:].mean())  # the first two are the person's own
     True
     """
 
@@ -139,9 +136,8 @@ class Euclidean(MeanTemplate):
     >>> from keydyn.detectors import Euclidean
     >>> from keydyn.keystrokes import Samples
     >>> samples = Samples.of(make_typists(2, 8))
-    >>> detector = Euclidean().fit(samples[:6])  # of the first person
-    >>> own, other = detector.score(samples[6:8]), detector.score(samples[8:])
-    >>> bool(own.mean() > other.mean())
+    >>> scores = Euclidean().fit(samples[:6]).score(samples[6:])
+    >>> bool(scores[:2].mean() > scores[2:].mean())  # the first two are the person's own
     True
     """
 
@@ -163,9 +159,8 @@ class NormedEuclidean(Euclidean):
     >>> from keydyn.detectors import NormedEuclidean
     >>> from keydyn.keystrokes import Samples
     >>> samples = Samples.of(make_typists(2, 8))
-    >>> detector = NormedEuclidean().fit(samples[:6])  # of the first person
-    >>> own, other = detector.score(samples[6:8]), detector.score(samples[8:])
-    >>> bool(own.mean() > other.mean())
+    >>> scores = NormedEuclidean().fit(samples[:6]).score(samples[6:])
+    >>> bool(scores[:2].mean() > scores[2:].mean())  # the first two are the person's own
     True
     """
 
@@ -186,9 +181,8 @@ class Mahalanobis(MeanTemplate):
     >>> from keydyn.detectors import Mahalanobis
     >>> from keydyn.keystrokes import Samples
     >>> samples = Samples.of(make_typists(2, 8))
-    >>> detector = Mahalanobis().fit(samples[:6])  # of the first person
-    >>> own, other = detector.score(samples[6:8]), detector.score(samples[8:])
-    >>> bool(own.mean() > other.mean())
+    >>> scores = Mahalanobis().fit(samples[:6]).score(samples[6:])
+    >>> bool(scores[:2].mean() > scores[2:].mean())  # the first two are the person's own
     True
     """
 
@@ -215,9 +209,8 @@ class NormedMahalanobis(Mahalanobis):
     >>> from keydyn.detectors import NormedMahalanobis
     >>> from keydyn.keystrokes import Samples
     >>> samples = Samples.of(make_typists(2, 8))
-    >>> detector = NormedMahalanobis().fit(samples[:6])  # of the first person
-    >>> own, other = detector.score(samples[6:8]), detector.score(samples[8:])
-    >>> bool(own.mean() > other.mean())
+    >>> scores = NormedMahalanobis().fit(samples[:6]).score(samples[6:])
+    >>> bool(scores[:2].mean() > scores[2:].mean())  # the first two are the person's own
     True
     """
 
@@ -238,9 +231,8 @@ class NearestNeighbour(Detector):
     >>> from keydyn.detectors import NearestNeighbour
     >>> from keydyn.keystrokes import Samples
     >>> samples = Samples.of(make_typists(2, 8))
-    >>> detector = NearestNeighbour().fit(samples[:6])  # of the first person
-    >>> own, other = detector.score(samples[6:8]), detector.score(samples[8:])
-    >>> bool(own.mean() > other.mean())
+    >>> scores = NearestNeighbour().fit(samples[:6]).score(samples[6:])
+    >>> bool(scores[:2].mean() > scores[2:].mean())  # the first two are the person's own
     True
     """
 
@@ -268,9 +260,8 @@ class OutlierCount(MeanTemplate):
     >>> from keydyn.detectors import OutlierCount
     >>> from keydyn.keystrokes import Samples
     >>> samples = Samples.of(make_typists(2, 8))
-    >>> detector = OutlierCount().fit(samples[:6])  # of the first person
-    >>> own, other = detector.score(samples[6:8]), detector.score(samples[8:])
-    >>> bool(own.mean() > other.mean())
+    >>> scores = OutlierCount().fit(samples[:6]).score(samples[6:])
+    >>> bool(scores[:2].mean() > scores[2:].mean())  # the first two are the person's own
     True
     """
 
@@ -300,9 +291,8 @@ class NearestMean(Detector):
     >>> from keydyn.detectors import NearestMean
     >>> from keydyn.keystrokes import Samples
     >>> samples = Samples.of(make_typists(2, 8))
-    >>> detector = NearestMean(n_clusters=2).fit(samples[:6])  # of the first person
-    >>> own, other = detector.score(samples[6:8]), detector.score(samples[8:])
-    >>> bool(own.mean() > other.mean())
+    >>> scores = NearestMean(n_clusters=2).fit(samples[:6]).score(samples[6:])
+    >>> bool(scores[:2].mean() > scores[2:].mean())  # the first two are the person's own
     True
     """
 
@@ -369,9 +359,8 @@ class OneClass(Detector):
     >>> from keydyn.detectors import OneClass
     >>> from keydyn.keystrokes import Samples
     >>> samples = Samples.of(make_typists(4, 8))
-    >>> detector = OneClass().prepare(samples).fit(samples[:6])  # of the first person
-    >>> own, other = detector.score(samples[6:8]), detector.score(samples[8:])
-    >>> bool(own.mean() > other.mean())
+    >>> scores = OneClass().prepare(samples).fit(samples[:6]).score(samples[6:])
+    >>> bool(scores[:2].mean() > scores[2:].mean())  # the first two are the person's own
     True
     """
 

@@ -140,9 +140,8 @@ class PublishedHMM(Markov):
     >>> from keydyn.detectors import PublishedHMM
     >>> from keydyn.keystrokes import Samples
     >>> samples = Samples.of(make_typists(2, 8))
-    >>> detector = PublishedHMM().fit(samples[:6])  # of the first person
-    >>> own, other = detector.score(samples[6:8]), detector.score(samples[8:])
-    >>> bool(own.mean() > other.mean())
+    >>> scores = PublishedHMM().fit(samples[:6]).score(samples[6:])
+    >>> bool(scores[:2].mean() > scores[2:].mean())  # the first two are the person's own
     True
     """
 
@@ -163,9 +162,8 @@ class PublishedPOHMM(Markov):
     >>> from keydyn.detectors import PublishedPOHMM
     >>> from keydyn.keystrokes import Samples
     >>> samples = Samples.of(make_typists(2, 8))
-    >>> detector = PublishedPOHMM().fit(samples[:6])  # of the first person
-    >>> own, other = detector.score(samples[6:8]), detector.score(samples[8:])
-    >>> bool(own.mean() > other.mean())
+    >>> scores = PublishedPOHMM().fit(samples[:6]).score(samples[6:])
+    >>> bool(scores[:2].mean() > scores[2:].mean())  # the first two are the person's own
     True
     """
 
@@ -190,9 +188,8 @@ class RecommendedPOHMM(Markov):
     >>> from keydyn.detectors import RecommendedPOHMM
     >>> from keydyn.keystrokes import Samples
     >>> samples = Samples.of(make_typists(2, 8))
-    >>> detector = RecommendedPOHMM().fit(samples[:6])  # of the first person
-    >>> own, other = detector.score(samples[6:8]), detector.score(samples[8:])
-    >>> bool(own.mean() > other.mean())
+    >>> scores = RecommendedPOHMM().fit(samples[:6]).score(samples[6:])
+    >>> bool(scores[:2].mean() > scores[2:].mean())  # the first two are the person's own
     True
     """
 

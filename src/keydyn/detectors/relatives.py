@@ -79,9 +79,8 @@ class ContextDetector(RelativeDetector):
     >>> from keydyn.detectors import ContextDetector
     >>> from keydyn.keystrokes import Samples
     >>> samples = Samples.of(make_typists(2, 8))
-    >>> detector = ContextDetector().fit(samples[:6])  # of the first person
-    >>> own, other = detector.score(samples[6:8]), detector.score(samples[8:])
-    >>> bool(own.mean() > other.mean())
+    >>> scores = ContextDetector().fit(samples[:6]).score(samples[6:])
+    >>> bool(scores[:2].mean() > scores[2:].mean())  # the first two are the person's own
     True
     """
 
@@ -102,9 +101,8 @@ class PartlyDetector(RelativeDetector):
     >>> from keydyn.detectors import PartlyDetector
     >>> from keydyn.keystrokes import Samples
     >>> samples = Samples.of(make_typists(2, 8))
-    >>> detector = PartlyDetector().fit(samples[:6])  # of the first person
-    >>> own, other = detector.score(samples[6:8]), detector.score(samples[8:])
-    >>> bool(own.mean() > other.mean())
+    >>> scores = PartlyDetector().fit(samples[:6]).score(samples[6:])
+    >>> bool(scores[:2].mean() > scores[2:].mean())  # the first two are the person's own
     True
     """
 
@@ -128,9 +126,8 @@ class PartiallyDetector(RelativeDetector):
     >>> from keydyn.detectors import PartiallyDetector
     >>> from keydyn.keystrokes import Samples
     >>> samples = Samples.of(make_typists(2, 8))
-    >>> detector = PartiallyDetector().fit(samples[:6])  # of the first person
-    >>> own, other = detector.score(samples[6:8]), detector.score(samples[8:])
-    >>> bool(own.mean() > other.mean())
+    >>> scores = PartiallyDetector().fit(samples[:6]).score(samples[6:])
+    >>> bool(scores[:2].mean() > scores[2:].mean())  # the first two are the person's own
     True
     """
 

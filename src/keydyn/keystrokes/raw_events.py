@@ -28,26 +28,9 @@ from keydyn.keystrokes.schema import (
 PRESS, RELEASE, PASTE, BLUR, FOCUS = range(5)
 # By their names in small letters, without anything between the words: "Key-Down" is keydown.
 TYPES = {
-    "press": PRESS,
-    "keydown": PRESS,
-    "down": PRESS,
-    "pressed": PRESS,
-    "keypressed": PRESS,
-    "kd": PRESS,
-    "d": PRESS,
-    "release": RELEASE,
-    "keyup": RELEASE,
-    "up": RELEASE,
-    "released": RELEASE,
-    "keyrelease": RELEASE,
-    "keyreleased": RELEASE,
-    "ku": RELEASE,
-    "u": RELEASE,
-    "paste": PASTE,
-    "blur": BLUR,
-    "focusout": BLUR,
-    "focus": FOCUS,
-    "focusin": FOCUS,
+    **dict.fromkeys(("press", "keydown", "down", "pressed", "keypressed", "kd", "d"), PRESS),
+    **dict.fromkeys(("release", "keyup", "up", "released", "keyrelease", "keyreleased", "ku", "u"), RELEASE),
+    **{"paste": PASTE, "blur": BLUR, "focusout": BLUR, "focus": FOCUS, "focusin": FOCUS},
 }
 
 

@@ -17,41 +17,17 @@ from keydyn.model.data.vocabulary import Types
 LEFT_LETTERS = frozenset("qwertasdfgzxcvb")
 RIGHT_LETTERS = frozenset("yuiophjklnm")
 DIGIT_WORDS = frozenset(["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"])
-PUNCTUATION = frozenset(
-    [
-        "period",
-        "comma",
-        "quote",
-        "semicolon",
-        "colon",
-        "slash",
-        "back_slash",
-        "dash",
-        "minus",
-        "equals",
-        "open_bracket",
-        "close_bracket",
-        "back_quote",
-        "apostrophe",
-        "exclamation",
-        "question",
-        ".",
-        ",",
-        "'",
-        '"',
-        ";",
-        ":",
-        "/",
-        "\\",
-        "-",
-        "=",
-        "[",
-        "]",
-        "`",
-        "!",
-        "?",
-    ]
-)
+PUNCTUATION = frozenset(".,'\";:/\\-=[]`!?")
+PUNCTUATION |= {"period", "comma", "quote", "semicolon", "colon", "slash", "back_slash", "dash", "minus"}
+PUNCTUATION |= {
+    "equals",
+    "open_bracket",
+    "close_bracket",
+    "back_quote",
+    "apostrophe",
+    "exclamation",
+    "question",
+}
 GROUPS = ("left_letter", "right_letter", "space", "shift", "punctuation", "digit", "other")
 
 

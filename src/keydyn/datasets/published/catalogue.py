@@ -33,7 +33,6 @@ class File:
 
     stem: str
     source: str
-    folder: str
     sha256: str  # of the unpacked contents, which are the same in every form
     size: int  # bytes, unpacked
 
@@ -46,7 +45,7 @@ class File:
     @property
     def address(self) -> str:
         """Where it is published."""
-        return self.folder + self.source
+        return (CMU if self.stem == "password" else PACE) + self.source
 
 
 @dataclass(frozen=True)
@@ -94,7 +93,6 @@ CATALOGUE = {
             keystrokes=File(
                 stem="password",
                 source="DSL-StrongPasswordData.csv",
-                folder=CMU,
                 sha256="b11d23538b1865fa6ecf4e8b78567caa312e9c1027604bb022fcc6ad7eaa7a33",
                 size=4_669_935,
             ),
@@ -117,7 +115,6 @@ CATALOGUE = {
             keystrokes=File(
                 stem="keypad",
                 source="keypad.csv",
-                folder=PACE,
                 sha256="5372cc2bafdf7b5e8cf578279b2a3b57f36ed789ba261feaed446c89204b3743",
                 size=175_339,
             ),
@@ -140,21 +137,12 @@ CATALOGUE = {
             keystrokes=File(
                 stem="mobile",
                 source="mobile.csv",
-                folder=PACE,
                 sha256="9acd4263859b2c7d8422394de1503897c236c705e50b0d9a035149c8844e7b34",
                 size=1_398_355,
             ),
             sensors=(
-                "pressure",
-                "tool_major",
-                "x",
-                "x_acceleration",
-                "x_rotation",
-                "y",
-                "y_acceleration",
-                "y_rotation",
-                "z_acceleration",
-                "z_rotation",
+                *("pressure", "tool_major", "x", "x_acceleration", "x_rotation"),
+                *("y", "y_acceleration", "y_rotation", "z_acceleration", "z_rotation"),
             ),
         ),
         Entry(
@@ -172,14 +160,12 @@ CATALOGUE = {
             keystrokes=File(
                 stem="fable",
                 source="fixed_text.csv",
-                folder=PACE,
                 sha256="6400c6a20f2f9cc99d8a3446e1528401542421f4f68809a3dbb1ba26f1f8735e",
                 size=458_397,
             ),
             vectors=File(
                 stem="fable_features",
                 source="fixed_text_features.csv",
-                folder=PACE,
                 sha256="3faeed5e945de8bf314705b2035affda33a6ee21f8b20242bc6f1d13d89a6941",
                 size=881_883,
             ),
@@ -199,14 +185,12 @@ CATALOGUE = {
             keystrokes=File(
                 stem="essay",
                 source="free_text.csv",
-                folder=PACE,
                 sha256="64fdc7cc903641f31eafa9527a9a2447376a7ffe68c42d3edf29e0d469c72d8f",
                 size=3_376_325,
             ),
             vectors=File(
                 stem="essay_features",
                 source="free_text_features.csv",
-                folder=PACE,
                 sha256="f47ecdac6ddb40fa0c37b2c82fb848a2203020157290347adc405fe7f1ed6c72",
                 size=1_229_877,
             ),

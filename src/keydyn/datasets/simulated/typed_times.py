@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -62,8 +62,9 @@ class Task:
     first_user: int
 
     @classmethod
-    def of(cls, **given: Any) -> Task:
-        """From the arguments of `make_typists`; a `ValueError` names the one that is wrong."""
+    def of(cls, *arguments: Any) -> Task:
+        """From arguments of `make_typists`, in the order of the fields; a `ValueError` names a wrong one."""
+        given = {field.name: value for field, value in zip(fields(cls), arguments, strict=True)}
         text = given["text"]
         if text not in DEFAULTS:
             raise ValueError(f"text must be one of {', '.join(DEFAULTS)}, not {text!r}")

@@ -110,20 +110,8 @@ def make_typists(
     >>> len(typing) == 3 * 4 * 50
     True
     """
-    task = Task.of(
-        n_users=n_users,
-        n_samples=n_samples,
-        text=text,
-        n_keys=n_keys,
-        phrase=phrase,
-        practice=practice,
-        sitting=sitting,
-        mood=mood,
-        digraphs=digraphs,
-        mistakes=mistakes,
-        tick=tick,
-        first_user=first_user,
-    )
+    conditions = practice, sitting, mood, digraphs, mistakes, tick
+    task = Task.of(n_users, n_samples, text, n_keys, phrase, *conditions, first_user)
     return _keystrokes(task, Streams(random_state), 0, task.n_users, return_states)
 
 
@@ -157,20 +145,8 @@ def stream_typists(
     20
     """
     check_whole("chunk_users", chunk_users, 1)
-    task = Task.of(
-        n_users=n_users,
-        n_samples=n_samples,
-        text=text,
-        n_keys=n_keys,
-        phrase=phrase,
-        practice=practice,
-        sitting=sitting,
-        mood=mood,
-        digraphs=digraphs,
-        mistakes=mistakes,
-        tick=tick,
-        first_user=first_user,
-    )
+    conditions = practice, sitting, mood, digraphs, mistakes, tick
+    task = Task.of(n_users, n_samples, text, n_keys, phrase, *conditions, first_user)
     streams = Streams(random_state)
     return (
         _keystrokes(task, streams, start, min(chunk_users, task.n_users - start), return_states)
