@@ -20,7 +20,7 @@ from keydyn.decisions.calibration.background import (
     shipped_background,
     write_background,
 )
-from keydyn.decisions.calibration.calibration import parsed_calibration, write_calibration
+from keydyn.decisions.calibration.calibration import CALIBRATION
 from keydyn.decisions.folder.folder import read_manifest
 from keydyn.detectors import PopulationDetector
 from keydyn.keystrokes.samples import Samples
@@ -123,8 +123,8 @@ def test_the_shipped_calibration_is_that_of_the_shipped_population(tmp_path, mon
     assert known.calibration.population == PopulationModel.shipped().sha256
     assert known.calibration.n_people == PopulationModel.shipped().parameters.n_people
     other = tmp_path / "shipped.keydyn"
-    write_calibration(other, replace(known.calibration, population="0" * 64))
-    assert parsed_calibration(other.read_bytes(), other).population == "0" * 64
+    other.write_bytes(replace(known.calibration, population="0" * 64).packed())
+    assert CALIBRATION.parsed(other.read_bytes(), other).population == "0" * 64
     monkeypatch.setattr(background, "SHIPPED", other)
     with pytest.raises(ValueError, match="the calibration of another population: run make population"):
         shipped_background.__wrapped__()

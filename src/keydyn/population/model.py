@@ -184,8 +184,10 @@ class PopulationModel:
         self, templates: Sequence[Template], samples: Samples, asked: Asked, n_jobs: int | None
     ) -> Asked:
         fitted = self._fitted
-        fitted.check(templates)
-        return fitted.score(templates, fitted.ready(samples), asked, n_jobs) if len(samples) else asked
+        if len(samples) == 0:
+            fitted.check(templates)
+            return asked
+        return fitted.score(templates, fitted.ready(samples), asked, n_jobs)
 
     def ready_for(self, samples: Samples) -> Ready:
         """Samples as the population sees them, which is the first step of all that is asked of them."""

@@ -11,13 +11,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from keydyn import files
 from keydyn.arrays import Floats
-from keydyn.decisions.calibration.calibration import (
-    Calibration,
-    calibration_digest,
-    parsed_calibration,
-    write_calibration,
-)
+from keydyn.decisions.calibration.calibration import CALIBRATION, Calibration
 from keydyn.decisions.calibration.trials import (
     LARGEST_ASKED,
     LARGEST_COHORT,
@@ -96,7 +92,7 @@ class Background:
     def sha256(self) -> str:
         """SHA-256 of the population and its calibration; it does not depend on the cohort."""
         # The calibration names its population.
-        return calibration_digest(self.own_calibration)
+        return self.own_calibration.sha256
 
     def with_cohort(self, members: Mapping[str, Detector]) -> Background:
         """The background with these people as the cohort; with too few, the population itself serves."""
@@ -246,7 +242,7 @@ def write_background(path: Path, background: Background) -> None:
     if background.cohort:
         raise ValueError("only a population that is its own cohort can be written")
     background.population.save(path)
-    write_calibration(calibration_file(path), background.own_calibration)
+    files.write(calibration_file(path), background.own_calibration.packed())
 
 
 def write_population(path: Path, people: PopulationModel) -> None:
@@ -263,7 +259,7 @@ def read_background(path: Path, people: PopulationModel) -> Background | None:
     beside = calibration_file(path)
     if not beside.exists():
         return None
-    calibration = parsed_calibration(read_regular(beside, LARGEST), beside)
+    calibration = CALIBRATION.parsed(read_regular(beside, LARGEST), beside)
     if calibration.population != people.sha256:
         raise ValueError(f"{beside} is the calibration of a different population from {path}")
     return Background(PopulationDetector(population=people), (), calibration)
@@ -279,7 +275,7 @@ def shipped_background() -> Background:
     >>> shipped_background().calibration.n_people
     115
     """
-    calibration = parsed_calibration(read_regular(SHIPPED, LARGEST_FILE), SHIPPED)
+    calibration = CALIBRATION.parsed(read_regular(SHIPPED, LARGEST_FILE), SHIPPED)
     people = PopulationModel.shipped()
     if calibration.population != people.sha256:
         raise ValueError(f"{SHIPPED} is the calibration of another population: run make population")
@@ -295,4 +291,4 @@ def learnt_calibration(data: str | PathLike[str] | None = None) -> Calibration:
 
 
 if __name__ == "__main__":
-    write_calibration(SHIPPED, learnt_calibration())
+    files.write(SHIPPED, learnt_calibration().packed())

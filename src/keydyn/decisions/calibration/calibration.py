@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from os import PathLike
 
 import numpy as np
 from scipy.optimize import minimize
@@ -19,7 +18,7 @@ from keydyn.arrays import Floats, Integers, Truths
 from keydyn.decisions.calibration.trials import Trials
 from keydyn.evaluation.continuous.rejection import rejection_times
 from keydyn.evaluation.rates.confidence import Claims, Estimate
-from keydyn.files import Kind, Tensor, Tensors, Values, declared, or_empty, unbounded, whole
+from keydyn.files import Kind, Tensor, Tensors, Values, check_tensors, declared, or_empty, whole, within
 
 # Rates for which the score is known: ten per factor of ten.
 RATES: Floats = np.logspace(0.0, -4.0, 41)
@@ -47,13 +46,26 @@ LEAST_TRIALS = 20
 
 # For each number of keys, scores and the logarithms of the rates at them.
 Table = tuple[tuple[Floats, Floats], ...]
+
+
+def _reachable(name: str, scores: Floats) -> None:
+    """Scores that too few strangers reach to say are ∞."""
+    _numbers(name, scores[scores != np.inf])
+
+
+_numbers, _above_0 = within(-LARGEST_NUMBER, LARGEST_NUMBER), within(np.nextafter(0.0, 1.0), LARGEST_NUMBER)
 _FIELDS = {"n_people": whole(1), "hours": files.number, "population": or_empty(files.sha256)}
-# G numbers of keys, L rates; which values are right `Calibration` says.
+# For G numbers of keys.
 _TENSORS = {
-    "lengths": Tensor(("G",), unbounded, np.int64),
-    **{name: Tensor(("G",), unbounded) for name in ("intercept", "slope", "lapse")},
-    **{name: Tensor(("G", "L"), unbounded) for name in ("impostor", "low", "high", "genuine")},
-    "suspicion": Tensor((None,), unbounded),
+    "lengths": Tensor(("G",), within(1, files.MOST_COUNTED), np.int64),
+    "intercept": Tensor(("G",), _numbers),
+    "slope": Tensor(("G",), _above_0),
+    "lapse": Tensor(("G",), within(np.nextafter(0.0, 1.0), np.nextafter(1.0, 0.0))),
+    "impostor": Tensor(("G", len(RATES)), _reachable),
+    "low": Tensor(("G", len(RATES)), within(0, 1)),
+    "high": Tensor(("G", len(RATES)), within(0, 1)),
+    "genuine": Tensor(("G", len(RATES)), _numbers),
+    "suspicion": Tensor((len(LOCKOUTS),), _above_0),
 }
 
 
@@ -117,39 +129,21 @@ class Calibration:
 
     def __post_init__(self) -> None:
         """Make the arrays read-only; a `ValueError` says what makes no calibration."""
-        G, L = len(self.lengths), len(RATES)
-        shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("lengths", "intercept", "slope", "lapse"), (G,))
-        shapes |= dict.fromkeys(("impostor", "low", "high", "genuine"), (G, L))
-        shapes["suspicion"] = (len(LOCKOUTS),)
-        for name, shape in shapes.items():
-            array = getattr(self, name)
-            kind = np.int64 if name == "lengths" else np.float64
-            # Scores that too few strangers reach to say are ∞.
-            known = array == np.inf if name == "impostor" else False
-            if (
-                array.shape != shape
-                or array.dtype != kind
-                or not (known | (np.abs(array) <= LARGEST_NUMBER)).all()
-            ):
-                raise ValueError(f"{name} of a calibration must be numbers of shape {shape}")
+        arrays = {name: getattr(self, name) for name in _TENSORS}
+        check_tensors(arrays, _TENSORS)
+        for array in arrays.values():
             array.flags.writeable = False
-        if any(((rates < 0) | (rates > 1)).any() for rates in (self.low, self.high)):
-            raise ValueError("the rates of a calibration must lie between 0 and 1")
-        if G == 0 or (self.lengths[1:] <= self.lengths[:-1]).any() or self.lengths[0] < 1:
-            raise ValueError("the numbers of keys of a calibration must rise")
-        if not (self.slope > 0).all():
-            raise ValueError("the slopes of a calibration must be positive")
-        if ((self.lapse <= 0) | (self.lapse >= 1)).any():
-            raise ValueError("the lapses of a calibration must be shares")
-        falling = (self.impostor[:, 1:] < self.impostor[:, :-1]).any()
-        if falling or (self.genuine[:, 1:] > self.genuine[:, :-1]).any():
-            raise ValueError("scores of a calibration must rise as fewer strangers reach them")
-        if not np.isfinite(self.impostor[:, :1]).all():
-            raise ValueError("a score that every stranger reaches is finite")
-        if (self.suspicion <= 0).any() or (self.suspicion[1:] > self.suspicion[:-1]).any():
-            raise ValueError("the suspicion of a calibration must be positive, and fall with more lock-outs")
-        if not 0.0 < self.hours < np.inf:
-            raise ValueError(f"the hours of a calibration must be above 0, not {self.hours}")
+        wrong = {
+            "lengths must rise": len(self.lengths) == 0 or (np.diff(self.lengths) <= 0).any(),
+            "impostor must rise as fewer reach it": (self.impostor[:, 1:] < self.impostor[:, :-1]).any(),
+            "impostor must begin with what all reach": not np.isfinite(self.impostor[:, :1]).all(),
+            "genuine must fall with the share below it": (np.diff(self.genuine) > 0).any(),
+            "suspicion must fall with more lock-outs": (np.diff(self.suspicion) > 0).any(),
+            "hours must be above 0": not 0.0 < self.hours < np.inf,
+        }
+        for what, found in wrong.items():
+            if found:
+                raise ValueError(f"{what} in a calibration")
 
     @classmethod
     def learn(cls, trials: Trials) -> Calibration:
@@ -233,6 +227,19 @@ class Calibration:
             raise ValueError(f"lock-outs per hour must be above 0, not {per_hour}")
         beyond = max(float(np.log(LOCKOUTS[0] / per_hour)), 0.0)
         return float(np.interp(np.log(per_hour), np.log(LOCKOUTS), self.suspicion)) + beyond
+
+    def packed(self) -> bytes:
+        """The contents of a file with the calibration."""
+        return CALIBRATION.packed(*self._parts())
+
+    @property
+    def sha256(self) -> str:
+        """SHA-256 of what it says."""
+        return CALIBRATION.digest(*self._parts())
+
+    def _parts(self) -> tuple[Values, Tensors]:
+        values = {name: getattr(self, name) for name in _FIELDS}
+        return values, {name: getattr(self, name) for name in _TENSORS}
 
     @property
     def supported_lockouts(self) -> float:
@@ -395,34 +402,11 @@ def lockout_level(
     return float(highest[low])
 
 
-def _built(values: Values, tensors: Tensors) -> Calibration:
-    about = {name: values[name] for name in _FIELDS}
-    return Calibration(**(about | tensors))
-
-
-CALIBRATION = declared(Kind("Calibration", _FIELDS, lambda values: _TENSORS, _built))
-
-
-def packed_calibration(calibration: Calibration) -> bytes:
-    """The contents of a file with a calibration."""
-    return CALIBRATION.packed(*_parts(calibration))
-
-
-def calibration_digest(calibration: Calibration) -> str:
-    """SHA-256 of what a calibration says."""
-    return CALIBRATION.digest(*_parts(calibration))
-
-
-def write_calibration(path: str | PathLike[str], calibration: Calibration) -> None:
-    """Write a calibration; the file is there in full or not at all."""
-    files.write(path, packed_calibration(calibration))
-
-
-def parsed_calibration(contents: bytes, path: str | PathLike[str]) -> Calibration:
-    """What `packed_calibration` gave, or a `ModelFileError`; `path` is for messages."""
-    return CALIBRATION.parsed(contents, path)
-
-
-def _parts(calibration: Calibration) -> tuple[Values, Tensors]:
-    values = {name: getattr(calibration, name) for name in _FIELDS}
-    return values, {name: getattr(calibration, name) for name in _TENSORS}
+CALIBRATION = declared(
+    Kind(
+        "Calibration",
+        _FIELDS,
+        None,
+        lambda values, tensors: Calibration(**{name: values[name] for name in _FIELDS}, **tensors),
+    )
+)

@@ -12,7 +12,7 @@ import numpy as np
 
 from keydyn import files
 from keydyn.decisions.calibration.background import Background
-from keydyn.decisions.calibration.calibration import packed_calibration, parsed_calibration
+from keydyn.decisions.calibration.calibration import CALIBRATION
 from keydyn.decisions.enrolled import Enrolled
 from keydyn.decisions.liveness.copies import Fingerprints
 from keydyn.detectors import Detector, PopulationDetector
@@ -89,7 +89,7 @@ def background_bytes(background: Background) -> bytes:
     <class 'bytes'>
     """
     calibration = background.own_calibration
-    packed = {"population": background.population.packed(), "calibration": packed_calibration(calibration)}
+    packed = {"population": background.population.packed(), "calibration": calibration.packed()}
     return _packed(BACKGROUND, {}, packed)
 
 
@@ -105,7 +105,7 @@ def background_of(contents: bytes) -> Background:
     """
     parts = _parsed(contents, BACKGROUND).contents
     people = PopulationModel.parsed(parts["population"], "the population")
-    calibration = parsed_calibration(parts["calibration"], "the calibration")
+    calibration = CALIBRATION.parsed(parts["calibration"], "the calibration")
     if calibration.population != people.sha256:
         raise ValueError("the calibration is that of another population")
     return Background(PopulationDetector(population=people), (), calibration)

@@ -21,7 +21,7 @@ from typing import TypeVar
 
 from keydyn.atomic import replacing, sync_folder, write_bytes, write_text
 from keydyn.decisions.calibration.background import Background
-from keydyn.decisions.calibration.calibration import packed_calibration, parsed_calibration
+from keydyn.decisions.calibration.calibration import CALIBRATION
 from keydyn.decisions.calibration.trials import SMALLEST_COHORT
 from keydyn.decisions.enrolled import Enrolled
 from keydyn.decisions.folder.manifest import Manifest, Member, Person, file_of, secret_file
@@ -173,7 +173,7 @@ class Change:
                 Member(user, self._written(one.packed_template()))
                 for user, one in zip(background.members, background.cohort, strict=True)
             ),
-            self._written(packed_calibration(background.calibration)),
+            self._written(background.calibration.packed()),
             self._kept(secret),
             (),
         )
@@ -241,7 +241,7 @@ def _read(folder: Path, manifest: Manifest, key: bytes | None, wanted: set[str] 
         template(member.sha256, f"model of {member.user} in the cohort", start_over)
         for member in manifest.cohort
     )
-    calibration = _file(folder, manifest.calibration, "calibration", start_over, parsed_calibration)
+    calibration = _file(folder, manifest.calibration, "calibration", start_over, CALIBRATION.parsed)
     people = {}
     for person in manifest.people:
         if wanted is not None and person.user not in wanted:

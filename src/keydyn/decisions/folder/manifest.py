@@ -105,14 +105,9 @@ class Manifest:
             "format": FORMAT,
             "version": VERSION,
             "keydyn": __version__,
-            "detector": self.detector,
-            "sensors": list(self.sensors),
-            "population": self.population,
-            "cohort": [asdict(member) for member in self.cohort],
-            "calibration": self.calibration,
-            "secret": self.secret,
-            "users": [asdict(person) for person in self.people],
+            **asdict(self),
         }
+        content["users"] = content.pop("people")
         if key is not None:
             content[CODE] = code_of(content, key)
         return json.dumps(content, indent=1, allow_nan=False)
@@ -121,12 +116,9 @@ class Manifest:
     def from_text(cls, text: bytes, key: bytes | None = None) -> Manifest:
         """What `to_text` wrote; a `ValueError` says what is wrong with other text."""
         try:
-            return cls._read(_parsed(text), key)
+            content = _parsed(text)
         except RecursionError:
             raise ValueError("it is nested too deeply") from None
-
-    @classmethod
-    def _read(cls, content: dict[str, Any], key: bytes | None) -> Manifest:
         if content.get("format") != FORMAT:
             raise ValueError(f"its format is {shown(content.get('format'))}, not {FORMAT!r}")
         version = content.get("version")
@@ -166,21 +158,12 @@ def _authenticate(content: dict[str, Any], key: bytes | None) -> None:
 
 _MEMBER = record({"user": text, "sha256": sha256})
 _PERSON = record(
-    {
-        "user": text,
-        "samples": whole(1),
-        "keys": whole(1),
-        "sha256": sha256,
-        "fingerprints": or_empty(sha256),
-        "enrolment": or_empty(sha256),
-        "previous": or_empty(sha256),
-    }
+    {"user": text, "samples": whole(1), "keys": whole(1), "sha256": sha256}
+    | dict.fromkeys(("fingerprints", "enrolment", "previous"), or_empty(sha256))
 )
 _MANIFEST = record(
     {
-        "format": anything,
-        "version": anything,
-        "keydyn": anything,
+        **dict.fromkeys(("format", "version", "keydyn"), anything),
         "detector": text,
         "sensors": many(text),
         "population": or_empty(sha256),
@@ -196,15 +179,10 @@ def _manifest(content: dict[str, Any]) -> Manifest:
     values = _MANIFEST("", content)
     _check_different("cohort", values["cohort"], "user")
     _check_different("users", values["users"], "user", "sha256")
-    return Manifest(
-        values["detector"],
-        tuple(values["sensors"]),
-        values["population"],
-        tuple(Member(**entry) for entry in values["cohort"]),
-        values["calibration"],
-        values["secret"],
-        tuple(Person(**entry) for entry in values["users"]),
-    )
+    people = tuple(Person(**entry) for entry in values.pop("users"))
+    cohort = tuple(Member(**entry) for entry in values.pop("cohort"))
+    own = {name: values[name] for name in ("detector", "population", "calibration", "secret")}
+    return Manifest(sensors=tuple(values["sensors"]), cohort=cohort, people=people, **own)
 
 
 def _check_different(name: str, entries: list[dict[str, Any]], *fields: str) -> None:

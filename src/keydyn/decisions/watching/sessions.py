@@ -15,7 +15,7 @@ from keydyn.decisions.calibration.background import Background
 from keydyn.decisions.calibration.calibration import Calibration
 from keydyn.decisions.calibration.sequential import faded, increments, suspicion
 from keydyn.decisions.watching.streams import MarkovStreams, TermStreams
-from keydyn.decisions.watching.watched import ABSENT, Watched, Watching, calibrated
+from keydyn.decisions.watching.watched import ABSENT, Watched, Watching, faded_ratios
 from keydyn.detectors import Detector, Markov, PopulationDetector
 from keydyn.files import Tensors
 from keydyn.keystrokes.one_sample import times_given
@@ -62,11 +62,8 @@ class WatchedSessions:
     --------
     >>> from keydyn.datasets import make_typists
     >>> from keydyn.decisions import Verifier
-    >>> typing = make_typists(1, 6, "free", 80)
-    >>> verifier = Verifier.shipped()
-    >>> enrolled = verifier.enrol("ada", typing[typing["session"] < 5])
-    >>> sessions = verifier.watch_many(["ada", "ada"])
-    >>> watched = sessions.update_keystrokes(typing[typing["session"] == 5], [0] * 80)
+    >>> sessions = Verifier.shipped().watch_pool(2)  # `watch_many` begins in users' names
+    >>> watched = sessions.update_keystrokes(make_typists(1, 1, "free", 80), [0] * 80)
     >>> sessions.locked_at.tolist()
     [0, 0]
     """
@@ -103,7 +100,7 @@ class WatchedSessions:
         left_out: ArrayLike | None,
     ) -> None:
         self._streams, self._features = streams, features
-        self._ratios, self._watching = calibrated(calibration), watching
+        self._calibration, self._watching = calibration, watching
         n, U = len(streams), streams.n_templates
         self._sums, self._weights = np.zeros((n, U + 1)), np.zeros((n, U - 1))
         self._suspicion, self._press = np.zeros(n), np.full(n, np.nan)
@@ -239,11 +236,8 @@ class WatchedSessions:
         """
         state = parsed(contents if isinstance(contents, bytes) else joined(contents), self._record)
         which = self._streams.numbers(sessions)
-        for name, array in self._own().items():
-            found = state[name]
-            if found.shape != (len(which), *array.shape[1:]):
-                raise ValueError(f"the state's {name} does not fit these sessions")
-            if not (np.isfinite(found) | (np.isnan(found) & (name == "press"))).all():
+        for name in self._own():
+            if not (np.isfinite(state[name]) | (np.isnan(state[name]) & (name == "press"))).all():
                 raise ValueError(f"the state's {name} has values out of range")
         if (state["locked_at"] < 0).any() or (state["sums"][:, -1] < 0).any():
             raise ValueError("the state has values out of range: locked_at or sums")
@@ -290,7 +284,7 @@ class WatchedSessions:
         ratio = np.full(len(terms), np.nan)
         known = n_keys > 0
         if known.any():
-            ratio[known] = self._ratios(sums[known], n_keys[known])
+            ratio[known] = faded_ratios(self._calibration, sums[known], n_keys[known])
         # The number of each event in its session, from 1.
         before = self._streams.n_events[own] - lengths
         number = np.repeat(before - offsets[:-1], lengths) + np.arange(len(terms)) + 1
@@ -315,13 +309,8 @@ class WatchedSessions:
         self._weights[which[there], found[there]] = ABSENT
 
     def _own(self) -> dict[str, Any]:
-        return {
-            "sums": self._sums,
-            "weights": self._weights,
-            "suspicion": self._suspicion,
-            "locked_at": self._locked_at,
-            "press": self._press,
-        }
+        names = ("sums", "weights", "suspicion", "locked_at", "press")
+        return {name: getattr(self, f"_{name}") for name in names}
 
     def _first_lock(self, own: Integers, offsets: Integers, number: Integers, level: Floats) -> Integers:
         """(B,) the key at which the session of each event was locked, or is now; 0 if it is not."""

@@ -14,7 +14,7 @@ from keydyn.detectors import Markov
 from keydyn.files import Tensors
 from keydyn.model.watch.online_batch import OnlineBatch
 from keydyn.population.parameters import Template
-from keydyn.population.stream.streams import PopulationStreams
+from keydyn.population.stream.streams import PopulationStreams, session_numbers
 
 
 class MarkovStreams:
@@ -56,12 +56,7 @@ class MarkovStreams:
 
     def numbers(self, sessions: ArrayLike | None, distinct: bool = True) -> Integers:
         """These sessions, all unless named; a `ValueError` if there are no such ones."""
-        which = np.arange(len(self)) if sessions is None else np.asarray(sessions)
-        if which.ndim != 1 or (len(which) and which.dtype.kind not in "iu"):
-            raise ValueError("sessions must be a list of whole numbers")
-        if ((which < 0) | (which >= len(self))).any():
-            raise ValueError(f"sessions are numbered 0 to {len(self) - 1}")
-        return which.astype(np.int64)
+        return session_numbers(sessions, len(self), distinct=False)
 
     def restart(self, sessions: ArrayLike | None = None, claimed: Sequence[Template] | None = None) -> None:
         """The next event of these sessions (all unless named) is the first of another sample."""

@@ -28,11 +28,10 @@ class Watch:
     --------
     >>> from keydyn.datasets import make_typists
     >>> from keydyn.decisions import Verifier
-    >>> typing = make_typists(1, 6, "free", 80)
-    >>> verifier = Verifier.shipped()
-    >>> enrolled = verifier.enrol("ada", typing[typing["session"] < 5])
+    >>> verifier, typing = Verifier.shipped(), make_typists(1, 2, "free", 80)
+    >>> enrolled = verifier.enrol("ada", typing[:80])
     >>> watch = verifier.watch("ada")
-    >>> watched = watch.update(typing[typing["session"] == 5])
+    >>> watched = watch.update(typing[80:])
     >>> watch.standing, watch.locked_at
     ('trusted', None)
     """
@@ -161,13 +160,9 @@ class WatchedPool:
         n = len(self._claimed)
         more = max(n, FEWEST_PLACES)
         claimed, left_out = self._claimed + self._cohort[:1] * more, self._left_out + [-1] * more
+        known = self._background
         grown = WatchedSessions(
-            self._background.population,
-            claimed,
-            self._cohort,
-            self._background.calibration,
-            self._watching,
-            left_out,
+            known.population, claimed, self._cohort, known.calibration, self._watching, left_out
         )
         if self._sessions is not None:
             grown.resume(self._sessions.states_of(), np.arange(n))

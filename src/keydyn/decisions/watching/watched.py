@@ -8,8 +8,7 @@ is locked when it rises above the level, and stays locked until it is restarted.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from scipy.special import expit
@@ -19,24 +18,17 @@ from keydyn.decisions.calibration.calibration import Calibration
 from keydyn.decisions.calibration.sequential import KEEP, LEAST
 from keydyn.decisions.calibration.trials import open_set_scores
 
-# From sums of log-likelihoods, (n, 1 + C), the claimed person's first, and the number of keys they amount to,
-# (n,), to calibrated log-likelihood ratios (n,).
-Ratios = Callable[[Floats, Floats], Floats]
 # The term of a member of the cohort who does not count.
 ABSENT = -1e9
 # How much of the ratio is left after each key: it is that of the last fifty, roughly.
 RATIO_KEEPS = 0.98
 
 
-def calibrated(calibration: Calibration) -> Ratios:
-    """The calibrated ratios of fading sums: those of open-set scores after as many keys as they amount to."""
-
-    def ratios(sums: Floats, keys: Floats) -> Floats:
-        cohort = sums[:, 1:]
-        scores = open_set_scores(sums[:, :1], cohort, cohort <= ABSENT)[:, 0]
-        return calibration.llr(scores, np.rint(keys).astype(np.int64))
-
-    return ratios
+def faded_ratios(calibration: Calibration, sums: Floats, keys: Floats) -> Floats:
+    """(n,) calibrated ratios of fading sums, (n, 1 + C), and of the number of keys they amount to, (n,)."""
+    cohort = sums[:, 1:]
+    scores = open_set_scores(sums[:, :1], cohort, cohort <= ABSENT)[:, 0]
+    return calibration.llr(scores, np.rint(keys).astype(np.int64))
 
 
 @dataclass(frozen=True)
@@ -86,12 +78,9 @@ class Watched:
     --------
     >>> from keydyn.datasets import make_typists
     >>> from keydyn.decisions import Verifier
-    >>> typing = make_typists(1, 6, "free", 80)
-    >>> verifier = Verifier.shipped()
-    >>> enrolled = verifier.enrol("ada", typing[typing["session"] < 5])
-    >>> watched = verifier.watch("ada").update(typing[typing["session"] == 5])
-    >>> watched.trust.shape, bool(watched.trust[-1] > 0.5), bool(watched.locked.any())
-    ((80,), True, False)
+    >>> watched = Verifier.shipped().watch_pool(1).update_keystrokes(make_typists(1, 1, "free", 80), [0] * 80)
+    >>> watched.trust.shape, bool(watched.locked.any())
+    ((80,), False)
     """
 
     ratio: Floats
@@ -111,12 +100,5 @@ class Watched:
 
     def in_order(self, order: Integers) -> Watched:
         """What was found for rows taken in this order, in the order in which the rows came."""
-        place = np.empty(len(order), dtype=np.int64)
-        place[order] = np.arange(len(order))
-        return Watched(
-            self.ratio[place],
-            self.keys[place],
-            self.suspicion[place],
-            self.locked[place],
-            self.pausing[place],
-        )
+        place = np.argsort(order)
+        return Watched(*(getattr(self, field.name)[place] for field in fields(self)))

@@ -20,7 +20,7 @@ import pyarrow as pa
 from keydyn.arrays import Floats, Integers
 from keydyn.decisions.calibration.trials import MS_PER_HOUR, hours_of
 from keydyn.decisions.liveness.not_typed import times_of
-from keydyn.decisions.watching.watched import calibrated
+from keydyn.decisions.watching.watched import faded_ratios
 from keydyn.detectors import PopulationDetector
 from keydyn.keystrokes.samples import Samples
 from keydyn.keystrokes.schema import SAMPLE
@@ -95,7 +95,7 @@ def _watched(row: Row, fold: int, seed: int, names: tuple[str, str]) -> Made:
     cohort = [one.template_ for one in background.others if isinstance(one, PopulationDetector)]
     typed = keystrokes_of(row.samples[folds[people] == fold])
     sessions, terms = watched_people(typed, pattern.people, cohort, fold)
-    ways = ways_to_watch(terms, sessions.offsets, calibrated(background.calibration))
+    ways = ways_to_watch(terms, sessions.offsets, partial(faded_ratios, background.calibration))
     everybody = np.ones(len(sessions.claimed), dtype=bool)
     levels = {
         f"{way} {number}": highest_so_far(variant(everybody), sessions.offsets).astype(np.float32)

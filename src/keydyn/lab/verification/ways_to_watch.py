@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from keydyn.arrays import Floats, Integers, Truths
 from keydyn.decisions.calibration.sequential import faded, increments, suspicion, wald_bounds
-from keydyn.decisions.watching.watched import Ratios
 from keydyn.evaluation.continuous.penalty import ranks, window_penalty
 from keydyn.evaluation.continuous.trust import HIGHEST, TrustSettings, trust
 from keydyn.lab.verification.watch_comparison import Way
@@ -28,7 +27,9 @@ SETTINGS = {
 }
 
 
-def ways_to_watch(terms: Floats, offsets: Integers, evidence: Ratios) -> dict[str, list[Way]]:
+def ways_to_watch(
+    terms: Floats, offsets: Integers, evidence: Callable[[Floats, Floats], Floats]
+) -> dict[str, list[Way]]:
     """All of them, by their names, from the terms (N, 1 + C) of all sessions, the claimed person's first."""
     ranked = ranks(terms)
     return {

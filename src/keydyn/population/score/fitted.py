@@ -48,6 +48,16 @@ class Ready:
         cell: Integers = self.used[self.typing.cell]
         return cell
 
+    @cached_property
+    def event_shift(self) -> Floats:
+        """(N, 1) the shift of each event."""
+        return np.asarray(self.shift.sum(axis=1)[:, None])
+
+    @cached_property
+    def sample_shift(self) -> Floats:
+        """(n, 1) the shift of each sample."""
+        return np.add.reduceat(self.event_shift, self.typing.offsets[:-1])
+
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
@@ -145,11 +155,10 @@ class Fitted:
             Parallel(n_jobs=n_jobs, prefer="threads")(delayed(one)(*piece) for piece in pieces)
         if asked.terms.size:
             asked.terms[:] += ready.shift[..., None]
-        per_event = ready.shift.sum(axis=1)[:, None]
         if asked.events.size:
-            asked.events[:] += per_event
+            asked.events[:] += ready.event_shift
         if asked.samples.size:
-            asked.samples[:] += np.add.reduceat(per_event, offsets[:-1])
+            asked.samples[:] += ready.sample_shift
         return asked
 
     def explained(self, seen: Observations, terms: Floats) -> dict[str, NDArray[Any]]:

@@ -340,8 +340,8 @@ def filled(typing: Typing, templates: Columns, shared: Shared, asked: Asked) -> 
     C, U = templates.mean.shape
     S, n = len(shared.start), len(typing.offsets) - 1
     fits = {
-        "cells": typing.cell.shape == (N, F)
-        and bool(N == 0 or (typing.cell.min() >= 0 and typing.cell.max() < C)),
+        # As numbers without a sign, negative ones are large.
+        "cells": typing.cell.shape == (N, F) and (N == 0 or bool(typing.cell.view(np.uint64).max() < C)),
         "offsets": n >= 0 and typing.offsets[0] == 0 and typing.offsets[-1] == N,
         "classes": typing.classes.shape == (N,),
         "scales": templates.per_scale.shape == (C, U),

@@ -260,16 +260,7 @@ class PopulationStreams:
 
     def numbers(self, sessions: ArrayLike | None, distinct: bool = True) -> Integers:
         """These sessions, all unless named; a `ValueError` if there are no such ones."""
-        if sessions is None:
-            return np.arange(len(self))
-        which = np.asarray(sessions)
-        if which.ndim != 1 or (len(which) and which.dtype.kind not in "iu"):
-            raise ValueError("sessions must be a list of whole numbers")
-        if len(which) and (which.min() < 0 or which.max() >= len(self)):
-            raise ValueError(f"sessions are numbered 0 to {len(self) - 1}")
-        if distinct and len(which) > 1 and len(np.unique(which)) < len(which):
-            raise ValueError("a session is named twice")
-        return which.astype(np.int64)
+        return session_numbers(sessions, len(self), distinct)
 
     def _logarithms(self, values: ArrayLike, n: int) -> Floats:
         """The values as the model sees them; a `ValueError` if they cannot be."""
@@ -297,6 +288,20 @@ class PopulationStreams:
         if len(found) != n:
             raise ValueError(f"there are {len(found)} keys for {n} events")
         return np.minimum(found, self._labels.missing)
+
+
+def session_numbers(sessions: ArrayLike | None, n: int, distinct: bool) -> Integers:
+    """These of n sessions, all unless named; a `ValueError` if there are no such ones."""
+    if sessions is None:
+        return np.arange(n)
+    which = np.asarray(sessions)
+    if which.ndim != 1 or (len(which) and which.dtype.kind not in "iu"):
+        raise ValueError("sessions must be a list of whole numbers")
+    if len(which) and (which.min() < 0 or which.max() >= n):
+        raise ValueError(f"sessions are numbered 0 to {n - 1}")
+    if distinct and len(which) > 1 and len(np.unique(which)) < len(which):
+        raise ValueError("a session is named twice")
+    return which.astype(np.int64)
 
 
 def _before(typed: Any, at_first: Any, first: Any) -> Any:
