@@ -30,16 +30,10 @@ DRIFTED = 0.7
 
 @dataclass(frozen=True, eq=False)
 class Updating:
-    """A template that follows a person, and the one that was enrolled; immutable.
+    """A template that follows a person, and the one that was enrolled; immutable."""
 
-    Attributes
-    ----------
-    enrolled : what the person was enrolled as, from which no update leads far
-    template : what it is now
-    """
-
-    enrolled: Template
-    template: Template
+    enrolled: Template  # what the person was enrolled as, from which no update leads far
+    template: Template  # what it is now
 
     @classmethod
     def of(cls, template: Template) -> Updating:

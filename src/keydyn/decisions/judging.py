@@ -42,20 +42,13 @@ class Claim(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Judge:
-    """Judges samples beside one background, at one operating point.
+    """Judges samples beside one background, at one operating point."""
 
-    Attributes
-    ----------
-    background : what scores are compared with, and what they mean
-    at : where a score becomes an answer
-    least : the fewest keystrokes, and the fewest of known keys, for an answer other than "unsure"
-    secret : the key of the fingerprints by which copies are recognised
-    """
-
-    background: Background
-    at: OperatingPoint
+    background: Background  # what scores are compared with, and what they mean
+    at: OperatingPoint  # where a score becomes an answer
+    # the fewest keystrokes, and the fewest of known keys, for an answer other than "unsure"
     least: tuple[int, int]
-    secret: bytes
+    secret: bytes  # the key of the fingerprints by which copies are recognised
 
     def decisions(self, user: str, one: Enrolled, samples: Samples) -> list[Decision]:
         """Whether this person typed each of the samples."""

@@ -153,22 +153,14 @@ def in_pair(name: str, first: Types, second: Types) -> Truths:
 
 @dataclass(frozen=True, eq=False)
 class _Times:
-    """All times of one kind.
+    """All times of one kind."""
 
-    Attributes
-    ----------
-    value : (N,) milliseconds
-    sample : (N,) the sample's number
-    type : (N,) place in `keys` of the key, or pair of keys, that the time belongs to
-    keys : the m keys that occur, in lower case; for pairs the first keys and the second keys
-    n_samples : number of samples, including those without any such time
-    """
-
-    value: Floats
-    sample: Integers
-    type: Integers
+    value: Floats  # (N,) milliseconds
+    sample: Integers  # (N,) the sample's number
+    type: Integers  # (N,) place in `keys` of the key, or pair of keys, that the time belongs to
+    # the m keys that occur, in lower case; for pairs the first keys and the second keys
     keys: tuple[Types, ...]
-    n_samples: int
+    n_samples: int  # number of samples, including those without any such time
 
     def members(self, name: str) -> Truths:
         """Which times belong to keys in a set, or to pairs of keys in a pair of sets."""

@@ -46,26 +46,15 @@ NOT_REPEATED, REPEATED, NO_FLAG = 0, 1, 2
 
 @dataclass(frozen=True, eq=False)
 class RawEvents:
-    """The events of all samples, those of a sample together, in the order given.
+    """The events of all samples, those of a sample together, in the order given."""
 
-    Attributes
-    ----------
-    frame : the rows, in this order
-    time : time stamps in their own unit; whole numbers stay whole
-    kind : PRESS, RELEASE, PASTE, BLUR or FOCUS
-    key : number of the physical key, UNIDENTIFIED where the event does not name one
-    names : what the key of each event is called in the schema
-    repeat : the flag, or NO_FLAG
-    offsets : sample s is events offsets[s] to offsets[s + 1] − 1
-    """
-
-    frame: pd.DataFrame
-    time: NDArray[Any]
-    kind: Integers
-    key: Integers
-    names: NDArray[Any]
-    repeat: Integers
-    offsets: Integers
+    frame: pd.DataFrame  # the rows, in this order
+    time: NDArray[Any]  # time stamps in their own unit; whole numbers stay whole
+    kind: Integers  # PRESS, RELEASE, PASTE, BLUR or FOCUS
+    key: Integers  # number of the physical key, UNIDENTIFIED where the event does not name one
+    names: NDArray[Any]  # what the key of each event is called in the schema
+    repeat: Integers  # the flag, or NO_FLAG
+    offsets: Integers  # sample s is events offsets[s] to offsets[s + 1] − 1
     unit: str
 
     @property

@@ -47,20 +47,13 @@ class Remedy:
 
 @dataclass(frozen=True)
 class Finding:
-    """What is wrong with a recording.
+    """What is wrong with a recording."""
 
-    Attributes
-    ----------
-    problem : what is wrong, in words; kind : a name for it where readers tell it from others
-    place : where it is in the file; source : the file's name
-    remedies : what helps
-    """
-
-    problem: str
-    remedies: tuple[Remedy, ...] = ()
-    place: Place | None = None
-    source: str = ""
-    kind: str = ""
+    problem: str  # what is wrong, in words
+    remedies: tuple[Remedy, ...] = ()  # what helps
+    place: Place | None = None  # where it is in the file
+    source: str = ""  # the file's name
+    kind: str = ""  # a name for it where readers tell it from others
 
     def worded(self, wording: Wording = as_arguments) -> str:
         """The whole message. Remedies whose arguments `wording` does not know are left out."""

@@ -21,20 +21,12 @@ N_CONTEXTS = 5
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """The numbering of cells: first each feature's keys, the unknown key last, then each feature's pairs.
+    """The numbering of cells: first each feature's keys, the unknown key last, then each feature's pairs."""
 
-    Attributes
-    ----------
-    vocabulary : (m,) the known keys
-    n_features : F
-    before : sorted codes previous · (m + 1) + key of the pairs that have cells
-    after : the same, key · (m + 1) + next
-    """
-
-    vocabulary: Types
-    n_features: int
-    before: Integers
-    after: Integers
+    vocabulary: Types  # (m,) the known keys
+    n_features: int  # F
+    before: Integers  # sorted codes previous · (m + 1) + key of the pairs that have cells
+    after: Integers  # the same, key · (m + 1) + next
 
     @property
     def n_codes(self) -> int:

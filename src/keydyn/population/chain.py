@@ -44,19 +44,14 @@ class ChainTables(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Chain:
-    """S states over F features.
+    """S states over F features."""
 
-    Attributes
-    ----------
-    start : (S,); transitions : (K, K, S, S) by class of the previous key and of this one
-    location, scale : (S, F); degrees : (S,) even numbers
-    """
-
-    start: Floats
-    transitions: Floats
+    start: Floats  # (S,)
+    transitions: Floats  # (K, K, S, S) by class of the previous key and of this one
+    # (S, F)
     location: Floats
     scale: Floats
-    degrees: Integers
+    degrees: Integers  # (S,) even numbers
 
     @classmethod
     def single(cls, n_features: int, degrees: int) -> Chain:

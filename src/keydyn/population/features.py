@@ -23,39 +23,26 @@ CLIP = 3.0
 
 @dataclass(frozen=True, eq=False)
 class Around:
-    """What stands around each event, (N,) each; len(vocabulary) is the code of no key and of an unknown one.
+    """What stands around each event, (N,); len(vocabulary) is the code of no key and of an unknown one."""
 
-    Attributes
-    ----------
-    two_before, before, key, after : codes of keys
-    position : number of the event within its sample, from 0
-    in_word : keys since the last space; −1 where the vocabulary has no space, so that there are no words
-    """
-
+    # codes of keys
     two_before: Integers
     before: Integers
     key: Integers
     after: Integers
-    position: Integers
+    position: Integers  # number of the event within its sample, from 0
+    # keys since the last space; −1 where the vocabulary has no space, so that there are no words
     in_word: Integers
 
 
 @dataclass(frozen=True, eq=False)
 class Observations:
-    """The events of samples, one after the other.
+    """The events of samples, one after the other."""
 
-    Attributes
-    ----------
-    values : (N, F) interval, hold, then further features; logarithms of times; NaN where missing
-    codes : (N,) place of the key in the vocabulary, len(vocabulary) if it is not there
-    offsets : (n + 1,) where samples begin
-    jacobian : (N, F) ln |d value / d x|, which makes a density of values one of what was measured
-    """
-
-    values: Floats
-    codes: Integers
-    offsets: Integers
-    jacobian: Floats
+    values: Floats  # (N, F) interval, hold, then further features; logarithms of times; NaN where missing
+    codes: Integers  # (N,) place of the key in the vocabulary, len(vocabulary) if it is not there
+    offsets: Integers  # (n + 1,) where samples begin
+    jacobian: Floats  # (N, F) ln |d value / d x|, which makes a density of values one of what was measured
 
     @cached_property
     def position(self) -> Integers:

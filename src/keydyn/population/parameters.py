@@ -52,54 +52,38 @@ class Template:
 
 @dataclass(frozen=True, eq=False)
 class Variances:
-    """How much people, samples and keys differ; one value per feature, or per feature and parent.
+    """How much people, samples and keys differ; one value per feature, or per feature and parent."""
 
-    Attributes
-    ----------
-    cell, key : λ and κ, variance of a person's own effect in a cell and in all cells of a key
-    tempo : η, variance of a sample's tempo
-    noise : σ², what is left
-    slope, slope_variance : β0 and τ², (F, 3)
-    gain : g², the share of the noise that the slopes leave
-    noise_leans : (3,) pseudo-observations: a cell's noise leans on its key's, that on the person's, that on
-        the population's
-    degrees : (1,) ν of the Student t by which values are weighted
-    """
-
+    # λ and κ, variance of a person's own effect in a cell and in all cells of a key
     cell: Floats
     key: Floats
-    tempo: Floats
-    noise: Floats
+    tempo: Floats  # η, variance of a sample's tempo
+    noise: Floats  # σ², what is left
+    # β0 and τ², (F, 3)
     slope: Floats
     slope_variance: Floats
-    gain: Floats
+    gain: Floats  # g², the share of the noise that the slopes leave
+    # (3,) pseudo-observations: a cell's noise leans on its key's, that on the person's, that on the
+    # population's
     noise_leans: Floats
-    degrees: Floats
+    degrees: Floats  # (1,) ν of the Student t by which values are weighted
 
 
 @dataclass(frozen=True, eq=False)
 class Parameters:
-    """Everything that people share.
+    """Everything that people share."""
 
-    Attributes
-    ----------
-    features : names, interval and hold first
-    cells : the contexts; location, scale : (C,) of values in them; wide : effects of wider contexts
-    loadings : V, (C, R)
-    chain : the hidden states; one state if there are none
-    support : (C,) how much is known of each row of V: the sum of people's precisions
-    n_people, n_samples : how many it was learnt from
-    """
-
-    features: tuple[str, ...]
-    cells: Cells
+    features: tuple[str, ...]  # names, interval and hold first
+    cells: Cells  # the contexts
+    # (C,) of values in them
     location: Floats
     scale: Floats
-    wide: WideEffects
-    loadings: Floats
-    support: Floats
+    wide: WideEffects  # effects of wider contexts
+    loadings: Floats  # V, (C, R)
+    support: Floats  # (C,) how much is known of each row of V: the sum of people's precisions
     variances: Variances
-    chain: Chain
+    chain: Chain  # the hidden states; one state if there are none
+    # how many it was learnt from
     n_people: int
     n_samples: int
 

@@ -21,17 +21,12 @@ SHOWN = 3
 
 @dataclass(frozen=True, eq=False)
 class Notes:
-    """What was noticed.
+    """What was noticed."""
 
-    Attributes
-    ----------
-    findings : what speaks for another unit, which samples are copies, what was cleaned; each if it applies
-    copies : as `find_duplicates` gives them
-    cleaned : how many keystrokes or samples each cleaning rule applied to, where it applied to any
-    """
-
+    # what speaks for another unit, which samples are copies, what was cleaned; each if it applies
     findings: tuple[Finding, ...]
-    copies: pd.DataFrame
+    copies: pd.DataFrame  # as `find_duplicates` gives them
+    # how many keystrokes or samples each cleaning rule applied to, where it applied to any
     cleaned: dict[str, int]
 
     def texts(self, wording: Wording = as_arguments) -> list[str]:

@@ -72,22 +72,14 @@ class FileForm:
 
 @dataclass(frozen=True, eq=False)
 class Recording:
-    """A file that was read.
+    """A file that was read."""
 
-    Attributes
-    ----------
-    keystrokes : in the schema; name : what the file is called
-    sha256 : of its contents, unpacked; unit : of its times
-    names_users : whether it says who typed; otherwise `user` is "unknown" everywhere
-    cleaning : what was left out, if rules were given
-    """
-
-    keystrokes: pd.DataFrame
-    name: str
-    sha256: str
-    unit: str
-    names_users: bool
-    cleaning: CleaningReport | None
+    keystrokes: pd.DataFrame  # in the schema
+    name: str  # what the file is called
+    sha256: str  # of its contents, unpacked
+    unit: str  # of its times
+    names_users: bool  # whether it says who typed; otherwise `user` is "unknown" everywhere
+    cleaning: CleaningReport | None  # what was left out, if rules were given
 
 
 def load_recordings(

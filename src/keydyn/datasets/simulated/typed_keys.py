@@ -60,20 +60,12 @@ def with_mistakes(clean: Integers, rates: Floats, streams: Streams, users: Integ
 
 
 class Lexicon(NamedTuple):
-    """The words as arrays, class by class.
+    """The words as arrays, class by class."""
 
-    Attributes
-    ----------
-    chain : (C, C) cumulative probabilities of the next word's class
-    first_word : (C + 1,) class c has the words first_word[c] to first_word[c + 1]
-    rank : (W,) a word's place in its class, from 1
-    first_key : (W + 1,) word w has the keys first_key[w] to first_key[w + 1] of `keys`
-    """
-
-    chain: Floats
-    first_word: Integers
-    rank: Integers
-    first_key: Integers
+    chain: Floats  # (C, C) cumulative probabilities of the next word's class
+    first_word: Integers  # (C + 1,) class c has the words first_word[c] to first_word[c + 1]
+    rank: Integers  # (W,) a word's place in its class, from 1
+    first_key: Integers  # (W + 1,) word w has the keys first_key[w] to first_key[w + 1] of `keys`
     keys: Integers
 
 

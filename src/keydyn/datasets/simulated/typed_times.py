@@ -124,19 +124,12 @@ def _phrase(text: str, phrase: str | Sequence[str] | None, mistakes: float) -> I
 
 
 class Conditions(NamedTuple):
-    """Under which U people type n samples.
+    """Under which U people type n samples."""
 
-    Attributes
-    ----------
-    mood : standard deviation over samples of ln time
-    practice : (U, n) what practice adds to ln τ
-    strength : (U,) how strongly the previous key matters; digraphs : (V, V) its effect on ln τ
-    """
-
-    mood: float
-    practice: Floats
-    strength: Floats
-    digraphs: Floats
+    mood: float  # standard deviation over samples of ln time
+    practice: Floats  # (U, n) what practice adds to ln τ
+    strength: Floats  # (U,) how strongly the previous key matters
+    digraphs: Floats  # (V, V) its effect on ln τ
 
 
 class Performance(NamedTuple):

@@ -127,26 +127,20 @@ PAUSE_AFTER = _by_key(
 
 
 class People(NamedTuple):
-    """U people at V keys.
+    """U people at V keys."""
 
-    Attributes
-    ----------
-    tau, touch : (U, V, 2) means of ln τ and ln hold time by key and state
-    tau_spread, touch_spread : (U, 2) their standard deviations by state
-    pause_start : (U, V) threshold of a passive first key; Φ of a threshold is the probability
-    pause_at, pause_after : (U, V) what a later key, and the key before it, add to the threshold
-    persistence : (U,) what a preceding passive state adds
-    digraphs, practice, mistakes : (U,) strength relative to the average person
-    """
-
+    # (U, V, 2) means of ln τ and ln hold time by key and state
     tau: Floats
+    # (U, 2) their standard deviations by state
     tau_spread: Floats
     touch: Floats
     touch_spread: Floats
-    pause_start: Floats
+    pause_start: Floats  # (U, V) threshold of a passive first key; Φ of a threshold is the probability
+    # (U, V) what a later key, and the key before it, add to the threshold
     pause_at: Floats
     pause_after: Floats
-    persistence: Floats
+    persistence: Floats  # (U,) what a preceding passive state adds
+    # (U,) strength relative to the average person
     digraphs: Floats
     practice: Floats
     mistakes: Floats

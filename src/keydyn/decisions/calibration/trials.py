@@ -47,24 +47,18 @@ SMALLEST_COHORT = 2
 
 @dataclass(frozen=True, eq=False)
 class Trials:
-    """Scores of claims after several numbers of keys.
+    """Scores of claims after several numbers of keys."""
 
-    Attributes
-    ----------
-    lengths : (G,) numbers of keys; the last stands for whole samples, and is their median length
-    scores : (n, G) open-set scores; NaN where the sample is shorter
-    claimed, typist : (n,) numbers of people
-    suspicion : (N,) at each key of the genuine samples, one after the other (see `sequential`)
-    offsets : where these samples begin; hours : (N,) hours of typing since then
-    """
-
-    lengths: Integers
-    scores: Floats
+    lengths: Integers  # (G,) numbers of keys; the last stands for whole samples, and is their median length
+    scores: Floats  # (n, G) open-set scores; NaN where the sample is shorter
+    # (n,) numbers of people
     claimed: Integers
     typist: Integers
+    # (N,) at each key of the genuine samples, one after the other (see `sequential`)
     suspicion: Floats = field(default_factory=lambda: np.zeros(0))
+    # where these samples begin
     offsets: Integers = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
-    hours: Floats = field(default_factory=lambda: np.zeros(0))
+    hours: Floats = field(default_factory=lambda: np.zeros(0))  # (N,) hours of typing since then
 
     @property
     def genuine(self) -> Truths:
@@ -87,18 +81,11 @@ class Cohort(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Typists:
-    """People who are asked.
+    """People who are asked."""
 
-    Attributes
-    ----------
-    samples : what they typed
-    people : (n,) the number of the person who typed each sample
-    lengths : (G,) the numbers of keys after which their samples are scored
-    """
-
-    samples: Samples
-    people: Integers
-    lengths: Integers
+    samples: Samples  # what they typed
+    people: Integers  # (n,) the number of the person who typed each sample
+    lengths: Integers  # (G,) the numbers of keys after which their samples are scored
 
     @classmethod
     def of(cls, samples: Samples) -> Typists:

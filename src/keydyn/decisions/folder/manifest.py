@@ -21,23 +21,17 @@ LEAST_BYTES, MOST_BYTES = 16, 4096
 
 @dataclass(frozen=True)
 class Person:
-    """A person who is enrolled.
+    """A person who is enrolled."""
 
-    Attributes
-    ----------
-    user : the name
-    samples, keys : how many the template was learnt from
-    sha256 : of the template's file
-    fingerprints : SHA-256 of the file by which copies of the person's samples are recognised; may be empty
-    enrolment, previous : SHA-256 of the template as it was enrolled, and as it was before the last update;
-        empty if it has not been updated, or if that cannot be undone
-    """
-
-    user: str
+    user: str  # the name
+    # how many the template was learnt from
     samples: int
     keys: int
-    sha256: str
+    sha256: str  # of the template's file
+    # SHA-256 of the file by which copies of the person's samples are recognised; may be empty
     fingerprints: str = ""
+    # SHA-256 of the template as it was enrolled, and as it was before the last update; empty if it has not
+    # been updated, or if that cannot be undone
     enrolment: str = ""
     previous: str = ""
 
@@ -52,23 +46,15 @@ class Member:
 
 @dataclass(frozen=True)
 class Manifest:
-    """The enrolled people, in the order in which they were first enrolled, and what decisions rest on.
+    """The enrolled people, in the order in which they were first enrolled, and what decisions rest on."""
 
-    Attributes
-    ----------
-    detector, sensors : how templates are fitted
-    population : SHA-256 of the population's file; empty if the detector has none
-    cohort : who is in the cohort; empty if the population itself is compared with
-    calibration : SHA-256 of the calibration's file
-    secret : by which the secret is recognised that keys the fingerprints
-    """
-
+    # how templates are fitted
     detector: str
     sensors: tuple[str, ...]
-    population: str
-    cohort: tuple[Member, ...]
-    calibration: str
-    secret: str
+    population: str  # SHA-256 of the population's file; empty if the detector has none
+    cohort: tuple[Member, ...]  # who is in the cohort; empty if the population itself is compared with
+    calibration: str  # SHA-256 of the calibration's file
+    secret: str  # by which the secret is recognised that keys the fingerprints
     people: tuple[Person, ...]
 
     @property

@@ -139,21 +139,14 @@ class Events:
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """All people, in groups.
+    """All people, in groups."""
 
-    Attributes
-    ----------
-    features, vocabulary : of all samples together
-    events : of each group
-    sizes : (n,) people of each group
-    n_samples : of all people
-    """
-
+    # of all samples together
     features: tuple[str, ...]
     vocabulary: Types
-    events: list[Events]
-    sizes: Integers
-    n_samples: int
+    events: list[Events]  # of each group
+    sizes: Integers  # (n,) people of each group
+    n_samples: int  # of all people
 
     @property
     def n_people(self) -> int:

@@ -28,25 +28,19 @@ GAIN_LEANS = 20.0
 
 
 class Prior(NamedTuple):
-    """What is known of a person before any sample: how people differ, and the other variances.
+    """What is known of a person before any sample: how people differ, and the other variances."""
 
-    Attributes
-    ----------
-    differences : loadings, λ and κ
-    tempo, noise, gain : (F,) η, σ² and g²
-    slope, slope_variance : (F, 3) β0 and τ²; parents : (F, 3, 2)
-    leans : (3,) pseudo-observations of the noise; degrees : ν
-    """
-
-    differences: Differences
+    differences: Differences  # loadings, λ and κ
+    # (F,) η, σ² and g²
     tempo: Floats
     noise: Floats
     gain: Floats
+    # (F, 3) β0 and τ²
     slope: Floats
     slope_variance: Floats
-    parents: Integers
-    leans: Floats
-    degrees: float
+    parents: Integers  # (F, 3, 2)
+    leans: Floats  # (3,) pseudo-observations of the noise
+    degrees: float  # ν
 
     @classmethod
     def of(cls, cells: Cells, loadings: Floats, variances: Variances) -> Prior:
@@ -77,29 +71,22 @@ class Chosen(NamedTuple):
 
 
 class People(NamedTuple):
-    """What samples say of U people.
+    """What samples say of U people."""
 
-    Attributes
-    ----------
-    weight, cell_mean : (U, C) sum of weights and weighted mean of y in each cell, the tempo removed
-    noise, mean, spread : (U, C) σ², and mean and variance of the person's effect
-    own_noise : (U, F) σ² of the person
-    slopes, slope_spread : (U, F, 3) β and its posterior variance
-    gain : (U, F) g²; gain_sums : (U, F, 2) its parts
-    tempo : (n, F) d̂ of each sample
-    """
-
+    # (U, C) sum of weights and weighted mean of y in each cell, the tempo removed
     weight: Floats
     cell_mean: Floats
+    # (U, C) σ², and mean and variance of the person's effect
     noise: Floats
     mean: Floats
     spread: Floats
-    own_noise: Floats
+    own_noise: Floats  # (U, F) σ² of the person
+    # (U, F, 3) β and its posterior variance
     slopes: Floats
     slope_spread: Floats
-    gain: Floats
-    gain_sums: Floats
-    tempo: Floats
+    gain: Floats  # (U, F) g²
+    gain_sums: Floats  # (U, F, 2) its parts
+    tempo: Floats  # (n, F) d̂ of each sample
 
     @property
     def scale(self) -> Floats:

@@ -18,18 +18,12 @@ from keydyn.population.cells import Cells
 
 
 class Differences(NamedTuple):
-    """How people differ.
+    """How people differ."""
 
-    Attributes
-    ----------
-    loadings : V, (C, R)
-    key : (C,) the key of each cell; feature : (G,) the feature of each key
-    cell_variance, key_variance : (F,) λ and κ
-    """
-
-    loadings: Floats
-    key: Integers
-    feature: Integers
+    loadings: Floats  # V, (C, R)
+    key: Integers  # (C,) the key of each cell
+    feature: Integers  # (G,) the feature of each key
+    # (F,) λ and κ
     cell_variance: Floats
     key_variance: Floats
 
@@ -40,21 +34,16 @@ class Differences(NamedTuple):
 
 
 class Posterior(NamedTuple):
-    """What `effects` fills in.
+    """What `effects` fills in."""
 
-    Attributes
-    ----------
-    S, z : (R, R) and (R,) covariance and mean of the person's factors
-    key_mean, key_spread : (G,) mean and variance of each key's a, given z
-    pull : (G, R) how a moves with z: −pull · z
-    linear, product, precision : (R,), (G,), (G,) room
-    """
-
+    # (R, R) and (R,) covariance and mean of the person's factors
     S: Floats
     z: Floats
+    # (G,) mean and variance of each key's a, given z
     key_mean: Floats
     key_spread: Floats
-    pull: Floats
+    pull: Floats  # (G, R) how a moves with z: −pull · z
+    # (R,), (G,), (G,) room
     linear: Floats
     product: Floats
     precision: Floats

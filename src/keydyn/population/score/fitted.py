@@ -27,20 +27,12 @@ AT_A_TIME = 2_000_000
 
 @dataclass(frozen=True, eq=False)
 class Ready:
-    """Samples, ready to be scored.
+    """Samples, ready to be scored."""
 
-    Attributes
-    ----------
-    seen : the samples as the population sees them
-    typing : those without what people share; its cells are places in `used`
-    used : the cells that occur
-    shift : (N, F) what makes densities of y those of what was measured
-    """
-
-    seen: Observations
-    typing: Typing
-    used: Integers
-    shift: Floats
+    seen: Observations  # the samples as the population sees them
+    typing: Typing  # those without what people share; its cells are places in `used`
+    used: Integers  # the cells that occur
+    shift: Floats  # (N, F) what makes densities of y those of what was measured
 
     @property
     def cell(self) -> Integers:

@@ -73,18 +73,14 @@ class Shared(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """What `score` fills in; an empty array is not asked for.
+    """What `score` fills in; an empty array is not asked for."""
 
-    Attributes
-    ----------
-    samples, events : (n, U) and (N, U) log-densities
-    terms : (N, F, K) what each feature adds to an event's log-density, under the first K templates
-    residuals : (N, F, K) e − d under the first K templates, NaN where a value is missing
-    """
-
+    # (n, U) and (N, U) log-densities
     samples: Floats = np.empty((0, 0))
     events: Floats = np.empty((0, 0))
+    # (N, F, K) what each feature adds to an event's log-density, under the first K templates
     terms: Floats = np.empty((0, 0, 0))
+    # (N, F, K) e − d under the first K templates, NaN where a value is missing
     residuals: Floats = np.empty((0, 0, 0))
 
 
@@ -110,26 +106,20 @@ class Block(NamedTuple):
 
 
 class Work(NamedTuple):
-    """What events so far have left of a block of T templates, and room for the event at hand.
+    """What events so far have left of a block of T templates, and room for the event at hand."""
 
-    Attributes
-    ----------
-    r : (3, F, T) residuals of this event and the two before, event n at n modulo 3
-    d, unsure : (F, T) the tempo and its variance, 1/P
-    alpha : (S, T) probability of the hidden states
-    term, total : (T,) ln density of the event, and the sum of the sample's
-    terms, left : (F, T) what each feature adds to it, and e − d, in detail
-    e, likely, factor, density, ratio, weight, product : room
-    """
-
-    r: Floats
+    r: Floats  # (3, F, T) residuals of this event and the two before, event n at n modulo 3
+    # (F, T) the tempo and its variance, 1/P
     d: Floats
     unsure: Floats
-    alpha: Floats
+    alpha: Floats  # (S, T) probability of the hidden states
+    # (T,) ln density of the event, and the sum of the sample's
     term: Floats
     total: Floats
+    # (F, T) what each feature adds to it, and e − d, in detail
     terms: Floats
     left: Floats
+    # room
     e: Floats
     likely: Floats
     factor: Floats

@@ -12,19 +12,15 @@ from keydyn.population.score.kernel import TEMPLATES, Block, Columns, Event, Sha
 
 
 class Arrived(NamedTuple):
-    """Events of sessions whose terms are now known.
+    """Events of sessions whose terms are now known."""
 
-    Attributes
-    ----------
-    session, position : (B,) whose event it is, and its number in the sample; below 0 it is no event
-    y, cell : (B, F) values without what people share, and their cells
-    before, key : (B,) classes of the key before and of its own
-    """
-
+    # (B,) whose event it is, and its number in the sample; below 0 it is no event
     session: Integers
     position: Integers
+    # (B, F) values without what people share, and their cells
     y: Floats
     cell: Integers
+    # (B,) classes of the key before and of its own
     before: Integers
     key: Integers
 
