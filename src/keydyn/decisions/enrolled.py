@@ -48,10 +48,7 @@ class Updating:
         weight: float = 1.0,
         bound: float = BOUND,
     ) -> Updating:
-        """After a sample; unchanged unless it was accepted with confidence.
-
-        `weight`, from 0 to 1, is how certain it is that the person typed the sample.
-        """
+        """After a sample that is the person's with probability `weight`, if the answer was `confident`."""
         if not 0.0 <= weight <= 1.0:
             raise ValueError(f"weight must be from 0 to 1, not {weight}")
         if not bound > 0.0:

@@ -46,7 +46,7 @@ class Judge:
 
     background: Background  # what scores are compared with, and what they mean
     at: OperatingPoint  # where a score becomes an answer
-    # the fewest keystrokes, and the fewest of known keys, for an answer other than "unsure"
+    # The fewest keystrokes, and the fewest of known keys, for an answer other than "unsure"
     least: tuple[int, int]
     secret: bytes  # the key of the fingerprints by which copies are recognised
 

@@ -321,11 +321,7 @@ def mean_absolute_deviation(vectors: Floats) -> Floats:
 
 
 def whitening(vectors: Floats) -> Floats:
-    """W with WW' the pseudo-inverse of the covariance, so that |xW − yW| is the Mahalanobis distance.
-
-    A pseudo-inverse, because times of a sample can depend on each other exactly, as the three intervals of a
-    pair of keys do.
-    """
+    """W with WW' the pseudo-inverse of the covariance, which may lack rank: |xW − yW| is the distance."""
     if len(vectors) < 2:
         raise ValueError("a covariance needs at least 2 samples of a user")
     values, directions = np.linalg.eigh(np.atleast_2d(np.cov(vectors, rowvar=False)))

@@ -156,11 +156,7 @@ def _fit_batch(task: tuple[Detector, list[Samples]]) -> list[Detector]:
 
 
 def _batches(n_items: int, n_jobs: int | None, batch_size: int = 1) -> list[range]:
-    """Runs of item numbers, as even as can be.
-
-    About eight for each worker, so that none waits long for another and progress is seen; fewer where batches
-    would be smaller than `batch_size`, but one for each worker at least.
-    """
+    """Runs of item numbers: about eight per worker, or fewer, so that none is smaller than `batch_size`."""
     if n_items == 0:
         return []
     n_workers = effective_n_jobs(n_jobs)

@@ -158,7 +158,7 @@ class _Times:
     value: Floats  # (N,) milliseconds
     sample: Integers  # (N,) the sample's number
     type: Integers  # (N,) place in `keys` of the key, or pair of keys, that the time belongs to
-    # the m keys that occur, in lower case; for pairs the first keys and the second keys
+    # The m keys that occur, in lower case; for pairs the first keys and the second keys
     keys: tuple[Types, ...]
     n_samples: int  # number of samples, including those without any such time
 
@@ -302,10 +302,7 @@ def _root_statistics(times: _Times, kept: Truths) -> Floats:
 
 
 def _moments(value: Floats, group: Integers, n_groups: int) -> tuple[Floats, Floats]:
-    """How many values each group has, (n_groups,), and their mean and standard deviation, (2, n_groups).
-
-    The standard deviation has divisor n - 1 and is 0 for a single value; without any values, both are 0.
-    """
+    """(n_groups,) counts, and (2, n_groups) means and standard deviations, divisor n − 1; else 0."""
     count = np.bincount(group, minlength=n_groups).astype(np.float64)
     mean = np.bincount(group, value, n_groups) / np.maximum(count, 1)
     square = np.bincount(group, (value - mean[group]) ** 2, n_groups)

@@ -265,10 +265,7 @@ def _count_by_sample(
 
 
 def _relative_tempo(users: pd.Series, intervals: Floats, starts: Integers) -> pd.Series:
-    """The median interval of each sample, divided by the median over the user's samples.
-
-    Of an even number the lower middle one: half of a user's samples may be in another unit.
-    """
+    """Each sample's median interval by the user's lower median: half may be in another unit."""
     middle = pd.Series(intervals).groupby(sample_of_row(starts, len(intervals))).median()
     usual = middle.groupby(users.to_numpy(), sort=False).transform("quantile", 0.5, interpolation="lower")
     return (middle / usual.where(usual > 0)).fillna(1.0)

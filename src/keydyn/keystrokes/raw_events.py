@@ -63,10 +63,7 @@ class RawEvents:
         return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
 
     def milliseconds(self, rows: Integers, origin: Integers | None = None) -> Floats:
-        """The times of some events, counted from those of the `origin` events if given.
-
-        The difference is taken before the change of unit, so that nanoseconds since 1970 lose no precision.
-        """
+        """Times of some events since `origin`; the difference comes first, so that nothing is lost."""
         times = self.time[rows] if origin is None else self.time[rows] - self.time[origin]
         return milliseconds(times.astype(np.float64), self.unit)
 
@@ -140,10 +137,7 @@ def _keys(values: pd.Series[Any]) -> tuple[Integers, NDArray[Any]]:
 
 
 def _texts(values: pd.Series[Any]) -> tuple[Integers, NDArray[Any]]:
-    """The number and the text of each value, "" where there is none.
-
-    Whole numbers, such as scan codes, become floats in a column that has a gap: 30.0 is still key "30".
-    """
+    """The number and the text of each value, "" where there is none; 30.0, in a column with gaps, is "30"."""
     codes, distinct = _factorized(values)
     texts = [str(int(v)) if isinstance(v, float) and v.is_integer() else str(v) for v in distinct]
     return codes, np.array([*texts, ""], dtype=object)[codes]

@@ -53,10 +53,7 @@ MOST = 0.8
 
 
 def same_keys(keystrokes: pd.DataFrame) -> NDArray[np.bool_]:
-    """For each sample, whether its keys are those that most samples have, in the same order.
-
-    All are False if the text is not fixed: fewer than four fifths of the samples have the same keys.
-    """
+    """Which samples have the keys that most have, in order; none if these are less than four fifths."""
     starts = sample_starts(keystrokes)
     lengths = sample_lengths(starts, len(keystrokes))
     sizes, counts = np.unique(lengths, return_counts=True)

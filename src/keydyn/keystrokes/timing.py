@@ -55,10 +55,7 @@ def common_name(name: str) -> str:
 
 
 def key_group(name: str) -> str:
-    """The group of a key; left and right letters are those of a QWERTY keyboard.
-
-    Case and the prefix `numpad_` are ignored, and browsers' names are understood.
-    """
+    """The group of a key on a QWERTY keyboard, by any of its names; case and `numpad_` are ignored."""
     key = common_name(name).removeprefix("numpad_")
     if key in LEFT_LETTERS:
         return "left_letter"

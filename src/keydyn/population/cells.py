@@ -107,10 +107,7 @@ def located(table: Integers, wanted: Integers) -> tuple[Integers, Truths]:
 
 @dataclass(frozen=True, eq=False)
 class WideEffects:
-    """For each feature and each of its contexts in turn, (codes, effects), sorted by code.
-
-    A further feature has none: its lists are empty.
-    """
+    """For each feature and each of its contexts in turn, (codes, effects), sorted by code."""
 
     codes: tuple[tuple[Integers, ...], ...]
     effects: tuple[tuple[Floats, ...], ...]
@@ -147,10 +144,7 @@ def add_effects(table: Integers, effects: Floats, context: Integers, total: Floa
 
 
 def contexts(around: Around, m: int) -> tuple[list[Integers], list[Integers]]:
-    """The code of each context of intervals, and of holds, at each event, in the order of their effects.
-
-    It is −1 where a key is unknown or beyond the sample.
-    """
+    """The code of each context of intervals, and of holds, at each event; −1 where a key is unknown."""
     before, after = around.before, around.after
     trigram, skipping = _joined((before, around.key, after), m), _joined((around.two_before, around.key), m)
     places = [np.minimum(around.position, LAST_POSITION), np.minimum(around.in_word, LAST_IN_WORD)]

@@ -17,10 +17,7 @@ AT_A_TIME = 128
 
 @dataclass(frozen=True)
 class Time:
-    """One time of two keys typed in a row.
-
-    `feature` is "tau", from the first press to the second, or "duration", for which the first key is held.
-    """
+    """One time of two keys in a row: "tau", press to press, or "duration", for which the first is held."""
 
     feature: str
     first: str
@@ -28,10 +25,7 @@ class Time:
 
 
 def densities(model: PopulationModel, template: Template, time: Time, at: Floats) -> Floats:
-    """(G, 2) density per millisecond, at each of G times, of a person and of anyone.
-
-    It is the model's own: that of an event of which nothing but this time was seen.
-    """
+    """(G, 2) density per millisecond, at each of G times, of a person and of anyone, as scored."""
     if time.feature not in (INTERVAL, HOLD):
         raise ValueError(f"there are densities of {INTERVAL} and {HOLD}, not of {time.feature!r}")
     n, F = min(len(at), AT_A_TIME), len(model.parameters.features)

@@ -25,13 +25,13 @@ CLIP = 3.0
 class Around:
     """What stands around each event, (N,); len(vocabulary) is the code of no key and of an unknown one."""
 
-    # codes of keys
+    # Codes of keys
     two_before: Integers
     before: Integers
     key: Integers
     after: Integers
     position: Integers  # number of the event within its sample, from 0
-    # keys since the last space; −1 where the vocabulary has no space, so that there are no words
+    # Keys since the last space; −1 where the vocabulary has no space, so that there are no words
     in_word: Integers
 
 
@@ -89,10 +89,7 @@ def spaces_of(vocabulary: Types) -> Integers:
 
 
 def position_in_word(before: Integers, begins: Truths, at_begin: Integers, spaces: Integers) -> Integers:
-    """Keys since the last space, from the key before each event; −1 where the vocabulary has no space.
-
-    It is known where a run of events `begins`: `at_begin` there. `spaces` are codes of keys that end a word.
-    """
+    """Keys since the last space, given those `at_begin` of runs; −1 where the vocabulary has no space."""
     if len(spaces) == 0:
         return np.full(len(before), -1, dtype=np.int64)
     place = np.arange(len(before))

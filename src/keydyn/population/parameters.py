@@ -83,7 +83,7 @@ class Parameters:
     support: Floats  # (C,) how much is known of each row of V: the sum of people's precisions
     variances: Variances
     chain: Chain  # the hidden states; one state if there are none
-    # how many it was learnt from
+    # How many it was learnt from
     n_people: int
     n_samples: int
 

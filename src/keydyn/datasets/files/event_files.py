@@ -51,10 +51,7 @@ def is_event_table(table: Table) -> bool:
 def events_in(
     table: Table, columns: Mapping[str, str], unit: str | None, decimal: str, constants: Mapping[str, Any]
 ) -> EventFile:
-    """The events of a table. `columns` gives the file's own names of time, type, key, keyname and others.
-
-    Times that are dates and times of day are taken to the nanosecond.
-    """
+    """The events of a table; `columns` gives the file's own names of time, type, key, keyname and others."""
     names = {role: name for role, name in _found(table).items() if role not in columns} | dict(columns)
     for role, name in columns.items():
         if name not in table.columns:

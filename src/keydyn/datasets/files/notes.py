@@ -23,10 +23,10 @@ SHOWN = 3
 class Notes:
     """What was noticed."""
 
-    # what speaks for another unit, which samples are copies, what was cleaned; each if it applies
+    # What speaks for another unit, which samples are copies, what was cleaned; each if it applies
     findings: tuple[Finding, ...]
     copies: pd.DataFrame  # as `find_duplicates` gives them
-    # how many keystrokes or samples each cleaning rule applied to, where it applied to any
+    # How many keystrokes or samples each cleaning rule applied to, where it applied to any
     cleaned: dict[str, int]
 
     def texts(self, wording: Wording = as_arguments) -> list[str]:

@@ -106,10 +106,7 @@ def read_table(path: Path) -> Table:
 def parse_table(
     contents: bytes, separator: str = ",", encoding: str = "utf-8", header: Sequence[str] | None = None
 ) -> Table:
-    """The columns of a file with these contents, unpacked; blank lines are skipped.
-
-    `header` names the columns of a CSV file whose first line holds values already.
-    """
+    """The columns of a file with these contents, unpacked; `header` names them if the file does not."""
     if contents.startswith(PARQUET_MAGIC):
         return _read_parquet(contents)
     if contents.startswith(b"PK\x03\x04"):

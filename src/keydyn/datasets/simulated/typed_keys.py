@@ -48,10 +48,7 @@ def free_keys(streams: Streams, users: Integers, n_samples: int, n_keys: int) ->
 
 
 def with_mistakes(clean: Integers, rates: Floats, streams: Streams, users: Integers) -> Integers:
-    """Texts in which wrong letters are noticed at once or a little later, deleted and typed again.
-
-    `clean` has the samples of each user together, `rates` one rate per user.
-    """
+    """Texts with wrong letters, at each user's rate, which are noticed, deleted and typed again."""
     n_samples, n_keys = len(clean) // len(users), clean.shape[1]
     uniforms = streams.uniforms(users, MISTAKES, (n_samples, n_keys, 2)).reshape(len(clean), n_keys, 2)
     keys = np.empty_like(clean)

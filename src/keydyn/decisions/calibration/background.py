@@ -252,10 +252,7 @@ def write_population(path: Path, people: PopulationModel) -> None:
 
 
 def read_background(path: Path, people: PopulationModel) -> Background | None:
-    """The population with the calibration beside it; None if there is none.
-
-    A `ValueError` if it is the calibration of another population.
-    """
+    """The population with the calibration beside it, which must be its own; None if there is none."""
     beside = calibration_file(path)
     if not beside.exists():
         return None

@@ -314,10 +314,8 @@ def _with_lapses(ratio: Floats, lapse: Floats | float) -> Floats:
 
 
 def _logistic(genuine: Floats, impostor: Floats) -> tuple[float, float, float]:
-    """Intercept, positive slope and lapse that cost least, both kinds with equal weight.
-
-    Without lapses a few samples that are quite unlike their owner's others would make all ratios small.
-    """
+    """Intercept, positive slope and lapse that cost least, both kinds with equal weight."""
+    # Without lapses a few samples that are unlike their owner's others would make all ratios small.
     scores = np.concatenate([genuine, impostor])
     centre, width = float(np.median(scores)), float(scores.std()) or 1.0
     x = (scores - centre) / width
@@ -337,10 +335,7 @@ def _logistic(genuine: Floats, impostor: Floats) -> tuple[float, float, float]:
 
 
 def _reached(impostor: Floats) -> Floats:
-    """The least score that at most a share RATES of strangers reaches, one more stranger counted as if above.
-
-    So a new stranger reaches it with that probability at most, as the scores are exchangeable.
-    """
+    """The least score that at most a share RATES of strangers reaches, one more counted as above it."""
     ordered = np.sort(impostor)[::-1]
     allowed = np.floor(RATES * (len(ordered) + 1) + 1e-9).astype(np.int64) - 1
     # A rate of `allowed` strangers and one lies just above the score of the next.
@@ -359,10 +354,7 @@ def _intervals(trials: Trials, which: Truths, g: int, reached: Floats) -> tuple[
 
 
 def locked_at(levels: Floats, offsets: Integers, limits: Floats) -> Integers:
-    """(n,) the first key, from 0, whose level (N,) is above the session's limit (n,); its length if none is.
-
-    A session that is locked is over: the person has to sign in again.
-    """
+    """(n,) the first key, from 0, whose level (N,) is above the session's limit (n,); its length if none."""
     return rejection_times(levels[:, None], offsets, limits[:, None])[:, 0]
 
 
@@ -376,10 +368,7 @@ def watched_hours(hours: Floats, offsets: Integers, at: Integers) -> Floats:
 def lockout_level(
     levels: Floats, offsets: Integers, hours: Floats, sessions: Truths, per_hour: float
 ) -> float:
-    """The lowest level that locks these sessions (n,) at most `per_hour` times per hour of typing.
-
-    The rate is that of all of them together: lock-outs by the hours watched until then.
-    """
+    """The lowest level that locks these sessions (n,), all together, at most `per_hour` times per hour."""
     if not per_hour > 0.0:
         raise ValueError(f"per_hour must be above 0, not {per_hour}")
     if not sessions.any():

@@ -38,10 +38,7 @@ class Bounds(NamedTuple):
 
 
 def wald_bounds(false_accept: float, false_reject: float) -> Bounds:
-    """ln((1 − α)/β) and ln((1 − β)/α) for error rates α, of strangers, and β, of the claimed person.
-
-    They hold for each run of the test, from its beginning to its decision.
-    """
+    """ln((1 − α)/β) and ln((1 − β)/α) for error rates α, of strangers, and β, of the claimed person."""
     for name, rate in (("false_accept", false_accept), ("false_reject", false_reject)):
         if not 0.0 < rate < 0.5:
             raise ValueError(f"{name} must lie between 0 and 0.5, not {rate}")

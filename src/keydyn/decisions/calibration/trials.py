@@ -56,7 +56,7 @@ class Trials:
     typist: Integers
     # (N,) at each key of the genuine samples, one after the other (see `sequential`)
     suspicion: Floats = field(default_factory=lambda: np.zeros(0))
-    # where these samples begin
+    # Where these samples begin
     offsets: Integers = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
     hours: Floats = field(default_factory=lambda: np.zeros(0))  # (N,) hours of typing since then
 
@@ -200,10 +200,7 @@ def hours_of(samples: Samples) -> Floats:
 
 
 def _held_out(samples: Samples, people: Integers) -> Iterator[tuple[Truths, Truths]]:
-    """Which samples enrol and which ask, in turn.
-
-    Of a person with fewer than `MANY` samples each is left out once; a person with a single one only asks.
-    """
+    """Which samples enrol and which ask, in turn; a person with a single one only asks."""
     counts = np.bincount(people)[people]
     numbers, many = samples.numbers, counts >= MANY
     later = numbers >= (counts + 1) // 2
@@ -222,10 +219,7 @@ def spread(chosen: Integers, most: int) -> Integers:
 
 
 def _scores_after(events: Floats, query: Samples, lengths: Integers, counts: Truths) -> Floats:
-    """(n U, G) open-set scores of each sample's first keys, all claims of a sample in a row.
-
-    `events` are (N, U + C), and `counts` (U, C) says which of the cohort count for each claim.
-    """
+    """(n U, G) open-set scores of first keys, from `events` (N, U + C); `counts` (U, C) says who counts."""
     offsets, keys = query.sequences.offsets, query.sequences.lengths
     n, U = len(query), len(counts)
     scores = np.full((n, U, len(lengths)), np.nan)

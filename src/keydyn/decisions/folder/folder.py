@@ -334,10 +334,7 @@ def _clean(folder: Path, key: bytes | None) -> None:
 
 
 def storing_detector(name: str, population: PopulationModel | None = None) -> Detector:
-    """The detector of this name; a `ValueError` if its templates cannot be stored.
-
-    `population` is for the detector of that name, which otherwise has to learn one.
-    """
+    """The detector of this name, with its `population`; a `ValueError` if it stores no templates."""
     if name == PopulationDetector.name:
         return PopulationDetector(population=population)
     pattern = make_detector(name)

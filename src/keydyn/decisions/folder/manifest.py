@@ -24,7 +24,7 @@ class Person:
     """A person who is enrolled."""
 
     user: str  # the name
-    # how many the template was learnt from
+    # How many the template was learnt from
     samples: int
     keys: int
     sha256: str  # of the template's file
@@ -48,7 +48,7 @@ class Member:
 class Manifest:
     """The enrolled people, in the order in which they were first enrolled, and what decisions rest on."""
 
-    # how templates are fitted
+    # How templates are fitted
     detector: str
     sensors: tuple[str, ...]
     population: str  # SHA-256 of the population's file; empty if the detector has none

@@ -128,10 +128,7 @@ class Fingerprints:
 
 
 def copy_evidence(samples: Samples, known: Fingerprints, secret: bytes) -> Floats:
-    """(n,) natural logarithm of the likelihood ratio: a copy of one of the known samples, or a fresh sample.
-
-    −∞ where nothing is known, or where a sample has no times.
-    """
+    """(n,) log-likelihood ratio of a copy of a known sample to a fresh sample; −∞ where nothing is known."""
     evidence = np.full(len(samples), -np.inf)
     if len(known.hashes) == 0:
         check_secret(secret)

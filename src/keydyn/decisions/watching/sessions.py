@@ -29,10 +29,7 @@ LONGEST = 1e12
 
 
 class Runs(NamedTuple):
-    """Events in the order of their sessions.
-
-    `order` sorts the events, `own` are the sessions that have any, and `offsets` says where each begins.
-    """
+    """The `order` of events by session, the sessions that have any, and `offsets`, where each begins."""
 
     order: Integers
     own: Integers

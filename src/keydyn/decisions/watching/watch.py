@@ -104,10 +104,7 @@ class WatchedPool:
         return len(self._claimed) - len(self._free)
 
     def join(self, claimed: Detector, left_out: int, state: bytes | None) -> tuple[int, bool]:
-        """The place of a new session, and whether it continues from the state.
-
-        It does not if the state is that of another template, population or cohort: then it begins trusted.
-        """
+        """The place of a new session, and whether it continues from the state: not from one of others."""
         template = _template(claimed)
         if not self._free:
             self._grow()
@@ -143,10 +140,7 @@ class WatchedPool:
         return self._all.states_of(places)
 
     def advance(self, places: Integers, names: list[str], times: Floats) -> Watched:
-        """Take the next keystrokes: their sessions' places (B,), their keys, and their times (2, B).
-
-        A `ValueError` leaves all sessions as they were.
-        """
+        """Take keystrokes: places (B,), keys and times (2, B); a `ValueError` leaves all as it was."""
         return self._all.update_typed(names, times[0], times[1], places)
 
     @property

@@ -43,10 +43,7 @@ class Tally:
 
     @classmethod
     def of(cls, codes: Integers, values: Floats, events: Integers, begins: Integers) -> Tally:
-        """Of a group's values: their codes, and the number of the event that each belongs to.
-
-        `begins` is the event with which each person begins.
-        """
+        """Of a group's values: their codes and events, and the event with which each person `begins`."""
         table, group, counts = np.unique(codes, return_inverse=True, return_counts=True)
         U = len(begins) - 1
         person = np.searchsorted(begins, events, side="right") - 1
@@ -94,10 +91,7 @@ def _pair_counts(cells: Cells, events: Events) -> list[Tally]:
 
 
 def learn_wide_effects(residuals: Sequence[Stored], groups: Groups, passes: Passes) -> WideEffects:
-    """Shrunken means of clipped within-person residuals, (N, F) of each group, one context after the other.
-
-    A context that is rare, or was typed by one or two people alone, has no effect.
-    """
+    """Shrunken means of clipped within-person residuals, one context after the other; not of rare ones."""
     effects = WideEffects.none(len(groups.features))
     for k in range(N_CONTEXTS):
         task = partial(_context_sums, effects, groups.vocabulary, k)
@@ -128,10 +122,7 @@ def _context_sums(before: WideEffects, vocabulary: Types, k: int, task: tuple[St
 def locations_and_scales(
     values: Sequence[Stored], cells: Cells, degrees: float, passes: Passes
 ) -> tuple[Floats, Floats]:
-    """(C,) location and (C,) scale; a feature that never varies has scale 1.
-
-    `values` are the values of each group and their cells, (N, F) each.
-    """
+    """(C,) location and scale, from each group's values and cells, (N, F); 1 for what never varies."""
     location, scale = _start(values, cells.n_features)
     floor = LEAST_SHARE * scale
     to_keys, to_cells = cells.key_feature, cells.key

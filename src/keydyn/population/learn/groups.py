@@ -123,10 +123,7 @@ class Passes:
 
 @dataclass(frozen=True, eq=False)
 class Events:
-    """The samples of a group, those of one person together; codes are numbers in the order of appearance.
-
-    `place`, applied to codes, gives places in the sorted vocabulary.
-    """
+    """The samples of a group, those of a person together; `place` is that of codes in the vocabulary."""
 
     stored: Stored
     place: Integers
@@ -141,7 +138,7 @@ class Events:
 class Groups:
     """All people, in groups."""
 
-    # of all samples together
+    # Of all samples together
     features: tuple[str, ...]
     vocabulary: Types
     events: list[Events]  # of each group

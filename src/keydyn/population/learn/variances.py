@@ -141,10 +141,7 @@ def tempo_variance(mean: Floats, variance: Floats, fallback: Floats) -> Floats:
 def with_slopes(
     variances: Variances, noise: Floats, slopes: Floats, slope_spread: Floats, gain_sums: Floats
 ) -> Variances:
-    """β0 and τ² by moments over people who were fitted with any slope possible; σ² and g² as means.
-
-    A slope's estimate is shrunk to 0 by a prior of variance 1, hardly so with more than a few keys.
-    """
+    """β0 and τ² by moments over people who were fitted with any slope possible; σ² and g² as means."""
     variance = slopes.var(axis=0, ddof=1) - slope_spread.mean(axis=0)
     sums = gain_sums.sum(axis=0)
     gain = np.where(sums[:, 0] > 0, sums[:, 1] / np.where(sums[:, 0] > 0, sums[:, 0], 1.0), 1.0)
@@ -182,10 +179,7 @@ def unexplained(prior: Prior, stored: Stored) -> Floats:
 
 
 def held_out_people(prior: Prior, some: Some) -> tuple[Floats, Floats, Floats, Floats]:
-    """Variances and means of people's cells, and tempos of their samples with variances.
-
-    A tempo is that of a sample that is held out of the person's fit.
-    """
+    """Variances and means of people's cells, and tempos of samples held out of the fit, with variances."""
     typing, begins = loaded(some[0])
     people = fit_people(typing, _samples(begins, some[1]), prior, False)
     train, held_out = _folds(begins, some[1])

@@ -133,10 +133,7 @@ class Room(NamedTuple):
 
 
 def fit_people(typing: Typing, chosen: Chosen, prior: Prior, complete: bool = True) -> People:
-    """The people who typed the chosen samples; a person without samples is the population itself.
-
-    If not `complete`, cells that a person has not typed stay 0. Classes of keys do not matter.
-    """
+    """The people who typed these samples, or anyone; cells not typed stay 0 unless it is `complete`."""
     (N, F), C = typing.y.shape, len(prior.differences.loadings)
     U, G, n = len(chosen.begins) - 1, len(prior.differences.feature), len(chosen.samples)
     fits = {

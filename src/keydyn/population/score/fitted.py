@@ -116,10 +116,7 @@ class Fitted:
         n_jobs: int | None = 1,
         at_a_time: int = AT_A_TIME,
     ) -> Asked:
-        """What is asked, filled in for densities of what was measured.
-
-        `at_a_time` is the number of events times templates of one compiled call.
-        """
+        """What is asked, of what was measured; a call takes `at_a_time` events × templates."""
         self.check(templates)
         if len(templates) == 0:
             return asked

@@ -85,10 +85,7 @@ class Asked(NamedTuple):
 
 
 class Event(NamedTuple):
-    """One event: its values and cells, (F,), the classes of the key before (−1 at first) and of its own.
-
-    `place` is its number within the sample, modulo 3.
-    """
+    """Values and cells, (F,), classes of the key before (−1 at first) and its own, and place modulo 3."""
 
     y: Floats
     cell: Integers
@@ -119,7 +116,7 @@ class Work(NamedTuple):
     # (F, T) what each feature adds to it, and e − d, in detail
     terms: Floats
     left: Floats
-    # room
+    # Room
     e: Floats
     likely: Floats
     factor: Floats

@@ -42,10 +42,7 @@ def fingerprint(arrays: Sequence[Floats]) -> NDArray[np.uint8]:
 
 
 def checked(state: Tensors, present: Tensors, unknown: int, times: Truths) -> Tensors:
-    """The state, if it can take the place of the present one; a `ValueError` says why it cannot.
-
-    `unknown` is the largest code of a key, `times` tells which values are logarithms.
-    """
+    """The state, if it can replace the `present` one; `unknown` is the largest code, `times` are logs."""
 
     def values(name: str, found: Floats) -> None:
         within(-LARGEST_VALUE, LARGEST_VALUE)(name, found[:, times][~np.isnan(found[:, times])])
@@ -93,10 +90,7 @@ def packed_each(state: Tensors) -> list[bytes]:
 
 
 def parsed(contents: bytes, record: np.dtype[Any]) -> Tensors:
-    """The state in what `packed` gave; a `ValueError` says what is wrong with anything else.
-
-    `record` is that of the streams which are to go on from it. The values are not checked here.
-    """
+    """The state in what `packed` gave, in records like these; only the values are not checked here."""
     payload = _whole(contents)
     if (len(payload) - HEAD) % record.itemsize:
         raise ValueError("the state does not fit these sessions: it is of another population or cohort")
