@@ -17,12 +17,13 @@ import pandas as pd
 
 from keydyn.arrays import Integers
 from keydyn.atomic import replacing
-from keydyn.datasets.files import password_layout
 from keydyn.datasets.files.columns import (
     further,
+    is_password_layout,
     key_names,
     labels,
     likely_names,
+    password_keystrokes,
     press_and_release,
     refuse_absent,
     renamed,
@@ -137,7 +138,7 @@ def read_recording(
     with contents_of(source) as (contents, name):
         check_unit(form.unit or "ms")
         table = parse_table(contents, form.separator, form.encoding, form.header)
-        layout = _password_layout if password_layout.is_layout(table) else _one_row_per_keystroke
+        layout = _password_layout if is_password_layout(table) else _one_row_per_keystroke
         read = layout(table, form, anonymous)
         keystrokes = _checked(read, form, rules or CleaningRules())
         cleaned, report = (keystrokes, None) if rules is None else clean(keystrokes, rules)
@@ -186,9 +187,7 @@ class _Read:
 
 def _password_layout(table: Table, form: FileForm, anonymous: bool) -> _Read:
     unit = form.unit or "s"
-    frame, rows = password_layout.keystrokes_of(
-        table, unit, form.decimal, form.columns.get("user"), form.user
-    )
+    frame, rows = password_keystrokes(table, unit, form.decimal, form.columns.get("user"), form.user)
     return _Read(frame, rows, table, unit)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from keydyn.datasets.files.password_layout import integers_of, numbers_of
+from keydyn.datasets.files.columns import integers_of, numbers_of
 from keydyn.datasets.files.recordings import load_recordings
 from keydyn.datasets.files.tables import Table, read_table
 from keydyn.datasets.published.catalogue import Category, Entry, File, entry_of

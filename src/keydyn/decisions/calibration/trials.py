@@ -9,7 +9,7 @@ as at a sample's end, since what a score means depends on how much was typed.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -128,8 +128,8 @@ def claims(
     were asked, over all enrolments.
     """
     samples, people = typists.samples, typists.people
-    parts: list[tuple[Floats, Integers, Integers]] = []
-    watched: list[tuple[Floats, Integers, Floats]] = []
+    nobody = np.zeros(0, dtype=np.int64)
+    parts = [Trials(typists.lengths, np.zeros((0, len(typists.lengths))), nobody, nobody)]
     done = 0
     for enrol, ask in _held_out(samples, people):
         enrolled = [int(u) for u in asked if (enrol & (people == u)).any()]
@@ -150,39 +150,26 @@ def claims(
             # Which of the cohort count for each claim: neither the typist nor the person claimed.
             counts = (cohort.people != typist) & (cohort.people != np.array(enrolled)[:, None])
             scores = _scores_after(events, query, typists.lengths, counts)
-            parts.append((scores, np.tile(enrolled, len(query)), np.full(len(scores), typist)))
+            trials = Trials(
+                typists.lengths, scores, np.tile(enrolled, len(query)), np.full(len(scores), typist)
+            )
             if typist in enrolled:
                 counted = np.flatnonzero(cohort.people != typist) + len(enrolled)
                 own = events[:, [enrolled.index(typist), *counted.tolist()]]
                 offsets = query.sequences.offsets
-                watched.append((suspicion_of(own, offsets), np.diff(offsets), hours_of(query)))
-    # There may be nothing at all of a person with a single sample.
-    none, no_scores = np.zeros(0), np.zeros((0, len(typists.lengths)))
-    scores, claimed, by = (np.concatenate(each) for each in zip((no_scores, none, none), *parts, strict=True))
-    suspicion, keys, hours = (np.concatenate(each) for each in zip((none, none, none), *watched, strict=True))
-    return Trials(
-        typists.lengths,
-        scores,
-        claimed.astype(np.int64),
-        by.astype(np.int64),
-        suspicion,
-        np.concatenate([[0], np.cumsum(keys)]).astype(np.int64),
-        hours,
-    )
+                watched = {"suspicion": suspicion_of(own, offsets), "hours": hours_of(query)}
+                trials = replace(trials, offsets=offsets, **watched)
+            parts.append(trials)
+    return together(parts)
 
 
 def together(parts: Sequence[Trials]) -> Trials:
     """The trials of several runs of `claims`, with the same lengths."""
+    names = ("scores", "claimed", "typist", "suspicion", "hours")
+    joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
     keys = np.concatenate([np.diff(part.offsets) for part in parts])
-    return Trials(
-        parts[0].lengths,
-        np.concatenate([part.scores for part in parts]),
-        np.concatenate([part.claimed for part in parts]),
-        np.concatenate([part.typist for part in parts]),
-        np.concatenate([part.suspicion for part in parts]),
-        np.concatenate([[0], np.cumsum(keys)]).astype(np.int64),
-        np.concatenate([part.hours for part in parts]),
-    )
+    offsets = np.concatenate([[0], np.cumsum(keys)]).astype(np.int64)
+    return Trials(parts[0].lengths, offsets=offsets, **joined)
 
 
 def suspicion_of(terms: Floats, offsets: Integers) -> Floats:
