@@ -72,18 +72,9 @@ class Judge:
     def _decision(self, user: str, claim: Claim, spoke: tuple[Spokes, Spokes]) -> Decision:
         calibration = self.background.calibration
         rate = calibration.false_match_rate(claim.score, claim.keys)
+        llr, interval = calibration.ratio(claim.score, claim.keys), (rate.low, rate.high)
         answer, reasons = self._answer(claim)
-        return Decision(
-            user,
-            answer,
-            calibration.ratio(claim.score, claim.keys),
-            rate.value,
-            (rate.low, rate.high),
-            claim.counts,
-            reasons,
-            *spoke,
-            claim.score,
-        )
+        return Decision(user, answer, llr, rate.value, interval, claim.counts, reasons, *spoke, claim.score)
 
     def _answer(self, claim: Claim) -> tuple[str, tuple[str, ...]]:
         """The answer and its reasons: what was not typed is rejected, and too little is unsure."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -80,21 +81,12 @@ HOLD_TREE: Tree = {
 
 PAIR_TREE: Tree = {
     "all_keys__all_keys": [
-        "letters__letters",
-        "letters__non_letters",
-        "non_letters__letters",
-        "non_letters__non_letters",
+        f"{first}__{second}" for first, second in product(("letters", "non_letters"), repeat=2)
     ],
     "letters__letters": [
-        "vowels__consonants",
-        "consonants__vowels",
-        "consonants__consonants",
-        "vowels__vowels",
+        *("vowels__consonants", "consonants__vowels", "consonants__consonants", "vowels__vowels"),
         DOUBLE_LETTERS,
-        "left_hand__left_hand",
-        "left_hand__right_hand",
-        "right_hand__left_hand",
-        "right_hand__right_hand",
+        *(f"{first}__{second}" for first, second in product(("left_hand", "right_hand"), repeat=2)),
     ],
     "letters__non_letters": ["letters__space", "letters__punctuation"],
     "non_letters__letters": ["space__letters", "shift__letters"],

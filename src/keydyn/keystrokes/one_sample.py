@@ -54,15 +54,9 @@ def one_sample(
     columns |= {name: _numbers(values, name, len(names)) for name, values in sensors.items()}
     features = sorted(columns)
     codes, types = _codes(names)
-    sequences = Sequences(
-        np.column_stack([columns[name] for name in features]),
-        codes,
-        types,
-        np.array([0, len(names)]),
-        tuple(features),
-        [(user, session)],
-    )
-    return Samples([(user, session)], sequences, families_of(features))
+    X, named = np.column_stack([columns[name] for name in features]), [(user, session)]
+    sequences = Sequences(X, codes, types, np.array([0, len(names)]), tuple(features), named)
+    return Samples(named, sequences, families_of(features))
 
 
 def _names(keys: Any) -> list[str]:

@@ -290,16 +290,8 @@ def _clock_by_user(keystrokes: pd.DataFrame, intervals: Floats) -> pd.DataFrame:
     sorted_intervals = intervals[there][order]
     step, tick, share = find_ticks(sorted_intervals, np.concatenate([[0], np.cumsum(count)]), blur)
     near = np.bincount(codes[there], on_grid(intervals[there], SYSTEM_TICK, NEAR), minlength=len(users))
-    return pd.DataFrame(
-        {
-            "user": users,
-            "intervals": count,
-            "step": step,
-            "tick": tick,
-            "on_tick": share,
-            "on_system_tick": near / np.maximum(count, 1),
-        }
-    )
+    found = {"user": users, "intervals": count, "step": step, "tick": tick, "on_tick": share}
+    return pd.DataFrame(found | {"on_system_tick": near / np.maximum(count, 1)})
 
 
 def _clock_lines(clocks: pd.DataFrame) -> list[str]:

@@ -19,15 +19,8 @@ RIGHT_LETTERS = frozenset("yuiophjklnm")
 DIGIT_WORDS = frozenset(["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"])
 PUNCTUATION = frozenset(".,'\";:/\\-=[]`!?")
 PUNCTUATION |= {"period", "comma", "quote", "semicolon", "colon", "slash", "back_slash", "dash", "minus"}
-PUNCTUATION |= {
-    "equals",
-    "open_bracket",
-    "close_bracket",
-    "back_quote",
-    "apostrophe",
-    "exclamation",
-    "question",
-}
+PUNCTUATION |= {"equals", "open_bracket", "close_bracket", "back_quote", "apostrophe"}
+PUNCTUATION |= {"exclamation", "question"}
 GROUPS = ("left_letter", "right_letter", "space", "shift", "punctuation", "digit", "other")
 
 

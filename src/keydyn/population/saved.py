@@ -146,19 +146,12 @@ def _built(values: Values, tensors: Tensors) -> Parameters:
         raise ValueError("a pair names a key that is not there")
     if len(tensors["location"]) != cells.n_cells:
         raise ValueError(f"location has {len(tensors['location'])} values for {cells.n_cells} cells")
-    return Parameters(
-        features,
-        cells,
-        tensors["location"],
-        tensors["scale"],
-        _wide(tensors, len(features)),
-        tensors["loadings"],
-        tensors["support"],
-        Variances(**{one.name: tensors[f"strengths.{one.name}"] for one in fields(Variances)}),
-        Chain(**{one.name: tensors[f"chain.{one.name}"] for one in fields(Chain)}),
-        values["n_people"],
-        values["n_samples"],
-    )
+    own = {name: tensors[name] for name in ("location", "scale", "loadings", "support")}
+    counts = {name: values[name] for name in ("n_people", "n_samples")}
+    variances = Variances(**{one.name: tensors[f"strengths.{one.name}"] for one in fields(Variances)})
+    chain = Chain(**{one.name: tensors[f"chain.{one.name}"] for one in fields(Chain)})
+    wide = _wide(tensors, len(features))
+    return Parameters(features, cells, wide=wide, variances=variances, chain=chain, **own, **counts)
 
 
 def _wide(tensors: Tensors, n_features: int) -> WideEffects:
@@ -172,14 +165,8 @@ def _wide(tensors: Tensors, n_features: int) -> WideEffects:
     )
 
 
-POPULATION = declared(
-    Kind(
-        "PopulationModel",
-        {"event_types": _event_types, "features": _features, "n_people": whole(2), "n_samples": whole(2)},
-        _declared,
-        _built,
-    )
-)
+_FIELDS = {"event_types": _event_types, "features": _features, "n_people": whole(2), "n_samples": whole(2)}
+POPULATION = declared(Kind("PopulationModel", _FIELDS, _declared, _built))
 
 # C cells, F features.
 _OF_A_TEMPLATE = {

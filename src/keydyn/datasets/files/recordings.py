@@ -281,15 +281,9 @@ def _swapped(frame: pd.DataFrame) -> bool:
 
 def in_order(frame: pd.DataFrame) -> Integers:
     """The rows by user, session, press, release and key. Numbers in names count: session 2 is before 10."""
-    order: Integers = np.lexsort(
-        (
-            frame["keyname"].rank(method="dense").to_numpy(),
-            frame["timerelease"].to_numpy(),
-            frame["timepress"].to_numpy(),
-            _places(frame["session"]),
-            _places(frame["user"]),
-        )
-    )
+    keys = frame["keyname"].rank(method="dense").to_numpy()
+    times = (frame[name].to_numpy() for name in ("timerelease", "timepress"))
+    order: Integers = np.lexsort((keys, *times, _places(frame["session"]), _places(frame["user"])))
     return order
 
 

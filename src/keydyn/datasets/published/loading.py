@@ -13,8 +13,8 @@ import pandas as pd
 
 from keydyn.datasets.files.columns import integers_of, numbers_of
 from keydyn.datasets.files.recordings import load_recordings
-from keydyn.datasets.files.tables import Table, read_table
-from keydyn.datasets.published.catalogue import Category, Entry, File, entry_of
+from keydyn.datasets.files.tables import read_table
+from keydyn.datasets.published.catalogue import Category, File, entry_of
 from keydyn.datasets.published.fetching import VARIABLE, checksum, data_folders, find_file
 from keydyn.keystrokes.quality import find_duplicates
 from keydyn.keystrokes.schema import SAMPLE, check_keystrokes, sample_starts
@@ -83,26 +83,10 @@ def load_dataset(name: str, data: str | PathLike[str] | None = None) -> Dataset:
     if entry.vectors is not None and (vectors_path := find_file(entry.vectors, folders)) is not None:
         checksums[vectors_path.name] = _checked(entry.vectors, vectors_path)
         vectors = _read_vectors(vectors_path, keystrokes)
-    return _dataset(entry, keystrokes, vectors, checksums)
-
-
-def _dataset(
-    entry: Entry, keystrokes: pd.DataFrame, vectors: pd.DataFrame | None, checksums: dict[str, str]
-) -> Dataset:
-    return Dataset(
-        name=entry.name,
-        title=entry.title,
-        category=entry.category,
-        description=entry.description,
-        keystrokes=keystrokes,
-        sensors=entry.sensors,
-        vectors=vectors,
-        citation=entry.citation,
-        terms=entry.terms,
-        checksums=checksums,
-        notes=entry.notes,
-        duplicates=find_duplicates(keystrokes),
-    )
+    names = ("name", "title", "category", "description", "sensors", "citation", "terms", "notes")
+    known = {name: getattr(entry, name) for name in names}
+    copies = find_duplicates(keystrokes)
+    return Dataset(**known, keystrokes=keystrokes, vectors=vectors, checksums=checksums, duplicates=copies)
 
 
 def _checked(file: File, path: Path) -> str:
@@ -120,7 +104,9 @@ def _read_vectors(path: Path, keystrokes: pd.DataFrame) -> pd.DataFrame:
     """The authors' feature vectors; they must belong to the samples that were read."""
     try:
         table = read_table(path)
-        _refuse_absent(table, SAMPLE)
+        absent = [repr(name) for name in SAMPLE if name not in table.columns]
+        if absent:
+            raise ValueError(f"no column {', '.join(absent)}")
         user, session = (integers_of(table, name) for name in SAMPLE)
         features = [name for name in table.columns if name not in SAMPLE]
         index = pd.MultiIndex.from_arrays([user, session], names=SAMPLE)
@@ -131,12 +117,6 @@ def _read_vectors(path: Path, keystrokes: pd.DataFrame) -> pd.DataFrame:
     if not index.equals(pd.MultiIndex.from_frame(samples)):
         raise ValueError(f"{path}: its samples are not those of the keystrokes")
     return vectors
-
-
-def _refuse_absent(table: Table, names: list[str]) -> None:
-    absent = [repr(name) for name in names if name not in table.columns]
-    if absent:
-        raise ValueError(f"no column {', '.join(absent)}")
 
 
 def dataset_summary(datasets: Iterable[Dataset] | Mapping[str, pd.DataFrame]) -> pd.DataFrame:

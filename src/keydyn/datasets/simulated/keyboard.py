@@ -9,19 +9,9 @@ import numpy as np
 from keydyn.arrays import Floats, Integers
 
 ROWS = ("1234567890", "qwertyuiop", "asdfghjkl", "zxcvbnm")
-SIGNS = {
-    " ": "space",
-    "\n": "enter",
-    ".": "period",
-    ",": "comma",
-    "'": "quote",
-    "-": "dash",
-    ";": "semicolon",
-    "/": "slash",
-    "=": "equals",
-}
 SHIFTED_SIGNS = {"!": "1", "?": "slash", ":": "semicolon", '"': "quote", "_": "dash", "@": "2", "&": "7"}
 PUNCTUATION = ("period", "comma", "quote", "dash", "semicolon", "slash", "equals")
+SIGNS = dict(zip(" \n.,'-;/=", ("space", "enter", *PUNCTUATION), strict=True))
 DIGITS = tuple("0123456789")
 NUMPAD = tuple(f"numpad_{digit}" for digit in DIGITS)
 LETTERS = tuple("abcdefghijklmnopqrstuvwxyz")

@@ -89,37 +89,16 @@ def _by_key(effects: dict[tuple[str, ...], float]) -> Floats:
 
 
 KEY_TAU = _by_key(
-    {
-        tuple("qzxjkvb"): 0.10,
-        tuple("zxcvbnm"): 0.06,
-        DIGITS: 0.35,
-        NUMPAD: 0.55,
-        PUNCTUATION: 0.25,
-        ("space",): -0.08,
-        ("shift",): 0.25,
-        ("enter",): 0.40,
-        ("backspace",): 0.05,
-    }
+    {tuple("qzxjkvb"): 0.10, tuple("zxcvbnm"): 0.06, DIGITS: 0.35, NUMPAD: 0.55, PUNCTUATION: 0.25}
+    | {("space",): -0.08, ("shift",): 0.25, ("enter",): 0.40, ("backspace",): 0.05}
 )
 KEY_TOUCH = _by_key(
-    {
-        tuple("qazp"): 0.06,
-        NUMPAD: -0.15,
-        PUNCTUATION: -0.05,
-        ("space",): -0.02,
-        ("shift",): 0.40,
-        ("enter", "backspace"): -0.08,
-    }
+    {tuple("qazp"): 0.06, NUMPAD: -0.15, PUNCTUATION: -0.05}
+    | {("space",): -0.02, ("shift",): 0.40, ("enter", "backspace"): -0.08}
 )
 PAUSE_AT = _by_key(
-    {
-        DIGITS: 0.25,
-        NUMPAD: -0.15,
-        PUNCTUATION: 0.50,
-        ("space",): 0.40,
-        ("shift", "backspace"): 0.70,
-        ("enter",): 0.45,
-    }
+    {DIGITS: 0.25, NUMPAD: -0.15, PUNCTUATION: 0.50}
+    | {("space",): 0.40, ("shift", "backspace"): 0.70, ("enter",): 0.45}
 )
 PAUSE_AFTER = _by_key(
     {LETTERS: -0.05, PUNCTUATION: 0.20, ("space",): 0.55, ("shift",): 0.30, ("enter", "backspace"): 0.40}

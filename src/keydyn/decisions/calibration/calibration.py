@@ -391,11 +391,8 @@ def lockout_level(
     return float(highest[low])
 
 
-CALIBRATION = declared(
-    Kind(
-        "Calibration",
-        _FIELDS,
-        None,
-        lambda values, tensors: Calibration(**{name: values[name] for name in _FIELDS}, **tensors),
-    )
-)
+def _built(values: Values, tensors: Tensors) -> Calibration:
+    return Calibration(**{name: values[name] for name in _FIELDS}, **tensors)
+
+
+CALIBRATION = declared(Kind("Calibration", _FIELDS, None, _built))

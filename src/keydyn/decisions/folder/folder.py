@@ -165,18 +165,12 @@ class Change:
         population = ""
         if isinstance(pattern, PopulationDetector):
             population = self._written(pattern.people.packed())
-        manifest = Manifest(
-            pattern.name,
-            sensors,
-            population,
-            tuple(
-                Member(user, self._written(one.packed_template()))
-                for user, one in zip(background.members, background.cohort, strict=True)
-            ),
-            self._written(background.calibration.packed()),
-            self._kept(secret),
-            (),
+        cohort = tuple(
+            Member(user, self._written(one.packed_template()))
+            for user, one in zip(background.members, background.cohort, strict=True)
         )
+        calibration, kept = self._written(background.calibration.packed()), self._kept(secret)
+        manifest = Manifest(pattern.name, sensors, population, cohort, calibration, kept, ())
         if self.before is None or not self.before.people:
             return manifest
         if replace(self.before, people=()) != manifest:
@@ -249,12 +243,9 @@ def _read(folder: Path, manifest: Manifest, key: bytes | None, wanted: set[str] 
         advice = f"enrol {person.user} again, or remove {person.user} with keydyn users"
         fingerprints = Fingerprints.none()
         if person.fingerprints:
+            what = f"fingerprints of {person.user}"
             fingerprints = _file(
-                folder,
-                person.fingerprints,
-                f"fingerprints of {person.user}",
-                advice,
-                lambda contents, _: fingerprints_of(contents),
+                folder, person.fingerprints, what, advice, lambda contents, _: fingerprints_of(contents)
             )
         own, *earlier = (
             template(sha256, f"model of {person.user}", advice) if sha256 else None

@@ -45,17 +45,9 @@ class Prior(NamedTuple):
     @classmethod
     def of(cls, cells: Cells, loadings: Floats, variances: Variances) -> Prior:
         """From what was learnt, or is being learnt."""
-        return cls(
-            Differences.of(cells, loadings, variances.cell, variances.key),
-            variances.tempo,
-            variances.noise,
-            variances.gain,
-            variances.slope,
-            variances.slope_variance,
-            parents(cells.n_features),
-            variances.noise_leans,
-            float(variances.degrees[0]),
-        )
+        v, differences = variances, Differences.of(cells, loadings, variances.cell, variances.key)
+        own = v.tempo, v.noise, v.gain, v.slope, v.slope_variance
+        return cls(differences, *own, parents(cells.n_features), v.noise_leans, float(v.degrees[0]))
 
 
 class Chosen(NamedTuple):

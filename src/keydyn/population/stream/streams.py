@@ -141,14 +141,9 @@ class PopulationStreams:
         before = _before(key, self._codes[s, 1], first)
         begins = first | (number == 1)
         at_begin = np.where(number == 1, 0, self._in_word[s])
-        around = Around(
-            _before(before, self._codes[s, 0], first),
-            before,
-            key,
-            typed,
-            number - 1,
-            position_in_word(before, begins, at_begin, self._spaces),
-        )
+        two_before = _before(before, self._codes[s, 0], first)
+        in_word = position_in_word(before, begins, at_begin, self._spaces)
+        around = Around(two_before, before, key, typed, number - 1, in_word)
         terms, filtered = self._terms(s, _before(rows, self._values[s], first), around)
         last = np.concatenate([run[1:] - 1, [len(s) - 1]])
         ended = s[last]
