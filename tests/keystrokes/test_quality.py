@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keydyn.keystrokes.cleaning import CleaningRules, clean
-from keydyn.keystrokes.clock import share_on_grid
+from keydyn.keystrokes.clock import NEAR, SYSTEM_TICK, on_grid
 from keydyn.keystrokes.pairing import pair_events
 from keydyn.keystrokes.quality import quality_of
 from keydyn.keystrokes.schema import COLUMNS
@@ -164,11 +164,10 @@ def test_no_tick_is_found_where_there_is_none(seed, step, count):
     assert clock["on_tick"] == (1 if step else 0)
 
 
-def test_share_on_grid():
-    assert share_on_grid(np.array([0.0, 15.625, 30.25, 40.0])) == 0.75
-    assert share_on_grid(np.array([1.0, 10.0, 11.0]), period=10, tolerance=0.5) == pytest.approx(1 / 3)
-    with pytest.raises(ValueError, match="no intervals"):
-        share_on_grid(np.array([]))
+def test_intervals_on_a_grid():
+    on = on_grid(np.array([0.0, 15.625, 30.25, 40.0]), SYSTEM_TICK, NEAR)
+    assert on.tolist() == [True, True, True, False]
+    assert on_grid(np.array([1.0, 10.0, 11.0]), 10.0, 0.5).tolist() == [False, True, False]
 
 
 ALL = keystrokes(

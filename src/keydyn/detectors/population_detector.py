@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from os import PathLike
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from keydyn.arrays import Floats, Integers
 from keydyn.detectors.detector import Detector, register
@@ -124,21 +123,6 @@ class PopulationDetector(Detector):
         if people is None:
             return super().score_events_many(templates, samples)
         return people.event_log_likelihoods([one.template_ for one in templates], samples, n_jobs=1)
-
-    @classmethod
-    def score_and_explain(
-        cls, templates: Sequence[Self], sample: Samples
-    ) -> tuple[Floats, dict[str, NDArray[Any]]]:
-        """What `score_many` gives, (1, U), and what speaks for and against the first template, in one pass.
-
-        The second is as columns: those of `PopulationModel.explain`, strongest evidence first.
-        """
-        people = cls._common_people(templates)
-        if people is None:
-            raise ValueError("the templates belong to different populations")
-        own, others = templates[0].template_, [one.template_ for one in templates[1:]]
-        scores, terms = people.score_terms([own, people.anyone(), *others], sample, 2)
-        return np.delete(scores, 1, axis=1), people.evidence(sample, terms)
 
     @staticmethod
     def _common_people(templates: Sequence[PopulationDetector]) -> PopulationModel | None:

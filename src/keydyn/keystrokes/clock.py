@@ -30,13 +30,6 @@ CLOSE = 0.5
 AS_GOOD = 0.02
 
 
-def share_on_grid(intervals: Floats, period: float = SYSTEM_TICK, tolerance: float = NEAR) -> float:
-    """Share of intervals within `tolerance` of a multiple of `period`, both in the intervals' unit."""
-    if len(intervals) == 0:
-        raise ValueError("there are no intervals")
-    return float(on_grid(intervals, period, tolerance).mean())
-
-
 def on_grid(intervals: Floats, period: float | Floats, tolerance: float) -> Truths:
     """Which intervals are within `tolerance` of a multiple of `period`; a NaN is not. Shapes broadcast.
 
