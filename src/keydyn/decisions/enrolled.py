@@ -1,4 +1,10 @@
-"""An enrolled person."""
+"""An enrolled person: samples that are good enough, and a template that follows accepted ones, never far.
+
+People are taken to change as people differ, only less: the drift since the last sample has the population's
+own covariance, times a small factor. Its posterior, given one sample, moves the whole template, keys that the
+sample lacks included. The template's scales, slopes and gains stay as enrolled: only a person's means drift,
+so that no attacker can widen a template.
+"""
 
 from __future__ import annotations
 

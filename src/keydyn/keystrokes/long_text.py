@@ -1,7 +1,9 @@
 """Feature vectors of long texts: 218 means and standard deviations of times over sets of keys.
 
 They are the descriptive statistics of Monaco and Tappert, by the rules that their published vectors follow;
-docs/long-text-features.md says how these were found and how well they agree.
+docs/long-text-features.md says how these were found and how well they agree. There are 39 sets of keys for
+hold times and 35 pairs of sets for intervals. In each tree, the parent of a set is the broader one that
+stands in for it where its keys are rare.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""What decisions rest on besides the enrolled people: a prepared detector, a cohort and a calibration."""
+"""What decisions rest on besides the enrolled people: a prepared detector, a cohort and a calibration.
+
+`python -m keydyn.decisions.calibration.background` writes the calibration that comes with keydyn.
+"""
 
 from __future__ import annotations
 

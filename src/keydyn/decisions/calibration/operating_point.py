@@ -1,4 +1,7 @@
-"""Where a score becomes an answer: error rates that are accepted, or what errors cost."""
+"""Where a score becomes an answer: error rates that are accepted, or what errors cost; and how often it errs.
+
+Rates of errors, as a calibration states them and as counted, concern strangers who do not imitate anyone.
+"""
 
 from __future__ import annotations
 

@@ -5,6 +5,10 @@ For each time in a sample a keyed hash of 32 bits is kept: of the last four keys
 times moved by up to seven steps; where a hash is known, the two times differ by that number of steps. The
 evidence for a copy is how much more probable these differences are between a sample and its copy, with some
 jitter, than between two samples that one person has typed.
+
+The hash is SipHash-2-4 (Aumasson and Bernstein, 2012), made for short messages: without the key, what was
+hashed can neither be told nor found by trying. Fingerprints as bytes are, in little-endian order: `MARK`, the
+CRC-32 of all that follows, the number of samples, how many hashes each has, and the hashes; 32 bits each.
 """
 
 from __future__ import annotations
