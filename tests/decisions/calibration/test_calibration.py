@@ -142,16 +142,16 @@ def test_nobody_can_change_it_and_nonsense_is_refused() -> None:
         )
     }
     for wrong, problem in (
-        ({"slope": -parts["slope"]}, "positive"),
+        ({"slope": -parts["slope"]}, "slope has values"),
         ({"lengths": parts["lengths"][::-1].copy()}, "must rise"),
         ({"impostor": parts["impostor"][:, ::-1].copy()}, "must rise"),
-        ({"low": parts["low"] * np.nan}, "low of a calibration"),
-        ({"intercept": parts["intercept"][:1]}, "intercept of a calibration"),
+        ({"low": parts["low"] * np.nan}, "low has values"),
+        ({"intercept": parts["intercept"][:1]}, "intercept must have shape"),
     ):
         with pytest.raises(ValueError, match=problem):
             Calibration(**(parts | wrong), n_people=12, hours=1.0)
     for hours in (0.0, -1.0, float("inf"), float("nan")):
-        with pytest.raises(ValueError, match="hours of a calibration"):
+        with pytest.raises(ValueError, match="hours must be above 0"):
             Calibration(**parts, n_people=12, hours=hours)
 
 
