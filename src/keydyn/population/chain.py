@@ -56,14 +56,8 @@ class Chain:
     @classmethod
     def single(cls, n_features: int, degrees: int) -> Chain:
         """No hidden states: one Student t."""
-        K = len(CLASSES)
-        return cls(
-            np.ones(1),
-            np.ones((K, K, 1, 1)),
-            np.zeros((1, n_features)),
-            np.ones((1, n_features)),
-            np.array([degrees], dtype=np.int64),
-        )
+        K, emission = len(CLASSES), (np.zeros((1, n_features)), np.ones((1, n_features)))
+        return cls(np.ones(1), np.ones((K, K, 1, 1)), *emission, np.array([degrees], dtype=np.int64))
 
     @classmethod
     def initial(cls, n_features: int, degrees: int | None = None) -> Chain:
@@ -72,14 +66,10 @@ class Chain:
         share = np.array([1 - PAUSE_SHARE, PAUSE_SHARE])
         leaves = PAUSE_SHARE * (1 - PAUSE_STAYS) / (1 - PAUSE_SHARE)
         table = np.array([[1 - leaves, leaves], [1 - PAUSE_STAYS, PAUSE_STAYS]])
-        K = len(CLASSES)
-        return cls(
-            share,
-            np.tile(table, (K, K, 1, 1)),
-            np.ascontiguousarray(starts[:, :, 0].T),
-            np.ascontiguousarray(starts[:, :, 1].T),
-            np.array(DEGREES if degrees is None else [degrees] * 2, dtype=np.int64),
-        )
+        transitions = np.tile(table, (len(CLASSES), len(CLASSES), 1, 1))
+        location, scale = (np.ascontiguousarray(starts[:, :, k].T) for k in range(2))
+        both = np.array(DEGREES if degrees is None else [degrees] * 2, dtype=np.int64)
+        return cls(share, transitions, location, scale, both)
 
     @property
     def n_states(self) -> int:

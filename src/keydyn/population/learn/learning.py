@@ -135,21 +135,12 @@ def learn_more(
         typing = [kept.keep(*arrays) for arrays in passes.each(partial(_typing_of, known), events)]
         means = partial(cell_means, Prior.of(known.cells, known.loadings, known.variances))
         cases = [kept.keep(variance, mean) for variance, mean, _ in passes.each(means, typing)]
-        loadings, support = fit_loadings(
-            [(case, np.ones(size, dtype=bool)) for case, size in zip(cases, groups.sizes, strict=True)],
-            known.variances.cell[known.cells.feature] / estimates.CELL_FACTOR,
-            known.cells,
-            known.loadings.shape[1],
-            passes,
-            before=Before(known.loadings, known.support),
-        )
-        return replace(
-            known,
-            loadings=loadings,
-            support=support,
-            n_people=known.n_people + groups.n_people,
-            n_samples=known.n_samples + groups.n_samples,
-        )
+        whole = [(case, np.ones(size, dtype=bool)) for case, size in zip(cases, groups.sizes, strict=True)]
+        cell_variance = known.variances.cell[known.cells.feature] / estimates.CELL_FACTOR
+        R, before = known.loadings.shape[1], Before(known.loadings, known.support)
+        loadings, support = fit_loadings(whole, cell_variance, known.cells, R, passes, before=before)
+        n_people, n_samples = known.n_people + groups.n_people, known.n_samples + groups.n_samples
+        return replace(known, loadings=loadings, support=support, n_people=n_people, n_samples=n_samples)
 
 
 def _n_passes(groups: Groups, hidden_states: bool, without: tuple[str, ...]) -> int:
