@@ -146,12 +146,12 @@ def _built(values: Values, tensors: Tensors) -> Parameters:
         raise ValueError("a pair names a key that is not there")
     if len(tensors["location"]) != cells.n_cells:
         raise ValueError(f"location has {len(tensors['location'])} values for {cells.n_cells} cells")
-    own = {name: tensors[name] for name in ("location", "scale", "loadings", "support")}
-    counts = {name: values[name] for name in ("n_people", "n_samples")}
+    own: Values = {name: tensors[name] for name in ("location", "scale", "loadings", "support")}
+    own |= {name: values[name] for name in ("n_people", "n_samples")}
     variances = Variances(**{one.name: tensors[f"strengths.{one.name}"] for one in fields(Variances)})
     chain = Chain(**{one.name: tensors[f"chain.{one.name}"] for one in fields(Chain)})
     wide = _wide(tensors, len(features))
-    return Parameters(features, cells, wide=wide, variances=variances, chain=chain, **own, **counts)
+    return Parameters(features, cells, wide=wide, variances=variances, chain=chain, **own)
 
 
 def _wide(tensors: Tensors, n_features: int) -> WideEffects:

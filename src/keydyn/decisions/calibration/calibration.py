@@ -392,7 +392,8 @@ def lockout_level(
 
 
 def _built(values: Values, tensors: Tensors) -> Calibration:
-    return Calibration(**{name: values[name] for name in _FIELDS}, **tensors)
+    about = {name: values[name] for name in _FIELDS}
+    return Calibration(**(about | tensors))
 
 
 CALIBRATION = declared(Kind("Calibration", _FIELDS, None, _built))

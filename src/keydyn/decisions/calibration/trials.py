@@ -157,8 +157,8 @@ def claims(
                 counted = np.flatnonzero(cohort.people != typist) + len(enrolled)
                 own = events[:, [enrolled.index(typist), *counted.tolist()]]
                 offsets = query.sequences.offsets
-                watched = {"suspicion": suspicion_of(own, offsets), "hours": hours_of(query)}
-                trials = replace(trials, offsets=offsets, **watched)
+                level, hours = suspicion_of(own, offsets), hours_of(query)
+                trials = replace(trials, suspicion=level, offsets=offsets, hours=hours)
             parts.append(trials)
     return together(parts)
 

@@ -45,10 +45,10 @@ Some = tuple[Stored, Truths]
 
 def initial_variances(n_features: int) -> Variances:
     """Where estimation begins: no slopes known, any slope possible."""
-    levels = (np.full(n_features, level) for level in (CELL, KEY, TEMPO, NOISE))
-    slopes = np.zeros((n_features, 3)), np.ones((n_features, 3))
+    cell, key, tempo, noise = (np.full(n_features, level) for level in (CELL, KEY, TEMPO, NOISE))
+    slope, variance, gain = np.zeros((n_features, 3)), np.ones((n_features, 3)), np.ones(n_features)
     leans = np.array([CELL_NOISE_LEANS, KEY_NOISE_LEANS, PERSON_NOISE_LEANS])
-    return Variances(*levels, *slopes, np.ones(n_features), leans, np.array([DEGREES]))
+    return Variances(cell, key, tempo, noise, slope, variance, gain, leans, np.array([DEGREES]))
 
 
 def cell_and_key_variances(
