@@ -233,6 +233,8 @@ class WatchedSessions:
         """
         state = parsed(contents if isinstance(contents, bytes) else joined(contents), self._record)
         which = self._streams.numbers(sessions)
+        if len(state["sums"]) != len(which):
+            raise ValueError(f"the state of {len(state['sums'])} sessions does not fit {len(which)}")
         for name in self._own():
             if not (np.isfinite(state[name]) | (np.isnan(state[name]) & (name == "press"))).all():
                 raise ValueError(f"the state's {name} has values out of range")
