@@ -22,7 +22,7 @@ from tests.service.jobs.conftest import MovableClock, Tenant, new_tenant
 from tests.service.postgres import PostgresServer
 
 # Longer than anything here takes; only a test that fails waits for so long.
-PATIENCE_S = 30
+PATIENCE_S = 120
 
 
 @pytest.fixture
