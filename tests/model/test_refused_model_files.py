@@ -96,10 +96,7 @@ HEADER = {
     "class list": (set_header("class", to=["POHMM"]), r"class \['POHMM'\] is not known"),
     "family": (set_header("families", 0, "family", to="cauchy"), "emission 'cauchy' is not known"),
     "family's settings": (set_header("families", 0, "df", to=3.0), "unexpected keyword argument 'df'"),
-    "family as text": (
-        set_header("families", 0, to="lognormal"),
-        r"families\[0\] is 'lognormal', not",
-    ),
+    "family as text": (set_header("families", 0, to="lognormal"), r"families\[0\] is 'lognormal', not"),
     "families fewer": (
         set_header("families", to=[{"family": "lognormal"}]),
         "arrays that are not known: emission.1.scale",
@@ -113,10 +110,7 @@ HEADER = {
     "n_states other": (set_header("settings", "n_states", to=3), "header says 3 states, the arrays 2"),
     "tol text": (set_header("settings", "tol", to="low"), "tol must be zero or greater, not 'low'"),
     "callback": (set_header("settings", "callback", to="print"), "callback must be None or callable"),
-    "stop reason": (
-        set_header("fit", "stop_reason_", to="banana"),
-        "stop_reason_ is 'banana', not",
-    ),
+    "stop reason": (set_header("fit", "stop_reason_", to="banana"), "stop_reason_ is 'banana', not"),
     "no log-likelihood": (
         set_header("fit", "log_likelihood_", to=float("nan")),
         "log_likelihood_ is nan, not",
@@ -133,10 +127,7 @@ HEADER = {
     "fixed": (set_header("settings", "fixed", to=7), "fixed must be a tuple of some of"),
     "smoothing": (set_header("smoothing", "start", to=3.0), "smoothing must be"),
     "smoothing list": (set_header("smoothing", to=[]), r"smoothing is \[\], not an object"),
-    "types fewer": (
-        set_header("event_types", to=["a", "b"]),
-        r"startprob must have shape \(2, 2\)",
-    ),
+    "types fewer": (set_header("event_types", to=["a", "b"]), r"startprob must have shape \(2, 2\)"),
     "types twice": (set_header("event_types", to=["a", "b", "a"]), "event_types names 'a' more than once"),
     "types mixed": (set_header("event_types", to=["a", 1, "b"]), "all text or all whole numbers"),
     "types text": (set_header("event_types", to="abc"), "event_types is 'abc', not a list"),
@@ -178,10 +169,7 @@ TENSORS = {
     "no loc": (drop_tensor("emission.0.loc"), "it has no emission.0.loc"),
     "marginal": (set_tensor("marginal.transmat", lambda v: v * 0.9), "marginal.transmat.* adds up to"),
     "marginal emission": (set_tensor("marginal.emission.0.scale", entry(0.0)), "marginal.emission.0: scale"),
-    "part of the marginal": (
-        drop_tensor("marginal.startprob"),
-        "it has no marginal.startprob",
-    ),
+    "part of the marginal": (drop_tensor("marginal.startprob"), "it has no marginal.startprob"),
     "chain sum": (set_tensor("chain.pair_prob", entry(0.99)), "chain.pair_prob does not add up"),
     "chain negative": (
         set_tensor("chain.leaving", entry(-1.0)),

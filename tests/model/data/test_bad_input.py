@@ -252,14 +252,8 @@ ONLINE = {
     "state type": (lambda: MODEL.online(state(last=[9])), RANGE),
     "state count": (lambda: MODEL.online(state(n_events=[-1])), r"n_events\[0\] is -1, not a whole"),
     "state NaN": (lambda: MODEL.online(state(log_filtered=[[NAN, 0.0]])), RANGE),
-    "state sum": (
-        lambda: MODEL.online(state(log_filtered=[[5.0, 5.0]], n_events=[1])),
-        RANGE,
-    ),
-    "state infinite": (
-        lambda: MODEL.online(state(log_likelihood=[INF], n_events=[1])),
-        RANGE,
-    ),
+    "state sum": (lambda: MODEL.online(state(log_filtered=[[5.0, 5.0]], n_events=[1])), RANGE),
+    "state infinite": (lambda: MODEL.online(state(log_likelihood=[INF], n_events=[1])), RANGE),
     "state fraction": (lambda: MODEL.online(state(n_events=[1.5])), r"n_events\[0\] is 1.5, not a whole"),
     "state nested": (lambda: MODEL.online(state(last=[[0]])), r"last\[0\] is \[0\], not a whole"),
     "state huge": (lambda: MODEL.online(state(last=[10**30])), "not a saved state of a stream"),

@@ -58,8 +58,7 @@ def test_every_model_has_its_own_part(weighted):
         np.testing.assert_allclose(chain.of_pairs[pairs], own_chain.of_pairs, rtol=1e-14)
         np.testing.assert_allclose(chain.of_types[rows], own_chain.of_types, rtol=1e-14)
         span = together.spans[b] - np.repeat(
-            [before[name] for name in ("sequences_of", "rows_of", "pairs_of", "steps_of")],
-            [2, 2, 2, 1],
+            [before[name] for name in ("sequences_of", "rows_of", "pairs_of", "steps_of")], [2, 2, 2, 1]
         )
         np.testing.assert_array_equal(span, alone.spans[0])
         n_events += item.n_events

@@ -15,16 +15,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.utils.estimator_checks import check_estimator
 
-from keydyn import (
-    HMM,
-    ContextHMM,
-    PartiallyHMM,
-    PartlyHMM,
-    POHMMClassifier,
-    Sequences,
-    fit_many,
-    load,
-)
+from keydyn import HMM, ContextHMM, PartiallyHMM, PartlyHMM, POHMMClassifier, Sequences, fit_many, load
 from keydyn.files import packed
 from keydyn.model import Bins, ModelFileError
 from tests.model.test_sklearn import EXPECTED_FAILURES

@@ -15,14 +15,7 @@ from keydyn.model.data import vocabulary
 from keydyn.model.data.sequences import Sequences
 from keydyn.model.engine.expectation import room_for
 from keydyn.model.engine.layout import variant_of
-from keydyn.model.engine.scores_and_states import (
-    Lattice,
-    Room,
-    Scored,
-    Source,
-    check_scoring,
-    score,
-)
+from keydyn.model.engine.scores_and_states import Lattice, Room, Scored, Source, check_scoring, score
 from keydyn.model.families.compiled import custom_features, features_of
 from keydyn.model.fit.estimator import Estimator, State, refuse_unseen
 from keydyn.model.fit.threads import piece_for, run_hearing_signals

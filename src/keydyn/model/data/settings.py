@@ -52,10 +52,7 @@ def check_settings(parameters: dict[str, Any], n_features: int) -> Settings:
     _check(given, "spread", given["spread"] <= WIDEST, f"at most {WIDEST:g}")
     _check(given, "tol", is_number(given["tol"]) and given["tol"] >= 0, "zero or greater")
     _check(
-        given,
-        "count_floor",
-        is_number(given["count_floor"]) and given["count_floor"] >= 0,
-        "zero or greater",
+        given, "count_floor", is_number(given["count_floor"]) and given["count_floor"] >= 0, "zero or greater"
     )
     scale = given["min_scale"]
     _check(

@@ -220,11 +220,7 @@ class PartiallyHMM(Relative):
         return super().bic(labelled(X, labels, lengths))
 
     def online(
-        self,
-        state: dict[str, Any] | None = None,
-        *,
-        n_streams: int | None = None,
-        labelled: bool = False,
+        self, state: dict[str, Any] | None = None, *, n_streams: int | None = None, labelled: bool = False
     ) -> Any:
         """As the other models'; with `labelled`, `update` takes a label, None where none is seen."""
         return self._opened(state, n_streams, labelled)

@@ -39,11 +39,7 @@ class OnlineBatch:
     """
 
     def __init__(
-        self,
-        models: Sequence[Estimator],
-        n_sessions: int | None = None,
-        *,
-        cohorts: ArrayLike | None = None,
+        self, models: Sequence[Estimator], n_sessions: int | None = None, *, cohorts: ArrayLike | None = None
     ) -> None:
         self._thetas = _alike(models)
         if cohorts is None:
