@@ -23,8 +23,7 @@ from rebuilding import Made, rebuilt, seconds_to_compile
 from running import shown
 
 from keydyn.model.engine.online_step import update_many
-from keydyn.model.fit.algorithm import climb
-from keydyn.model.fit.lanes import climb_in_lanes
+from keydyn.model.fit.algorithm import climb, climb_in_lanes
 
 REPEATS = 15
 ARITHMETIC = re.compile(r"^\s*v?(?:add|sub|mul|div|min|max|fn?m(?:add|sub)\d*)(pd|sd)\s+(.*)$")

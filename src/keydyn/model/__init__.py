@@ -7,7 +7,7 @@ from keydyn.model.check.bootstrap import Bootstrap
 from keydyn.model.check.goodness import GoodnessOfFit
 from keydyn.model.check.pseudo_residuals import ResidualTest, check_residuals
 from keydyn.model.classifier import POHMMClassifier
-from keydyn.model.data.intervals import intervals
+from keydyn.model.data.input_forms import intervals
 from keydyn.model.data.sequences import Sequences
 from keydyn.model.families import Categorical, Exponential, Gamma, LogNormal, LogStudent, Normal, Student
 from keydyn.model.families.family import Emission, Family, family_names, register

@@ -8,7 +8,7 @@ from sklearn.exceptions import NotFittedError
 
 from keydyn import HMM, POHMM, Sequences
 from keydyn.model import LogStudent
-from keydyn.model.check import alignment
+from keydyn.model.check import bootstrap
 from keydyn.model.fit.estimator import State
 from tests.model.enumeration import Truth
 
@@ -89,16 +89,16 @@ def test_renumbering_states_type_by_type_changes_nothing_but_the_numbers(truth):
     X, events, _ = model.sample(200, random_state=1)
     order = np.array([[1, 0], [0, 1], [1, 0]])
     other = POHMM.from_parameters(*truth.arguments())
-    other._state = State.of(alignment.relabelled(model._parameters, order))
+    other._state = State.of(bootstrap.relabelled(model._parameters, order))
     assert other.score(X, events=events) == pytest.approx(model.score(X, events=events), rel=1e-12)
     np.testing.assert_array_equal(other.startprob_[1], model.startprob_[1])
     np.testing.assert_array_equal(other.emission_[0].loc[0], model.emission_[0].loc[0, ::-1])
     # The states behind the data are found again from the renumbered model's posteriors.
     codes = np.searchsorted(truth.types, events)
     states = model.predict(X, events=events)
-    found = alignment.match_states(codes, 3, states, other.predict_proba(X, events=events))
+    found = bootstrap.match_states(codes, 3, states, other.predict_proba(X, events=events))
     np.testing.assert_array_equal(found, order)
-    back = alignment.relabelled(other._parameters, found)
+    back = bootstrap.relabelled(other._parameters, found)
     np.testing.assert_array_equal(back.transmat, model._parameters.transmat)
     np.testing.assert_allclose(back.marginal.transmat, model.marginal_.transmat)
 

@@ -9,7 +9,7 @@ from sklearn.exceptions import NotFittedError
 
 from keydyn import HMM, POHMM, Sequences
 from keydyn.model.check import areas, goodness, surrogates
-from keydyn.model.check.cdf_integrals import CLOSED_FORMS, Mixture
+from keydyn.model.check.areas import CLOSED_FORMS, Mixture
 from keydyn.model.check.goodness import GoodnessOfFit
 from keydyn.model.families.family import family
 from tests.model.enumeration import FAMILIES, Truth, random_params

@@ -11,8 +11,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from keydyn import ContextHMM, PartiallyHMM, PartlyHMM
 from keydyn.model import Bins, Categorical, LogStudent, Normal, Student
 from keydyn.model.families.family import Emission
-from keydyn.model.relatives.normal_steps import Seen
-from keydyn.model.relatives.regression import Limits, line_update, logit_update, tilted
+from keydyn.model.relatives.regression import Limits, Seen, line_update, logit_update, tilted
 from tests.model.relatives import cases
 
 LENGTHS = [60] * 50

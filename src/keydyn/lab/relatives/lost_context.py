@@ -26,8 +26,7 @@ from keydyn.keystrokes.samples import Samples
 from keydyn.model import ContextHMM, PartlyHMM, Sequences
 from keydyn.model.data.sequences import as_sequences
 from keydyn.model.data.vocabulary import MISSING, Types
-from keydyn.model.relatives.contexts import quantile_edges
-from keydyn.model.relatives.past import Past
+from keydyn.model.relatives.contexts import Past, quantile_edges
 
 Mask = NDArray[np.bool_]
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)

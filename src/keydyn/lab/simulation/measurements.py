@@ -6,7 +6,7 @@
 4. an HMM on the data of 1 and 2, event types ignored, against the marginal model of θ₀
 
 Which fitted state is which true one: states are matched type by type by how often they agree with the states
-that were drawn (`keydyn.model.check.alignment`).
+that were drawn (`keydyn.model.check.bootstrap`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from keydyn.arrays import Floats, Integers
 from keydyn.lab.frame.resuming import in_processes
 from keydyn.lab.simulation.true_models import true_hmm, true_model
 from keydyn.model import HMM, POHMM, Sequences
-from keydyn.model.check import alignment, surrogates
+from keydyn.model.check import bootstrap, surrogates
 
 Progress = Callable[[int], object]
 
@@ -233,7 +233,7 @@ def _matched(fitted: POHMM, sample: Sample, n: int) -> tuple[Integers, float]:
     """
     part = sample.first(n)
     posterior, codes = fitted.predict_proba(part), _codes(fitted, part)
-    order = alignment.match_states(codes, len(fitted.event_types_), sample.states[:n], posterior)
+    order = bootstrap.match_states(codes, len(fitted.event_types_), sample.states[:n], posterior)
     number: Integers = np.argsort(order, axis=1)[codes, posterior.argmax(axis=1)]
     return order, float(np.mean(number == sample.states[:n]))
 

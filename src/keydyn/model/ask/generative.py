@@ -1,25 +1,141 @@
-"""The event types themselves: joint likelihood, key recovery, what comes next, and drawing samples."""
+"""The event types themselves: joint likelihood, key recovery, what comes next, and drawing samples.
+
+Where an event type is not given it is summed over exactly, in the lattice of all m·M pairs of type and
+state. That lattice is an HMM with m·M states and one transition table, so the same kernels serve. Time
+grows with N·(mM)², memory with N·mM.
+"""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from keydyn.arrays import Floats, Integers
-from keydyn.model.ask import joint, next_emission, sampling
+from keydyn.model.ask import next_emission
 from keydyn.model.ask.next_emission import NextEmission
 from keydyn.model.data import vocabulary
 from keydyn.model.data.input_forms import check_lengths
 from keydyn.model.data.sequences import Sequences
 from keydyn.model.data.settings import generator_of, is_whole
 from keydyn.model.data.vocabulary import Types
+from keydyn.model.engine import walks
 from keydyn.model.engine.scores_and_states import Lattice
 from keydyn.model.fit.estimator import Estimator, State
 from keydyn.model.theta import lattice as lattices
-from keydyn.model.theta.lattice import EventIndex
+from keydyn.model.theta.lattice import EventIndex, per_sequence
+from keydyn.model.theta.marginals import joint_transmat
 from keydyn.model.theta.parameters import Parameters
+
+
+def draw_events(parameters: Parameters, offsets: Integers, generator: np.random.Generator) -> Integers:
+    """Codes of event types from the event chain."""
+    startprob, pair_prob = parameters.chain.known()
+    m = parameters.n_types
+    start = generator.choice(m, size=len(offsets) - 1, p=startprob / startprob.sum())
+    # A pair can be listed without having occurred; a type with such pairs only is a dead end.
+    pairs, pair_prob = parameters.pairs[pair_prob > 0], pair_prob[pair_prob > 0]
+    first = np.searchsorted(pairs[:, 0], np.arange(m + 1))
+    # Cumulative within each row of the chain; a row's last bound is one whatever the rounding.
+    running = np.cumsum(pair_prob)
+    before_row = np.concatenate([[0.0], running])[first[:-1]]
+    bounds = running - before_row[pairs[:, 0]]
+    codes = np.empty(int(offsets[-1]), dtype=np.int64)
+    walks.walk_events(
+        offsets,
+        start.astype(np.int64),
+        first.astype(np.int64),
+        np.ascontiguousarray(pairs[:, 1]),
+        bounds,
+        generator.random(len(codes)),
+        codes,
+    )
+    return codes
+
+
+def draw_states(parameters: Parameters, index: EventIndex, generator: np.random.Generator) -> Integers:
+    """Hidden states along given event types."""
+    states = np.empty(len(index.codes), dtype=np.int64)
+    walks.walk_states(
+        index.offsets,
+        index.start_rows,
+        parameters.start_table,
+        index.steps,
+        parameters.transmat_of(index.before, index.after),
+        generator.random(len(states)),
+        states,
+    )
+    return states
+
+
+def draw_emissions(
+    parameters: Parameters, codes: Integers, states: Integers, generator: np.random.Generator
+) -> Floats:
+    """Emissions of given event types and states, from the plain density whatever the floor in scoring."""
+    columns = []
+    for k in range(len(parameters.emission)):
+        emission = parameters.emission_tables[k]
+        columns.append(emission.distribution.draw(generator, emission.at((codes, states))))
+    return np.stack(columns, axis=1)
+
+
+# (mM)² entries of eight bytes: half a gigabyte.
+LARGEST_JOINT_TABLE = 2**26
+
+
+def interpolated_chain(parameters: Parameters) -> Floats:
+    """a[ψ, ω] with a share 1/(1 + f(ψ,·)) of Π[ω], so that an unseen pair is improbable, not impossible."""
+    share = (1.0 / (1.0 + parameters.chain.leaving))[:, None]
+    observed = parameters.dense_event_transmat()
+    if not share.any():
+        return observed
+    return (1.0 - share) * observed + share * parameters.chain.prob
+
+
+def log_event_probability(parameters: Parameters, codes: Integers, offsets: Integers) -> Floats:
+    """ln P(Ω) of sequences whose types are all known, one per sequence, over observed pairs only."""
+    chain, (before, after) = parameters.chain, (codes[:-1], codes[1:])
+    startprob, _ = chain.known()
+    observed = parameters.event_prob_of(before, after)
+    share = 1.0 / (1.0 + chain.leaving[before])
+    steps = observed if not share.any() else (1.0 - share) * observed + share * chain.prob[after]
+    factors = np.append(1.0, steps)
+    factors[offsets[:-1]] = startprob[codes[offsets[:-1]]]
+    with np.errstate(divide="ignore"):
+        return per_sequence(np.log(factors), offsets)
+
+
+def joint_lattice(
+    parameters: Parameters, X: Floats, codes: Integers, offsets: Integers, floor: float | None
+) -> Lattice:
+    """The lattice over (ω, j), state number ω·M + j; a known type (code < m) rules out all others."""
+    m, n_states = parameters.n_types, parameters.n_states
+    if (m * n_states) ** 2 > LARGEST_JOINT_TABLE:
+        raise ValueError(
+            f"{m} event types × {n_states} states are too many: the joint lattice would need "
+            f"{(m * n_states) ** 2 * 8 / 2**30:.1f} GiB"
+        )
+    event_startprob, _ = parameters.chain.known()
+    log_density = np.zeros((len(X), m, n_states))
+    for k, emission in enumerate(parameters.emission):
+        present = ~np.isnan(X[:, k])
+        density = emission.distribution.log_density(X[present, k][:, None, None], emission.params)
+        log_density[present] += density if floor is None else np.maximum(density, math.log(floor))
+    given = codes < m
+    excluded = given[:, None] & (np.arange(m) != codes[:, None])
+    log_density[excluded] = -np.inf
+    startprob = (event_startprob[:, None] * parameters.startprob).reshape(1, -1)
+    transmat = joint_transmat(parameters.dense_transmat(), interpolated_chain(parameters))
+    return Lattice.of(
+        log_density.reshape(len(X), m * n_states),
+        offsets,
+        np.zeros(len(offsets) - 1, dtype=np.int64),
+        startprob,
+        np.zeros(len(X), dtype=np.int64),
+        transmat[None],
+    )
 
 
 class Generative(Estimator):
@@ -39,9 +155,9 @@ class Generative(Estimator):
         if (codes < parameters.n_types).all():
             index = EventIndex.of(codes, offsets, parameters.n_types)
             lattice = lattices.build(parameters, sequences.X, index, self._floor)
-            given = joint.log_event_probability(parameters, codes, offsets)
+            given = log_event_probability(parameters, codes, offsets)
             return lattices.per_sequence(lattices.filtered(lattice)[1], offsets) + given
-        lattice = joint.joint_lattice(parameters, sequences.X, codes, offsets, self._floor)
+        lattice = joint_lattice(parameters, sequences.X, codes, offsets, self._floor)
         return lattices.per_sequence(lattices.filtered(lattice)[1], offsets)
 
     def predict_events(
@@ -134,15 +250,15 @@ class Generative(Estimator):
         generator = generator_of(random_state)
         drawn = self._events_to_draw(state.n_features, n_events, events, lengths)
         if events is None:
-            codes = sampling.draw_events(theta, drawn.offsets, generator)
+            codes = draw_events(theta, drawn.offsets, generator)
             labels = theta.event_types[codes]
         else:
             codes = self._encoded(state, drawn, None, None)[1]
             single = vocabulary.is_single(theta.event_types)
             labels = theta.event_types[codes] if single else drawn.labels()
         index = EventIndex.of(codes, drawn.offsets, theta.n_types)
-        states = sampling.draw_states(theta, index, generator)
-        return sampling.draw_emissions(theta, codes, states, generator), labels, states
+        states = draw_states(theta, index, generator)
+        return draw_emissions(theta, codes, states, generator), labels, states
 
     def _events_to_draw(
         self, n_features: int, n_events: int, events: Any, lengths: ArrayLike | None
@@ -158,7 +274,7 @@ class Generative(Estimator):
 
     def _joint_lattice(self, state: State, X: Any, events: Any, lengths: ArrayLike | None) -> Lattice:
         sequences, codes = self._encoded(state, X, events, lengths, reject=True)
-        return joint.joint_lattice(state.parameters, sequences.X, codes, sequences.offsets, self._floor)
+        return joint_lattice(state.parameters, sequences.X, codes, sequences.offsets, self._floor)
 
     def _next_codes(self, theta: Parameters, next_event: Any, n_sequences: int) -> Integers:
         if np.ndim(next_event) == 0:

@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from scipy.optimize import linear_sum_assignment
 
 from keydyn.arrays import Floats, Integers
-from keydyn.model.check import alignment, surrogates
+from keydyn.model.check import surrogates
 from keydyn.model.data import vocabulary
 from keydyn.model.data.sequences import Sequences
+from keydyn.model.engine.sums import weighted_sums
 from keydyn.model.families.family import Family
 from keydyn.model.theta import lattice as lattices
 from keydyn.model.theta.lattice import EventIndex
+from keydyn.model.theta.marginals import printed_marginal
 from keydyn.model.theta.parameters import Parameters
 
 if TYPE_CHECKING:
@@ -111,8 +114,8 @@ def parametric_bootstrap(
         theta = refit._parameters
         lattice = lattices.build(theta, surrogate.sequences.X, index, model._floor)
         posterior = lattices.posterior(lattice).states
-        order = alignment.match_states(index.codes, theta.n_types, surrogate.states, posterior)
-        rows.append(layout.values(alignment.relabelled(theta, order), places))
+        order = match_states(index.codes, theta.n_types, surrogate.states, posterior)
+        rows.append(layout.values(relabelled(theta, order), places))
     identity = np.arange(own.n_types)
     return Bootstrap(layout.names(own), layout.values(own, identity), np.stack(rows))
 
@@ -199,3 +202,48 @@ def _cells_and_shared(family: Family) -> tuple[tuple[str, ...], tuple[str, ...]]
     """The names of the parameters estimated for each type and state, and of those estimated once."""
     cells = family.parameters[: family.free_parameters()]
     return cells, family.parameters[len(cells) :] if family.shared_parameters() else ()
+
+
+def match_states(codes: Integers, n_types: int, states: Integers, posterior: Floats) -> Integers:
+    """The order (m, M) of the fitted states, type by type: order[ω, i] is the one that is state i.
+
+    `states` (N,) are those behind the data, `posterior` (N, M) is γ under the fitted model. Events of
+    unknown type (code m) count for none.
+    """
+    n_states = posterior.shape[1]
+    known = codes < n_types
+    rows = codes[known] * n_states + states[known]
+    agreement = weighted_sums(rows, n_types * n_states, np.ascontiguousarray(posterior[known]))
+    return np.stack(
+        [
+            linear_sum_assignment(table, maximize=True)[1]
+            for table in agreement.reshape(n_types, n_states, n_states)
+        ]
+    )
+
+
+def relabelled(parameters: Parameters, order: Integers) -> Parameters:
+    """A model with its states renumbered type by type, and its marginals (as printed) computed from them."""
+    rows = np.arange(parameters.n_types)[:, None]
+    before, after = order[parameters.pairs[:, 0]], order[parameters.pairs[:, 1]]
+    pair = np.arange(len(parameters.pairs))[:, None, None]
+    startprob = parameters.startprob[rows, order]
+    transmat = parameters.transmat[pair, before[:, :, None], after[:, None, :]]
+    emission = [e.replace(e.at((rows, order))) for e in parameters.emission]
+    marginal = None
+    if parameters.has_marginal:
+        # π[j] is of all sequences' first events; their types' shares are the chain's.
+        start_shares, _ = parameters.chain.known()
+        marginal = printed_marginal(
+            start_shares @ startprob, parameters.pairs, transmat, emission, parameters.chain
+        )
+    return Parameters.of(
+        parameters.event_types,
+        startprob,
+        parameters.pairs,
+        transmat,
+        emission,
+        parameters.chain,
+        marginal,
+        parameters.smoothing,
+    )

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from keydyn.arrays import Floats, Integers
-from keydyn.model.ask import sampling
+from keydyn.model.ask import generative
 from keydyn.model.data import vocabulary
 from keydyn.model.data.sequences import Sequences
 from keydyn.model.data.settings import generator_of, is_whole
@@ -52,8 +52,8 @@ def draw_many(
 def _draw(
     parameters: Parameters, sequences: Sequences, index: EventIndex, generator: np.random.Generator
 ) -> Surrogate:
-    states = sampling.draw_states(parameters, index, generator)
-    X: Floats = sampling.draw_emissions(parameters, index.codes, states, generator)
+    states = generative.draw_states(parameters, index, generator)
+    X: Floats = generative.draw_emissions(parameters, index.codes, states, generator)
     X[np.isnan(sequences.X)] = np.nan
     return Surrogate(sequences.with_values(X), states)
 

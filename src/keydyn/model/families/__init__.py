@@ -1,10 +1,9 @@
 """The emission families."""
 
 from keydyn.model.families.categorical import Categorical
-from keydyn.model.families.exponential import Exponential
 from keydyn.model.families.family import sums_by_type
-from keydyn.model.families.gamma import Gamma
-from keydyn.model.families.normal import LogNormal, Normal
+from keydyn.model.families.gamma import Exponential, Gamma
+from keydyn.model.families.location_scale import LogNormal, Normal
 from keydyn.model.families.student import LogStudent, Student
 
 __all__ = [

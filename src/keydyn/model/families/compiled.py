@@ -18,11 +18,9 @@ from keydyn.model.engine.densities import (
     STUDENT,
 )
 from keydyn.model.families.categorical import Categorical
-from keydyn.model.families.exponential import Exponential
 from keydyn.model.families.family import Family
-from keydyn.model.families.gamma import Gamma
-from keydyn.model.families.location_scale import LogScale
-from keydyn.model.families.normal import LogNormal, Normal
+from keydyn.model.families.gamma import Exponential, Gamma
+from keydyn.model.families.location_scale import LogNormal, LogScale, Normal
 from keydyn.model.families.student import LogStudent, Student
 
 KINDS: dict[type[Family], int] = {

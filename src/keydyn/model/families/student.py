@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import optimize, special
 
 from keydyn.arrays import Floats, Integers
-from keydyn.model.engine.sums import weighted_moments, weighted_sums
+from keydyn.model.engine.sums import merge_moments, weighted_moments, weighted_sums
 from keydyn.model.families.family import (
     NO_MASS,
     Params,
@@ -22,7 +22,6 @@ from keydyn.model.families.family import (
     where_some,
 )
 from keydyn.model.families.location_scale import LocationScale, LogScale
-from keydyn.model.moments import merge_moments
 
 # Degrees of freedom with a distribution function that is a short sum, ten times as quick as the general one.
 EVEN = range(2, 17, 2)

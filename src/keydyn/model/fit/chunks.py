@@ -20,8 +20,7 @@ from keydyn.model.fit.algorithm import maximise
 from keydyn.model.fit.estimator import Estimator, State
 from keydyn.model.fit.fits import Fits, rules_of
 from keydyn.model.fit.learning import learning
-from keydyn.model.fit.result import FitResult, n_parameters
-from keydyn.model.fit.statistics import Statistics, around_locations
+from keydyn.model.fit.result import FitResult, Statistics, around_locations, n_parameters
 from keydyn.model.theta.marginals import normalised
 from keydyn.model.theta.parameters import Parameters
 from keydyn.model.theta.start_values import least_scale

@@ -22,21 +22,22 @@ from keydyn.model.fit import custom_families
 from keydyn.model.fit.algorithm import (
     ALONE,
     CALLBACK,
+    FREE,
     GOES_ON,
     IMPOSSIBLE,
     IN_LOGS,
     MAX_ITER,
     Job,
+    Lanes,
     Outcome,
     climb,
+    climb_in_lanes,
     climb_in_logs,
     share_states,
     smooth_emissions,
 )
 from keydyn.model.fit.batch import Batch, sizes
-from keydyn.model.fit.lanes import FREE, Lanes, climb_in_lanes
-from keydyn.model.fit.result import FitResult, parameters_of, statistics_of
-from keydyn.model.fit.statistics import Statistics
+from keydyn.model.fit.result import FitResult, Statistics, parameters_of, statistics_of
 from keydyn.model.fit.threads import check_wanted, piece_for, run_hearing_signals
 from keydyn.model.theta.lattice import check_possible, filtered, log_densities
 from keydyn.model.theta.parameters import Parameters

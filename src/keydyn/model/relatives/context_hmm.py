@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -12,17 +13,16 @@ from keydyn.arrays import Floats, Integers
 from keydyn.model.data.sequences import Sequences, as_sequences
 from keydyn.model.data.settings import Settings, generator_of, is_whole
 from keydyn.model.data.vocabulary import SINGLE_TYPE, Types
-from keydyn.model.families.family import Family
 from keydyn.model.relatives import drawing
-from keydyn.model.relatives.contexts import Bins, Context, Labels, check_context, learnt
+from keydyn.model.relatives.contexts import Bins, Context, Labels, Past, check_context, learnt
 from keydyn.model.relatives.parameter_tables import Evidence, Tables, uniform_tables
-from keydyn.model.relatives.past import Past
 from keydyn.model.relatives.relative import Relative, given_emissions
 from keydyn.model.relatives.relative_files import restorable
 from keydyn.model.theta.given import distribution
 
 
 @restorable
+@dataclass(eq=False, repr=False)
 class ContextHMM(Relative):
     """Hidden Markov model whose emission and hidden state at n + 1 depend on contexts r_n and s_n.
 
@@ -63,32 +63,11 @@ class ContextHMM(Relative):
     ('up to 143.892', (1, 2, 2))
     """
 
-    def __init__(
-        self,
-        n_states: int = 2,
-        emission: str | Family | Sequence[str | Family] = "lognormal",
-        emission_context: Any = 3,
-        transition_context: Any = 3,
-        *,
-        context_feature: int = 0,
-        memory: int = 1,
-        spread: float = 2.0,
-        tol: float = 1e-6,
-        max_iter: int = 1000,
-        n_init: int = 1,
-        random_state: Any = None,
-        fixed: Sequence[str] = (),
-        min_scale: float | str = "auto",
-        order_states: bool = True,
-        leading_feature: int = 0,
-        density_floor: float | None = None,
-        count_floor: float = 0.0,
-        spread_features: str = "all",
-        spread_scale: str = "type",
-        verbose: int = 0,
-        callback: Any = None,
-    ) -> None:
-        self._set(locals())
+    emission_context: Any = 3
+    transition_context: Any = 3
+    _: KW_ONLY
+    context_feature: int = 0
+    memory: int = 1
 
     @classmethod
     def from_parameters(

@@ -14,9 +14,8 @@ from keydyn.arrays import Floats, Integers, compiled
 from keydyn.model.data.sequences import Sequences
 from keydyn.model.families.family import Family
 from keydyn.model.families.location_scale import LARGEST_FLOAT
-from keydyn.model.relatives.contexts import Bins, Context, NoContext
+from keydyn.model.relatives.contexts import Bins, Context, NoContext, Past
 from keydyn.model.relatives.parameter_tables import Tables
-from keydyn.model.relatives.past import Past
 
 LARGEST_LOG = float(np.log(LARGEST_FLOAT))
 
@@ -138,10 +137,7 @@ def walk_linear(
 
 def on_input_scale(values: Floats, on_log_scale: bool) -> Floats:
     """Working values as the input's; the nearest positive number where e^x is none."""
-    if not on_log_scale:
-        return values
-    bound = LARGEST_LOG
-    return np.exp(np.clip(values, -bound, bound))
+    return np.exp(np.clip(values, -LARGEST_LOG, LARGEST_LOG)) if on_log_scale else values
 
 
 def draw_stepwise(

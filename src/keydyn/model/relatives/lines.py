@@ -11,9 +11,8 @@ from keydyn.arrays import Floats, Integers
 from keydyn.model.data.settings import Settings
 from keydyn.model.engine.scores_and_states import Lattice
 from keydyn.model.families.family import Emission
-from keydyn.model.relatives.contexts import Context
+from keydyn.model.relatives.contexts import Context, Past
 from keydyn.model.relatives.drawing import LinearWalk, largest_working, on_input_scale, walk_linear
-from keydyn.model.relatives.normal_steps import NormalTable, Seen, add_normal, is_normal
 from keydyn.model.relatives.parameter_tables import (
     Evidence,
     Floored,
@@ -23,9 +22,17 @@ from keydyn.model.relatives.parameter_tables import (
     reordered_emission,
     start_update,
 )
-from keydyn.model.relatives.past import Past
-from keydyn.model.relatives.regression import Limits, line_update, logit_update, tilted
-from keydyn.model.theta.lattice import Posterior
+from keydyn.model.relatives.regression import (
+    Limits,
+    NormalTable,
+    Seen,
+    add_normal,
+    is_normal,
+    line_update,
+    logit_update,
+    tilted,
+)
+from keydyn.model.theta.lattice import Posterior, log_densities
 
 STEEPEST = 1e110
 
@@ -104,7 +111,9 @@ class Lines:
     def lattice(self, evidence: Evidence, floor: float | None) -> Lattice:
         """The training events laid out for the kernels."""
         if not all(is_normal(e.distribution) for e in self.emission):
-            return lattice_of(self.tables_for(evidence.last), evidence.events, None, floor)
+            tables = self.tables_for(evidence.last)
+            total = log_densities(tables, evidence.X, evidence.rows, floor)
+            return lattice_of(total, evidence.offsets, self.startprob, evidence.steps, tables.transmat)
         u = self._training_deviations(evidence)
         total = np.zeros((len(evidence.X), len(self.startprob)))
         one_row = np.zeros(len(evidence.X), dtype=np.int64)
@@ -113,8 +122,7 @@ class Lines:
             table = NormalTable(loc, scale, self.emission_slopes[k], logs)
             add_normal(Seen(evidence.working[k], u[k]), one_row, table, log_floor(floor), total)
         steps = tilted(self.transmat, self.transition_slopes, u[self.feature])
-        start, offsets = self.startprob[None], evidence.offsets
-        return Lattice.of(total, offsets, evidence.start_index, start, evidence.steps, steps)
+        return lattice_of(total, evidence.offsets, self.startprob, evidence.steps, steps)
 
     def maximised(self, evidence: Evidence, posterior: Posterior, settings: Settings) -> tuple[Self, Floored]:
         """The M-step: least squares for the lines, Newton's method for the logits."""

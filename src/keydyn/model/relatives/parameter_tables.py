@@ -1,11 +1,12 @@
-"""Tables of parameters: what a relative is to the kernels, and the maximisation step over them."""
+"""Tables of parameters, what a relative is to the kernels, and expectation–maximisation over them."""
 
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,10 @@ from keydyn.arrays import Floats, Integers
 from keydyn.model.data.settings import Settings
 from keydyn.model.engine.scores_and_states import Lattice
 from keydyn.model.families.family import Emission, Family, Stats
-from keydyn.model.relatives.normal_steps import NormalTable, Seen, add_normal, is_normal
+from keydyn.model.fit.algorithm import GOES_ON, REASONS, why_stop
+from keydyn.model.fit.fits import Iteration
+from keydyn.model.relatives.regression import NormalTable, Seen, add_normal, is_normal
+from keydyn.model.theta import lattice as lattices
 from keydyn.model.theta.lattice import Posterior, log_densities
 from keydyn.model.theta.marginals import normalised
 from keydyn.model.theta.start_values import Moments, least_scale, moments_by
@@ -46,11 +50,6 @@ class Evidence:
     labels: Integers | None = None
     names: tuple[Any, ...] = ()
 
-    @property
-    def events(self) -> Events:
-        """The events, to be laid out for the kernels."""
-        return Events(self.X, self.offsets, self.rows, self.steps)
-
     @cached_property
     def event_weights(self) -> Floats:
         """The weight of each event, (N, 1)."""
@@ -79,11 +78,6 @@ class Evidence:
     def last_working(self) -> Floats:
         """The last values on their families' working scales, (K, N)."""
         return np.stack([family.working(self.last[:, k]) for k, family in enumerate(self.families)])
-
-    @cached_property
-    def start_index(self) -> Integers:
-        """All sequences use the same start table, (S,)."""
-        return np.zeros(len(self.offsets) - 1, dtype=np.int64)
 
     def least_scale(self, feature: int, settings: Settings) -> float:
         """The least scale of a feature's emission."""
@@ -123,8 +117,7 @@ class Tables:
         factor = self.log_factor(evidence.labels)
         if factor is not None:
             log_density += factor
-        start, offsets = self.startprob[None], evidence.offsets
-        return Lattice.of(log_density, offsets, evidence.start_index, start, evidence.steps, self.transmat)
+        return lattice_of(log_density, evidence.offsets, self.startprob, evidence.steps, self.transmat)
 
     def log_factor(self, labels: Integers | None) -> Floats | None:
         """ln of what each state's density is multiplied by besides, (N, M); nothing here."""
@@ -243,22 +236,12 @@ def log_floor(floor: float | None) -> float:
     return -math.inf if floor is None else math.log(floor)
 
 
-class Events(NamedTuple):
-    """Events in sequences, and the tables that they use, as `Evidence` has them."""
-
-    X: Floats
-    offsets: Integers
-    rows: Integers
-    steps: Integers
-
-
-def lattice_of(tables: Tables, events: Events, log_factor: Floats | None, floor: float | None) -> Lattice:
-    """What the kernels see: for every event a row of densities (times a factor) and a transition table."""
-    log_density = log_densities(tables, events.X, events.rows, floor)
-    if log_factor is not None:
-        log_density += log_factor
-    start_index, start = np.zeros(len(events.offsets) - 1, dtype=np.int64), tables.startprob[None]
-    return Lattice.of(log_density, events.offsets, start_index, start, events.steps, tables.transmat)
+def lattice_of(
+    log_density: Floats, offsets: Integers, startprob: Floats, steps: Integers, transmat: Floats
+) -> Lattice:
+    """What the kernels see; all sequences use the same start table."""
+    start_index = np.zeros(len(offsets) - 1, dtype=np.int64)
+    return Lattice.of(log_density, offsets, start_index, startprob[None], steps, transmat)
 
 
 def reordered_emission(emission: list[Emission], order: Integers) -> list[Emission]:
@@ -270,3 +253,80 @@ def reordered_emission(emission: list[Emission], order: Integers) -> list[Emissi
 def n_rows(emission: Emission) -> int:
     """Rows of an emission's tables."""
     return len(next(iter(emission.params.values())))
+
+
+class Theta(Protocol):
+    """What EM needs of a relative's parameters."""
+
+    @property
+    def startprob(self) -> Floats: ...
+
+    @property
+    def emission(self) -> list[Emission]: ...
+
+    def lattice(self, evidence: Evidence, floor: float | None) -> Lattice: ...
+
+    def maximised(
+        self, evidence: Evidence, posterior: Posterior, settings: Settings
+    ) -> tuple[Self, Floored]: ...
+
+    def pooled_emission(self, evidence: Evidence, posterior: Posterior) -> list[Emission]: ...
+
+    def reordered(self, order: Integers) -> Self: ...
+
+
+AnyTheta = TypeVar("AnyTheta", bound=Theta)
+
+
+@dataclass(frozen=True)
+class Result(Generic[AnyTheta]):
+    """A finished climb from one start.
+
+    Attributes
+    ----------
+    theta : the result; posterior : of the last E-step, under the result unless it was `max_iter`
+    log_likelihood : of the result; history : (n_iter,) at each E-step
+    stop_reason : "tol", "max_iter", "decrease" or "callback"
+    floored : for each feature, where the scale floor acted in the last M-step
+    """
+
+    theta: AnyTheta
+    posterior: Posterior
+    log_likelihood: float
+    history: Floats
+    stop_reason: str
+    floored: Floored
+
+
+def climb(start: AnyTheta, evidence: Evidence, settings: Settings, number: int = 0) -> Result[AnyTheta]:
+    """Expectation → maximisation, until the log-likelihood gains less than `tol`."""
+    theta = start
+    history: list[float] = []
+    floored: Floored = [np.zeros(len(start.startprob), dtype=bool) for _ in start.emission]
+    for _ in range(settings.max_iter):
+        lattice = theta.lattice(evidence, settings.density_floor)
+        posterior = lattices.posterior(lattice, evidence.weights)
+        lattices.check_posterior(posterior, lattice)
+        history.append(float(evidence.weights @ posterior.scores))
+        reason = _why_stop(history, settings, number)
+        if reason is not None:
+            return Result(theta, posterior, history[-1], np.array(history), reason, floored)
+        theta, floored = theta.maximised(evidence, posterior, settings)
+    final = lattices.filtered(theta.lattice(evidence, settings.density_floor))[1]
+    total = float(evidence.weights @ lattices.per_sequence(final, evidence.offsets))
+    return Result(theta, posterior, total, np.array(history), "max_iter", floored)
+
+
+def _why_stop(history: list[float], settings: Settings, number: int) -> str | None:
+    gain = history[-1] - history[-2] if len(history) > 1 else np.inf
+    if settings.verbose:
+        print(
+            f"start {number}, iteration {len(history)}: log-likelihood {history[-1]:.6f}, gain {gain:.3g}",
+            file=sys.stderr,
+        )
+    if settings.callback is not None and settings.callback(
+        Iteration(len(history), history[-1], gain, number)
+    ):
+        return "callback"
+    reason = why_stop(history[-1], gain, settings.tol)
+    return None if reason == GOES_ON else REASONS[reason]

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Self
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from keydyn.arrays import Floats, Integers
-from keydyn.model.ask.inference import Criterion
 from keydyn.model.data import vocabulary
 from keydyn.model.data.input_forms import refuse_lengths_as_y
 from keydyn.model.data.sequences import Sequences
 from keydyn.model.data.settings import Settings, generator_of
 from keydyn.model.data.vocabulary import MISSING, Types
 from keydyn.model.engine import walks
-from keydyn.model.families.family import Family
-from keydyn.model.relatives.contexts import Context, NoContext
+from keydyn.model.relatives.contexts import Context, NoContext, Past
 from keydyn.model.relatives.labels import (
     LabelledSequences,
     LabelledTables,
@@ -28,16 +27,29 @@ from keydyn.model.relatives.labels import (
     states_named,
 )
 from keydyn.model.relatives.parameter_tables import Evidence, Tables, uniform_tables
-from keydyn.model.relatives.past import Past
 from keydyn.model.relatives.relative import Relative, given_emissions
 from keydyn.model.relatives.relative_files import restorable
 from keydyn.model.theta.given import distribution
 
+Answer = TypeVar("Answer")
 # Where the probability of a right label starts, if it is estimated.
 START_TRUE = 0.9
 
 
+def _taking_labels(question: Callable[..., Answer]) -> Callable[..., Answer]:
+    """A question that every relative answers, with `labels=` besides."""
+
+    def ask(
+        self: Relative, X: Any, *, events: Any = None, lengths: ArrayLike | None = None, labels: Any = None
+    ) -> Answer:
+        return question(self, labelled(X, labels, lengths))
+
+    ask.__name__, ask.__qualname__ = question.__name__, f"PartiallyHMM.{question.__name__}"
+    return ask
+
+
 @restorable
+@dataclass(eq=False, repr=False)
 class PartiallyHMM(Relative):
     """Hidden Markov model in which an uncertain label of the hidden state is seen at some events.
 
@@ -81,31 +93,10 @@ class PartiallyHMM(Relative):
     (True, ['active', 'passive'])
     """
 
-    def __init__(
-        self,
-        n_states: int = 2,
-        emission: str | Family | Sequence[str | Family] = "lognormal",
-        p_observed: float | str | None = "estimate",
-        p_true: float | str = "estimate",
-        *,
-        state_labels: Sequence[Any] | None = None,
-        spread: float = 2.0,
-        tol: float = 1e-6,
-        max_iter: int = 1000,
-        n_init: int = 1,
-        random_state: Any = None,
-        fixed: Sequence[str] = (),
-        min_scale: float | str = "auto",
-        order_states: bool = True,
-        leading_feature: int = 0,
-        density_floor: float | None = None,
-        count_floor: float = 0.0,
-        spread_features: str = "all",
-        spread_scale: str = "type",
-        verbose: int = 0,
-        callback: Any = None,
-    ) -> None:
-        self._set(locals())
+    p_observed: float | str | None = "estimate"
+    p_true: float | str = "estimate"
+    _: KW_ONLY
+    state_labels: Sequence[Any] | None = None
 
     @classmethod
     def from_parameters(
@@ -179,45 +170,14 @@ class PartiallyHMM(Relative):
     ) -> float:
         return super().score(labelled(X, labels, lengths), sample_weight=sample_weight)
 
-    def score_sequences(
-        self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None, labels: Any = None
-    ) -> Floats:
-        return super().score_sequences(labelled(X, labels, lengths))
-
-    def score_samples(
-        self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None, labels: Any = None
-    ) -> Floats:
-        return super().score_samples(labelled(X, labels, lengths))
-
-    def predict_proba(
-        self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None, labels: Any = None
-    ) -> Floats:
-        return super().predict_proba(labelled(X, labels, lengths))
-
-    def filter_proba(
-        self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None, labels: Any = None
-    ) -> Floats:
-        return super().filter_proba(labelled(X, labels, lengths))
-
-    def predict(
-        self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None, labels: Any = None
-    ) -> Integers:
-        return super().predict(labelled(X, labels, lengths))
-
-    def decode(
-        self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None, labels: Any = None
-    ) -> tuple[Floats, Integers]:
-        return super().decode(labelled(X, labels, lengths))
-
-    def aic(
-        self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None, labels: Any = None
-    ) -> Criterion:
-        return super().aic(labelled(X, labels, lengths))
-
-    def bic(
-        self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None, labels: Any = None
-    ) -> Criterion:
-        return super().bic(labelled(X, labels, lengths))
+    score_sequences = _taking_labels(Relative.score_sequences)
+    score_samples = _taking_labels(Relative.score_samples)
+    predict_proba = _taking_labels(Relative.predict_proba)
+    filter_proba = _taking_labels(Relative.filter_proba)
+    predict = _taking_labels(Relative.predict)
+    decode = _taking_labels(Relative.decode)
+    aic = _taking_labels(Relative.aic)
+    bic = _taking_labels(Relative.bic)
 
     def online(
         self, state: dict[str, Any] | None = None, *, n_streams: int | None = None, labelled: bool = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -12,19 +13,18 @@ from keydyn.arrays import Floats, Integers
 from keydyn.model.data.input_forms import as_numbers
 from keydyn.model.data.settings import Settings, generator_of, is_whole
 from keydyn.model.data.vocabulary import SINGLE_TYPE, Types
-from keydyn.model.families.family import Family
 from keydyn.model.families.location_scale import of_working_values
 from keydyn.model.relatives import drawing
-from keydyn.model.relatives.contexts import Bins, Context, NoContext, learnt
+from keydyn.model.relatives.contexts import Bins, Context, NoContext, Past, learnt
 from keydyn.model.relatives.lines import EachItsOwn, Lines
 from keydyn.model.relatives.parameter_tables import Evidence, Tables, uniform_tables
-from keydyn.model.relatives.past import Past
 from keydyn.model.relatives.relative import Relative, given_emissions
 from keydyn.model.relatives.relative_files import restorable
 from keydyn.model.theta.given import distribution
 
 
 @restorable
+@dataclass(eq=False, repr=False)
 class PartlyHMM(Relative):
     """Second-order model, the first state hidden, the second observable.
 
@@ -69,30 +69,9 @@ class PartlyHMM(Relative):
 
     _further_parts = ("slopes",)
 
-    def __init__(
-        self,
-        n_states: int = 2,
-        emission: str | Family | Sequence[str | Family] = "lognormal",
-        previous: Any = "linear",
-        *,
-        previous_feature: int = 0,
-        spread: float = 2.0,
-        tol: float = 1e-6,
-        max_iter: int = 1000,
-        n_init: int = 1,
-        random_state: Any = None,
-        fixed: Sequence[str] = (),
-        min_scale: float | str = "auto",
-        order_states: bool = True,
-        leading_feature: int = 0,
-        density_floor: float | None = None,
-        count_floor: float = 0.0,
-        spread_features: str = "all",
-        spread_scale: str = "type",
-        verbose: int = 0,
-        callback: Any = None,
-    ) -> None:
-        self._set(locals())
+    previous: Any = "linear"
+    _: KW_ONLY
+    previous_feature: int = 0
 
     @classmethod
     def from_parameters(

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from os import PathLike
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,19 +21,25 @@ from sklearn.exceptions import ConvergenceWarning
 from keydyn.arrays import Floats, Integers
 from keydyn.model.ask.inference import Inference
 from keydyn.model.data.input_forms import check_lengths, refuse_lengths_as_y
-from keydyn.model.data.sequences import Sequences, as_sequences, check_weights
+from keydyn.model.data.sequences import Sequences, as_sequences
 from keydyn.model.data.settings import Settings, check_settings, checked_floor, generator_of, is_whole
 from keydyn.model.engine.scores_and_states import Lattice
-from keydyn.model.families.family import Emission, families_of
+from keydyn.model.families.family import Emission, Family, families_of
 from keydyn.model.fit import training
 from keydyn.model.pohmm import POHMM
 from keydyn.model.relatives import relative_files
-from keydyn.model.relatives.contexts import Context
-from keydyn.model.relatives.expectation_maximisation import Result, climb
-from keydyn.model.relatives.parameter_tables import Events, Evidence, Tables, lattice_of, n_rows
-from keydyn.model.relatives.past import Past
+from keydyn.model.relatives.contexts import Context, Past
+from keydyn.model.relatives.parameter_tables import (
+    Evidence,
+    Result,
+    Tables,
+    climb,
+    lattice_of,
+    n_rows,
+)
 from keydyn.model.relatives.streams import Stream, StreamModel, Streams
 from keydyn.model.theta.given import given_emission
+from keydyn.model.theta.lattice import log_densities
 
 
 def given_emissions(emission: Any, shape: tuple[int, int]) -> list[Emission]:
@@ -66,34 +73,41 @@ class Fitted:
     scale_floored: list[NDArray[np.bool_]] | None = None
 
 
+@dataclass(eq=False, repr=False)
 class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
     """The estimator's common part. `events` is accepted everywhere; each model says what becomes of it."""
 
-    emission: Any
-    density_floor: float | None
-    random_state: Any
+    n_states: int = 2
+    emission: str | Family | Sequence[str | Family] = "lognormal"
+    _: KW_ONLY
+    spread: float = 2.0
+    tol: float = 1e-6
+    max_iter: int = 1000
+    n_init: int = 1
+    random_state: Any = None
+    fixed: Sequence[str] = ()
+    min_scale: float | str = "auto"
+    order_states: bool = True
+    leading_feature: int = 0
+    density_floor: float | None = None
+    count_floor: float = 0.0
+    spread_features: str = "all"
+    spread_scale: str = "type"
+    verbose: int = 0
+    callback: Any = None
 
-    _state: Fitted
     # How many events back a context looks.
-    _memory: int = 0
+    _memory: ClassVar[int] = 0
     # Parts of the model that `fixed` may name besides start, transitions and emission.
-    _further_parts: tuple[str, ...] = ()
-
-    def _set(self, given: dict[str, Any]) -> None:
-        """Keep the parameters of the constructor under their names, as scikit-learn expects."""
-        for name, value in given.items():
-            if name not in ("self", "__class__"):
-                setattr(self, name, value)
+    _further_parts: ClassVar[tuple[str, ...]] = ()
 
     @property
     def startprob_(self) -> Floats:
-        startprob: Floats = self._theta.startprob
-        return startprob
+        return np.asarray(self._theta.startprob)
 
     @property
     def transmat_(self) -> Floats:
-        transmat: Floats = self._theta.transmat
-        return transmat
+        return np.asarray(self._theta.transmat)
 
     @property
     def emission_(self) -> list[Emission]:
@@ -230,10 +244,6 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
         training.check_domain(sequences, tuple(e.distribution for e in known.theta.emission))
         return sequences
 
-    def _past(self, sequences: Sequences) -> Past:
-        """What conditions may see of the events before each event."""
-        return Past.of(sequences, self._memory)
-
     def _labels_in_fitting(self, sequences: Sequences) -> tuple[Integers | None, tuple[Any, ...]]:
         """The state that each event's label names, and the label of each state, if there are labels."""
         return None, ()
@@ -245,22 +255,22 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
     def _lattice(self, X: Any, events: Any, lengths: ArrayLike | None) -> Lattice:
         own = self._as_it_is()
         sequences = own._checked(X, events, lengths)
-        past = own._past(sequences)
+        past = Past.of(sequences, own._memory)
         rows, steps = (context.tables(past) for context in own._contexts)
-        factor = own._theta.log_factor(own._labels_in_scoring(sequences))
         tables = own._theta.tables_for(past.last)
-        events_used = Events(sequences.X, sequences.offsets, rows, steps)
-        return lattice_of(tables, events_used, factor, own._floor)
+        log_density = log_densities(tables, sequences.X, rows, own._floor)
+        factor = own._theta.log_factor(own._labels_in_scoring(sequences))
+        if factor is not None:
+            log_density += factor
+        return lattice_of(log_density, sequences.offsets, tables.startprob, steps, tables.transmat)
 
     def _fit(self, sequences: Sequences, sample_weight: ArrayLike | None) -> Self:
         families = families_of(self.emission, sequences.n_features)
         training.check_domain(sequences, families)
         settings = self._settings(sequences.n_features)
-        weights = check_weights(sample_weight, len(sequences))
-        if (weights == 0).any():
-            sequences, weights = sequences[weights > 0], weights[weights > 0]
+        sequences, weights = training.weighted(sequences, sample_weight)
         training.check_values_present(sequences)
-        past = self._past(sequences)
+        past = Past.of(sequences, self._memory)
         event_weights = np.repeat(weights, sequences.lengths)
         contexts = self._learn_contexts(past, sequences.X, event_weights)
         rows, steps = (context.tables(past) for context in contexts)
@@ -331,8 +341,7 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
         self._state = Fitted(theta, contexts, self._count(theta, *used, ()), len(theta.emission))
 
     def _fixed(self) -> tuple[str, ...]:
-        fixed: Any = self.get_params(deep=False)["fixed"]
-        return (fixed,) if isinstance(fixed, str) else tuple(fixed)
+        return (self.fixed,) if isinstance(self.fixed, str) else tuple(self.fixed)
 
     def _count(self, theta: Any, rows: int, steps: int, fixed: tuple[str, ...]) -> int:
         """Free parameters that the likelihood depends on: tables that some event uses."""

@@ -18,11 +18,16 @@ from keydyn.model.data.input_forms import as_numbers
 from keydyn.model.data.settings import is_whole
 from keydyn.model.data.vocabulary import MISSING
 from keydyn.model.engine.log_domain import filter_step
-from keydyn.model.relatives.contexts import Context
-from keydyn.model.relatives.past import Past
+from keydyn.model.relatives.contexts import Context, Past
 from keydyn.model.theta.lattice import log_densities
-from keydyn.model.watch.online_filters import OneStream
-from keydyn.model.watch.online_state import STATE_VERSION, checked_state, consistent, numbers, plain_numbers
+from keydyn.model.watch.online_filters import (
+    STATE_VERSION,
+    OneStream,
+    checked_state,
+    consistent,
+    numbers,
+    plain_numbers,
+)
 
 
 class StreamModel(NamedTuple):

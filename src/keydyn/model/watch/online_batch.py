@@ -14,7 +14,7 @@ from keydyn.model.data.settings import is_whole
 from keydyn.model.fit.estimator import Estimator
 from keydyn.model.model_files import fingerprint
 from keydyn.model.theta.parameters import Parameters
-from keydyn.model.watch import online_state
+from keydyn.model.watch import online_filters
 from keydyn.model.watch.filter_bank import FilterBank, Watched
 
 
@@ -127,7 +127,7 @@ class OnlineBatch:
         """The state of one session under each of its models, as `model.online(state)` takes them."""
         first = self._first(session)
         return [
-            online_state.to_plain(self._bank, fingerprint(self._thetas[u]), slice(f, f + 1))
+            online_filters.to_plain(self._bank, fingerprint(self._thetas[u]), slice(f, f + 1))
             for f, u in enumerate(self._bank.chosen[session].tolist(), first)
         ]
 
@@ -141,7 +141,7 @@ class OnlineBatch:
         rows = []
         for u, state in zip(chosen, states, strict=True):
             theta = self._thetas[u]
-            one = online_state.from_plain(state, fingerprint(theta), theta.n_states, theta.n_types)
+            one = online_filters.from_plain(state, fingerprint(theta), theta.n_states, theta.n_types)
             if len(one) != 1:
                 raise ValueError(f"the state has {len(one)} streams, not 1")
             rows.append(one[0])

@@ -11,13 +11,130 @@ import numpy as np
 from numpy import ndarray
 from numpy.typing import ArrayLike
 
-from keydyn.arrays import Floats, Integers
+from keydyn.arrays import Floats, Integers, Truths
+from keydyn.files import Field, Values, anything, many, record, whole
 from keydyn.model.data.input_forms import as_numbers
 from keydyn.model.data.settings import is_whole
-from keydyn.model.engine.online_step import update_one
+from keydyn.model.engine.online_step import EXTRA, update_one
 from keydyn.model.theta.parameters import Parameters
-from keydyn.model.watch import online_state
 from keydyn.model.watch.filter_bank import FilterBank, Watched
+
+STATE_VERSION = 1
+# Logarithms of probabilities that are also saved exactly agree with them to this.
+ROUNDING = 1e-9
+
+
+def to_plain(bank: FilterBank, fingerprint: str, rows: slice = slice(None)) -> dict[str, Any]:
+    """All that is needed to resume later.
+
+    `filtered` is what `log_filtered` is the logarithm of, to the last digit; None where only logarithms
+    can hold it.
+    """
+    kept, in_logs, counts = bank.kept[rows], bank.in_logs[rows], bank.counts[rows]
+    logs = np.where(in_logs[:, None], kept, 0.0)
+    plain = (counts > 0) & ~in_logs
+    with np.errstate(divide="ignore"):
+        logs[plain] = np.log(kept[plain])
+    return {
+        "version": STATE_VERSION,
+        "model": fingerprint,
+        "log_filtered": plain_numbers(logs),
+        "filtered": [None if log else row.tolist() for row, log in zip(kept, in_logs, strict=True)],
+        "last": bank.last[rows].astype(np.int64).tolist(),
+        "n_events": counts.astype(np.int64).tolist(),
+        "log_likelihood": plain_numbers(bank.totals[rows]),
+    }
+
+
+def from_plain(state: dict[str, Any], fingerprint: str, n_states: int, n_types: int) -> Floats:
+    """The filters of a saved state, (B, M + EXTRA); a `ValueError` says what does not fit."""
+    # A state without `filtered` was saved before it was kept.
+    complete = {"filtered": None, **state} if isinstance(state, dict) else state
+    values = checked_state(complete, {"filtered": anything, "last": wholes}, fingerprint)
+    log_filtered, log_likelihood = values["log_filtered"], values["log_likelihood"]
+    last, n_events = values["last"], values["n_events"]
+    n = len(n_events)
+    exact = _exact(values["filtered"], n, n_states)
+    if log_filtered.shape != (n, n_states) or not last.shape == log_likelihood.shape == (n,) or n == 0:
+        raise ValueError("the state's parts have different lengths")
+    probabilities = np.exp(np.minimum(log_filtered, 1.0))
+    held = np.isneginf(log_likelihood) | (n_events == 0) | np.isnan(exact).all(axis=1)
+    held |= ((np.abs(exact - probabilities) < ROUNDING) & (exact >= 0.0)).all(axis=1)
+    right = consistent(log_filtered, log_likelihood, n_events) & held & (last >= 0) & (last <= n_types)
+    if not right.all():
+        raise ValueError("the state has values out of range")
+    filters = np.zeros((n, n_states + EXTRA))
+    begun = n_events > 0
+    # Only what can be held without logarithms was saved exactly; an impossible stream has nothing to hold.
+    in_logs = begun & (np.isnan(exact).any(axis=1) | np.isneginf(log_likelihood))
+    filters[:, :n_states] = np.where(in_logs[:, None], log_filtered, np.where(begun[:, None], exact, 0.0))
+    filters[:, n_states:] = np.stack([in_logs, last, n_events, log_likelihood], axis=1)
+    return filters
+
+
+def checked_state(state: Any, own: dict[str, Field], fingerprint: str) -> Values:
+    """The fields that every saved state of streams has, and those of its `own`, as arrays."""
+    fields = {
+        "version": anything,
+        "model": anything,
+        "log_filtered": numbers(-np.inf),
+        "n_events": wholes,
+        "log_likelihood": numbers(-np.inf),
+    }
+    try:
+        values: Values = record(fields | own)("", state)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"this is not a saved state of a stream: {error}") from None
+    if values["version"] != STATE_VERSION:
+        raise ValueError(f"the state has version {values['version']!r}; this reads {STATE_VERSION}")
+    if values["model"] != fingerprint:
+        raise ValueError("the state belongs to another model")
+    return values
+
+
+def consistent(log_filtered: Floats, log_likelihood: Floats, n_events: Integers) -> Truths:
+    """(B,) whether the states of a stream have probabilities, unless it is impossible or has not begun."""
+    total = np.exp(np.minimum(log_filtered, 1.0)).sum(axis=1)
+    possible = np.isfinite(log_likelihood) & (np.abs(total - 1.0) < ROUNDING)
+    impossible = np.isneginf(log_likelihood) & (total == 0.0)
+    fresh = (n_events == 0) & (log_filtered == 0.0).all(axis=1) & (log_likelihood == 0.0)
+    found: Truths = ((n_events > 0) & (possible | impossible)) | fresh
+    return found
+
+
+def plain_numbers(values: Floats) -> Any:
+    """Nested lists; JSON has neither NaN nor minus infinity, so both are null, and the field says which."""
+    plain = values.astype(object)
+    plain[~np.isfinite(values)] = None
+    return plain.tolist()
+
+
+def numbers(null: float) -> Field:
+    """A field of numbers in lists, with what null stands for."""
+
+    def check(name: str, nested: Any) -> Floats:
+        array = np.array(nested, dtype=object)
+        return np.where(array == None, null, array).astype(np.float64)  # noqa: E711
+
+    return check
+
+
+def wholes(name: str, values: Any) -> Integers:
+    """A field with a list of whole numbers."""
+    return np.array(many(whole())(name, values), dtype=np.int64)
+
+
+def _exact(rows: Any, n: int, n_states: int) -> Floats:
+    """(B, M) the probabilities that were saved exactly, NaN where only logarithms were."""
+    try:
+        listed = [None] * n if rows is None else list(rows)
+        exact = np.array([[np.nan] * n_states if row is None else [float(v) for v in row] for row in listed])
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"this is not a saved state of a stream: filtered: {error}") from None
+    if exact.shape != (n, n_states):
+        raise ValueError("the state's parts have different lengths")
+    return exact
+
 
 FLOAT = np.dtype(np.float64)
 
@@ -103,12 +220,12 @@ class OnlineFilters:
 
     def state(self) -> dict[str, Any]:
         """All that is needed to resume later, as plain values that JSON can hold."""
-        return online_state.to_plain(self._bank, self._fingerprint)
+        return to_plain(self._bank, self._fingerprint)
 
     def resume(self, state: dict[str, Any]) -> None:
         """Resume from a `state()` of the same model; a `ValueError` says what does not fit."""
         parameters = self._parameters
-        filters = online_state.from_plain(state, self._fingerprint, parameters.n_states, parameters.n_types)
+        filters = from_plain(state, self._fingerprint, parameters.n_states, parameters.n_types)
         self._bank.resume(filters)
 
 
