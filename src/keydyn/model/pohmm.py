@@ -17,13 +17,12 @@ from keydyn.model.ask.scoring import Scoring
 from keydyn.model.check.diagnostics import Diagnostics
 from keydyn.model.data.sequences import Sequences
 from keydyn.model.data.vocabulary import SINGLE_TYPE
-from keydyn.model.families.family import Family
 from keydyn.model.fit.chunks import Chunks
 from keydyn.model.fit.estimator import State
 from keydyn.model.model_files import restorable
 from keydyn.model.summary import MOST_ROWS, Summary, summary_of
 from keydyn.model.theta import given
-from keydyn.model.watch.online_filters import OnlineFilter, OnlineFilters
+from keydyn.model.watch.online_filters import OnlineFilter, OnlineFilters, opened
 
 
 @restorable
@@ -99,57 +98,6 @@ class POHMM(Diagnostics, Chunks, Generative, Scoring, DensityMixin, BaseEstimato
     >>> bool(np.isclose(model.score_samples(tau, events=keys).sum(), model.score(tau, events=keys)))
     True
     """
-
-    def __init__(
-        self,
-        n_states: int = 2,
-        emission: str | Family | Sequence[str | Family] = "lognormal",
-        smoothing: Any = "frequency",
-        spread: float = 2.0,
-        tol: float = 1e-6,
-        max_iter: int = 1000,
-        *,
-        n_init: int = 1,
-        random_state: Any = None,
-        warm_start: bool = False,
-        fixed: Sequence[str] = (),
-        marginals: str = "printed",
-        min_scale: float | str = "auto",
-        handle_unknown: str = "marginal",
-        order_states: bool = True,
-        leading_feature: int = 0,
-        density_floor: float | None = None,
-        count_floor: float = 0.0,
-        spread_features: str = "all",
-        spread_scale: str = "type",
-        start_estimate: str = "sequence_start",
-        transition_weights: str = "proper",
-        verbose: int = 0,
-        callback: Any = None,
-    ) -> None:
-        self.n_states = n_states
-        self.emission = emission
-        self.smoothing = smoothing
-        self.spread = spread
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_init = n_init
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.fixed = fixed
-        self.marginals = marginals
-        self.min_scale = min_scale
-        self.handle_unknown = handle_unknown
-        self.order_states = order_states
-        self.leading_feature = leading_feature
-        self.density_floor = density_floor
-        self.count_floor = count_floor
-        self.spread_features = spread_features
-        self.spread_scale = spread_scale
-        self.start_estimate = start_estimate
-        self.transition_weights = transition_weights
-        self.verbose = verbose
-        self.callback = callback
 
     @classmethod
     def published(cls, emission: Any = "lognormal", **parameters: Any) -> Self:
@@ -251,19 +199,10 @@ class POHMM(Diagnostics, Chunks, Generative, Scoring, DensityMixin, BaseEstimato
         >>> bool(np.isclose(sum(scores), model.score(tau, events=keys)))
         True
         """
-        theta = self._parameters
-        streams = OnlineFilters(
-            theta,
-            1 if n_streams is None else n_streams,
-            self._floor,
-            self.handle_unknown == "error",
-            model_files.fingerprint(theta),
-        )
-        if state is not None:
-            streams.resume(state)
-            if len(streams) != (1 if n_streams is None else n_streams):
-                raise ValueError(f"the state has {len(streams)} streams, not {n_streams or 1}")
-        return OnlineFilter(streams) if n_streams is None else streams
+        theta, wanted = self._parameters, 1 if n_streams is None else n_streams
+        refuses, mark = self.handle_unknown == "error", model_files.fingerprint(theta)
+        streams = OnlineFilters(theta, wanted, self._floor, refuses, mark)
+        return opened(streams, OnlineFilter, state, n_streams is None)
 
     def save(self, path: str | PathLike[str], *, event_chain: bool = True) -> None:
         """Write the model to a file (docs/file-format.md); `keydyn.load` reads it.

@@ -23,6 +23,7 @@ from keydyn.lab.frame.resuming import in_processes
 from keydyn.lab.simulation.true_models import true_hmm, true_model
 from keydyn.model import HMM, POHMM, Sequences
 from keydyn.model.check import bootstrap, surrogates
+from keydyn.model.data.settings import check_number
 
 Progress = Callable[[int], object]
 
@@ -285,11 +286,11 @@ def _names(marginal: bool) -> pd.DataFrame:
 
 
 def _check(n_values: Sequence[int], n_samples: int, scenarios: Sequence[int]) -> None:
-    surrogates.check_number("n_samples", n_samples, 1)
+    check_number("n_samples", n_samples, 1)
     if not len(n_values) or not len(scenarios):
         raise ValueError("n_values and scenarios must not be empty")
     for n in n_values:
-        surrogates.check_number("each of n_values", n, 10)
+        check_number("each of n_values", n, 10)
     for number in scenarios:
         if number not in (1, 2, 3, 4):
             raise ValueError(f"scenarios are 1 to 4, not {number!r}")

@@ -17,9 +17,8 @@ from keydyn.arrays import Floats, Integers
 from keydyn.model.ask import next_emission
 from keydyn.model.ask.next_emission import NextEmission
 from keydyn.model.data import vocabulary
-from keydyn.model.data.input_forms import check_lengths
-from keydyn.model.data.sequences import Sequences
-from keydyn.model.data.settings import generator_of, is_whole
+from keydyn.model.data.sequences import to_draw
+from keydyn.model.data.settings import generator_of
 from keydyn.model.data.vocabulary import Types
 from keydyn.model.engine import walks
 from keydyn.model.engine.scores_and_states import Lattice
@@ -248,7 +247,7 @@ class Generative(Estimator):
         state = self._known()
         theta = state.parameters
         generator = generator_of(random_state)
-        drawn = self._events_to_draw(state.n_features, n_events, events, lengths)
+        drawn = to_draw(state.n_features, n_events, events, lengths)
         if events is None:
             codes = draw_events(theta, drawn.offsets, generator)
             labels = theta.event_types[codes]
@@ -259,18 +258,6 @@ class Generative(Estimator):
         index = EventIndex.of(codes, drawn.offsets, theta.n_types)
         states = draw_states(theta, index, generator)
         return draw_emissions(theta, codes, states, generator), labels, states
-
-    def _events_to_draw(
-        self, n_features: int, n_events: int, events: Any, lengths: ArrayLike | None
-    ) -> Sequences:
-        if events is None:
-            if not is_whole(n_events) or n_events < 1:
-                raise ValueError(f"n_events must be a whole number, 1 or more, not {n_events!r}")
-            total = int(n_events) if lengths is None else int(check_lengths(lengths).sum())
-            return self._as_sequences(np.full((total, n_features), np.nan), None, lengths)
-        if lengths is None and isinstance(events, (list, tuple)) and len(events) and np.ndim(events[0]) == 1:
-            return self._as_sequences([np.full((len(e), n_features), np.nan) for e in events], events, None)
-        return self._as_sequences(np.full((len(events), n_features), np.nan), events, lengths)
 
     def _joint_lattice(self, state: State, X: Any, events: Any, lengths: ArrayLike | None) -> Lattice:
         sequences, codes = self._encoded(state, X, events, lengths, reject=True)

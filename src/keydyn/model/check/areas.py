@@ -32,6 +32,9 @@ POINTS, WEIGHTS = np.polynomial.legendre.leggauss(10)
 class Mixture:
     """A mixture of distributions of one family.
 
+    ∫ F has a closed form for the normal, the log-normal, Student's t, the exponential and the gamma; that of
+    any other family is integrated between its own quantiles, where F is smooth whatever its scale.
+
     Attributes
     ----------
     distribution : the family; params : of C components, each (C,); weights : (C,), adding up to one

@@ -100,7 +100,7 @@ def parametric_bootstrap(
 ) -> Bootstrap:
     """Draw data from the model along these event sequences, fit, match the states; many times.
 
-    Which state of a refit is which is known, since the states behind drawn data are: see `alignment`.
+    Which state of a refit is which is known, since the states behind drawn data are: see `match_states`.
     """
     own = model._parameters
     drawn = surrogates.draw_many(own, sequences, generator.spawn(n_replicates))
@@ -207,6 +207,8 @@ def _cells_and_shared(family: Family) -> tuple[tuple[str, ...], tuple[str, ...]]
 def match_states(codes: Integers, n_types: int, states: Integers, posterior: Floats) -> Integers:
     """The order (m, M) of the fitted states, type by type: order[ω, i] is the one that is state i.
 
+    Without smoothing the likelihood stays the same if the states of each type are renumbered apart, so that
+    they are matched type by type, to agree as often as they can with those that the data were drawn with.
     `states` (N,) are those behind the data, `posterior` (N, M) is γ under the fitted model. Events of
     unknown type (code m) count for none.
     """

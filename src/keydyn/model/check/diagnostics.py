@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, cast
 from numpy.typing import ArrayLike
 
 from keydyn.arrays import Floats
-from keydyn.model.check import areas, bootstrap, goodness, surrogates
+from keydyn.model.check import areas, bootstrap, goodness
 from keydyn.model.check import pseudo_residuals as residuals
 from keydyn.model.check.bootstrap import Bootstrap
 from keydyn.model.check.goodness import GoodnessOfFit
-from keydyn.model.data.settings import generator_of
+from keydyn.model.data.settings import check_number, generator_of
 from keydyn.model.fit.estimator import Estimator
 from keydyn.model.theta.lattice import EventIndex
 
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 class Diagnostics(Estimator):
     """Whether a model fits, where it does not, and how well its parameters are known."""
-
-    leading_feature: int
 
     def goodness_of_fit(
         self,
@@ -53,8 +51,8 @@ class Diagnostics(Estimator):
         `n_second` surrogates of each surrogate, 2 or more, give a double-bootstrap p-value as well,
         `p_double`; 4 are enough, and take five times the time. The result does not depend on `n_jobs`.
         """
-        n_surrogates = surrogates.check_number("n_surrogates", n_surrogates, 1)
-        if surrogates.check_number("n_second", n_second, 0) == 1:
+        n_surrogates = check_number("n_surrogates", n_surrogates, 1)
+        if check_number("n_second", n_second, 0) == 1:
             raise ValueError(
                 "n_second must be 0, or 2 or more: one alone does not tell how far it is by chance"
             )
@@ -102,7 +100,7 @@ class Diagnostics(Estimator):
         to; values missing there are missing in every draw. A model is fitted to each draw, and its states are
         matched with this model's.
         """
-        n_replicates = surrogates.check_number("n_replicates", n_replicates, 2)
+        n_replicates = check_number("n_replicates", n_replicates, 2)
         own = self._as_it_is()
         sequences, _ = own._encoded(own._known(), X, events, lengths)
         generator = generator_of(random_state)

@@ -15,6 +15,7 @@ import numpy as np
 from keydyn.arrays import Floats
 from keydyn.model.check import areas, surrogates
 from keydyn.model.data.sequences import Sequences
+from keydyn.model.data.settings import check_number
 from keydyn.model.theta.parameters import Parameters
 
 if TYPE_CHECKING:
@@ -195,7 +196,7 @@ def areas_of(
 
 def check_feature(feature: int, n_features: int) -> int:
     """The number of a feature, or a `ValueError`."""
-    if surrogates.check_number("feature", feature, 0) >= n_features:
+    if check_number("feature", feature, 0) >= n_features:
         raise ValueError(f"feature is {feature}, but features are numbered 0 to {n_features - 1}")
     return feature
 

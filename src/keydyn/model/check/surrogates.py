@@ -13,7 +13,7 @@ from keydyn.arrays import Floats, Integers
 from keydyn.model.ask import generative
 from keydyn.model.data import vocabulary
 from keydyn.model.data.sequences import Sequences
-from keydyn.model.data.settings import generator_of, is_whole
+from keydyn.model.data.settings import generator_of
 from keydyn.model.fit.many import fit_many
 from keydyn.model.theta.lattice import EventIndex
 from keydyn.model.theta.parameters import Parameters
@@ -68,10 +68,3 @@ def refit(model: POHMM, data: Sequence[Sequences], n_jobs: int | None) -> list[A
 def streams(random_state: Any, n: int) -> list[np.random.Generator]:
     """Independent generators from one seed (NumPy's `SeedSequence.spawn`)."""
     return list(generator_of(random_state).spawn(n))
-
-
-def check_number(name: str, value: Any, least: int) -> int:
-    """A whole number, or a `ValueError` that names it."""
-    if not is_whole(value) or value < least:
-        raise ValueError(f"{name} must be a whole number, {least} or more, not {value!r}")
-    return int(value)

@@ -20,11 +20,13 @@ from keydyn.model.data import vocabulary
 from keydyn.model.data.input_forms import (
     as_numbers,
     check_columns,
+    check_lengths,
     place_of,
     read_arrays,
     read_only,
     whole_numbers,
 )
+from keydyn.model.data.settings import check_number
 from keydyn.model.data.vocabulary import MISSING, Types
 
 
@@ -309,6 +311,16 @@ def as_sequences(X: Any, events: Any = None, lengths: ArrayLike | None = None) -
     sequences = Sequences._of(*read_arrays(X, events, lengths))
     sequences._check_finite()
     return sequences
+
+
+def to_draw(n_features: int, n_events: int, events: Any, lengths: ArrayLike | None) -> Sequences:
+    """Sequences without a value, of the lengths asked for, with event types if they are given."""
+    if events is None:
+        total = check_number("n_events", n_events) if lengths is None else int(check_lengths(lengths).sum())
+        return as_sequences(np.full((total, n_features), np.nan), None, lengths)
+    if lengths is None and isinstance(events, (list, tuple)) and len(events) and np.ndim(events[0]) == 1:
+        return as_sequences([np.full((len(e), n_features), np.nan) for e in events], events)
+    return as_sequences(np.full((len(events), n_features), np.nan), events, lengths)
 
 
 def concatenate(parts: Sequence[Sequences]) -> Sequences:

@@ -136,6 +136,13 @@ def _is_seed(value: Any) -> bool:
     return True
 
 
+def check_number(name: str, value: Any, least: int = 1) -> int:
+    """A whole number, or a `ValueError` that names it."""
+    if not is_whole(value) or value < least:
+        raise ValueError(f"{name} must be a whole number, {least} or more, not {value!r}")
+    return int(value)
+
+
 def is_whole(value: Any) -> bool:
     """Whether this is a whole number, and not a truth value."""
     return isinstance(value, Integral) and not isinstance(value, bool)

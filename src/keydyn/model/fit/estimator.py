@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -61,24 +61,34 @@ class State:
         return self.result.n_parameters or n_parameters(self.parameters, None, ())
 
 
+@dataclass(eq=False, repr=False)
 class Estimator(Learner):
-    """What turns an estimator with parameters into a fitted one; `POHMM` describes the fitted attributes."""
+    """What turns parameters into a fitted model; `POHMM` describes both."""
 
-    # scikit-learn's
-    get_params: Callable[..., dict[str, Any]]
-
-    n_states: int
-    emission: Any
-    density_floor: float | None
-    handle_unknown: str
-    n_init: int
-    tol: float
-    max_iter: int
-    warm_start: bool
-    random_state: Any
-    verbose: int
-    callback: Any
-    _state: State
+    n_states: int = 2
+    emission: str | Family | Sequence[str | Family] = "lognormal"
+    smoothing: Any = "frequency"
+    spread: float = 2.0
+    tol: float = 1e-6
+    max_iter: int = 1000
+    _: KW_ONLY
+    n_init: int = 1
+    random_state: Any = None
+    warm_start: bool = False
+    fixed: Sequence[str] = ()
+    marginals: str = "printed"
+    min_scale: float | str = "auto"
+    handle_unknown: str = "marginal"
+    order_states: bool = True
+    leading_feature: int = 0
+    density_floor: float | None = None
+    count_floor: float = 0.0
+    spread_features: str = "all"
+    spread_scale: str = "type"
+    start_estimate: str = "sequence_start"
+    transition_weights: str = "proper"
+    verbose: int = 0
+    callback: Any = None
 
     def fit(
         self,

@@ -14,6 +14,7 @@ from keydyn.model.data.settings import Settings
 from keydyn.model.engine.densities import FIRST, NORMAL, STUDENT
 from keydyn.model.engine.expectation import MASS, NOTHING, PRECISION, SQUARE, SUM
 from keydyn.model.engine.layout import PAIR, ROW, STEP
+from keydyn.model.engine.sums import merge_moments
 from keydyn.model.families.compiled import features_of, kind_of
 from keydyn.model.families.family import Family, Stats
 from keydyn.model.fit.algorithm import REASONS
@@ -144,21 +145,16 @@ def _divisor(family: Family) -> int:
 
 
 def _merge_moments(weight: int, a: Floats, b: Floats, together: Floats) -> None:
-    """Weights, means and squared deviations of two sets together (Chan, Golub and LeVeque)."""
-    total = a[:, weight] + b[:, weight]
-    share = np.divide(b[:, weight], total, out=np.zeros_like(total), where=total > 0.0)
-    difference = b[:, MEAN] - a[:, MEAN]
-    together[:, MEAN] = a[:, MEAN] + difference * share
-    together[:, SQUARE] = a[:, SQUARE] + b[:, SQUARE] + difference**2 * a[:, weight] * share
+    """Means and squared deviations of two sets, into those of both together."""
+    columns = {"count": weight, "mean": MEAN, "square": SQUARE}
+    first, second = ({name: of[:, column] for name, column in columns.items()} for of in (a, b))
+    merged = merge_moments(first, second)
+    together[:, MEAN], together[:, SQUARE] = merged["mean"], merged["square"]
 
 
 def _merged_overall(a: tuple[Moments, Floats], b: tuple[Moments, Floats]) -> tuple[Moments, Floats]:
-    (first, largest), (second, also) = a, b
-    total = first.weight + second.weight
-    share = np.divide(second.weight, total, out=np.zeros_like(total), where=total > 0.0)
-    apart = second.mean - first.mean
-    square = first.square + second.square + apart**2 * first.weight * share
-    return Moments(total, first.mean + apart * share, square), np.maximum(largest, also)
+    merged = merge_moments(a[0]._asdict(), b[0]._asdict(), "weight")
+    return Moments(**merged), np.maximum(a[1], b[1])
 
 
 def _padded(values: Floats, n_rows: int) -> Floats:

@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from keydyn.arrays import Floats, Integers
-from keydyn.model.data.sequences import Sequences, as_sequences
-from keydyn.model.data.settings import Settings, generator_of, is_whole
+from keydyn.model.data.sequences import Sequences, as_sequences, to_draw
+from keydyn.model.data.settings import Settings, check_number, generator_of, is_whole
 from keydyn.model.data.vocabulary import SINGLE_TYPE, Types
 from keydyn.model.relatives import drawing
 from keydyn.model.relatives.contexts import Bins, Context, Labels, Past, check_context, learnt
 from keydyn.model.relatives.parameter_tables import Evidence, Tables, uniform_tables
-from keydyn.model.relatives.relative import Relative, given_emissions
+from keydyn.model.relatives.relative import Relative
 from keydyn.model.relatives.relative_files import restorable
-from keydyn.model.theta.given import distribution
+from keydyn.model.theta.given import distribution, given_emissions
 
 
 @restorable
@@ -121,7 +121,8 @@ class ContextHMM(Relative):
         Event types are those given, for a callable context that looks at them, or all one. With a callable
         the function is called once for each step of the longest sequence.
         """
-        known, drawn = self._known(), self._to_draw(n_events, events, lengths)
+        known = self._known()
+        drawn = to_draw(known.n_features, n_events, events, lengths)
         generator = generator_of(random_state)
         if any(isinstance(context, Labels) for context in known.contexts):
             X, states = drawing.draw_stepwise(known.theta, known.contexts, drawn, self._memory, generator)
@@ -135,8 +136,7 @@ class ContextHMM(Relative):
         """Nothing but a callable looks further back than the last values seen."""
         if not any(_is_function(g) for g in (self.emission_context, self.transition_context)):
             return 0
-        self._check_memory()
-        return int(self.memory)
+        return check_number("memory", self.memory)
 
     def _settings(self, n_features: int) -> Settings:
         for name in ("emission_context", "transition_context"):
@@ -148,12 +148,8 @@ class ContextHMM(Relative):
                 f"context_feature must be the number of a feature, 0 to {n_features - 1}, "
                 f"not {self.context_feature!r}"
             )
-        self._check_memory()
+        check_number("memory", self.memory)
         return super()._settings(n_features)
-
-    def _check_memory(self) -> None:
-        if not is_whole(self.memory) or self.memory < 1:
-            raise ValueError(f"memory must be a whole number, 1 or more, not {self.memory!r}")
 
     def _as_sequences(self, X: Any, events: Any, lengths: ArrayLike | None) -> Sequences:
         """With events only where a function may look at them."""

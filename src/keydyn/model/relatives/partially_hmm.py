@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from keydyn.arrays import Floats, Integers
 from keydyn.model.data import vocabulary
 from keydyn.model.data.input_forms import refuse_lengths_as_y
-from keydyn.model.data.sequences import Sequences
+from keydyn.model.data.sequences import Sequences, to_draw
 from keydyn.model.data.settings import Settings, generator_of
 from keydyn.model.data.vocabulary import MISSING, Types
 from keydyn.model.engine import walks
@@ -27,9 +27,9 @@ from keydyn.model.relatives.labels import (
     states_named,
 )
 from keydyn.model.relatives.parameter_tables import Evidence, Tables, uniform_tables
-from keydyn.model.relatives.relative import Relative, given_emissions
+from keydyn.model.relatives.relative import Relative
 from keydyn.model.relatives.relative_files import restorable
-from keydyn.model.theta.given import distribution
+from keydyn.model.theta.given import distribution, given_emissions
 
 Answer = TypeVar("Answer")
 # Where the probability of a right label starts, if it is estimated.
@@ -197,7 +197,8 @@ class PartiallyHMM(Relative):
 
         Where it is taken as given at which events labels are seen, they are seen at all.
         """
-        theta, offsets = self._theta, self._to_draw(n_events, events, lengths).offsets
+        known = self._known()
+        theta, offsets = known.theta, to_draw(known.n_features, n_events, events, lengths).offsets
         generator, n = generator_of(random_state), int(offsets[-1])
         states, zeros = np.empty(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
         walks.walk_states(

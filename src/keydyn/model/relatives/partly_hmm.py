@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from keydyn.arrays import Floats, Integers
 from keydyn.model.data.input_forms import as_numbers
+from keydyn.model.data.sequences import to_draw
 from keydyn.model.data.settings import Settings, generator_of, is_whole
 from keydyn.model.data.vocabulary import SINGLE_TYPE, Types
 from keydyn.model.families.location_scale import of_working_values
@@ -18,9 +19,9 @@ from keydyn.model.relatives import drawing
 from keydyn.model.relatives.contexts import Bins, Context, NoContext, Past, learnt
 from keydyn.model.relatives.lines import EachItsOwn, Lines
 from keydyn.model.relatives.parameter_tables import Evidence, Tables, uniform_tables
-from keydyn.model.relatives.relative import Relative, given_emissions
+from keydyn.model.relatives.relative import Relative
 from keydyn.model.relatives.relative_files import restorable
-from keydyn.model.theta.given import distribution
+from keydyn.model.theta.given import distribution, given_emissions
 
 
 @restorable
@@ -146,7 +147,8 @@ class PartlyHMM(Relative):
         lengths: ArrayLike | None = None,
     ) -> tuple[Floats, Types, Integers]:
         """Draw `X` (N, K), event types (N,), which are all one, and hidden states (N,)."""
-        known, offsets = self._known(), self._to_draw(n_events, events, lengths).offsets
+        known = self._known()
+        offsets = to_draw(known.n_features, n_events, events, lengths).offsets
         generator = generator_of(random_state)
         if isinstance(known.theta, Lines):
             X, states = known.theta.drawn(offsets, generator)

@@ -20,9 +20,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from keydyn.arrays import Floats, Integers
 from keydyn.model.ask.inference import Inference
-from keydyn.model.data.input_forms import check_lengths, refuse_lengths_as_y
+from keydyn.model.data.input_forms import refuse_lengths_as_y
 from keydyn.model.data.sequences import Sequences, as_sequences
-from keydyn.model.data.settings import Settings, check_settings, checked_floor, generator_of, is_whole
+from keydyn.model.data.settings import Settings, check_settings, checked_floor, generator_of
 from keydyn.model.engine.scores_and_states import Lattice
 from keydyn.model.families.family import Emission, Family, families_of
 from keydyn.model.fit import training
@@ -38,15 +38,8 @@ from keydyn.model.relatives.parameter_tables import (
     n_rows,
 )
 from keydyn.model.relatives.streams import Stream, StreamModel, Streams
-from keydyn.model.theta.given import given_emission
 from keydyn.model.theta.lattice import log_densities
-
-
-def given_emissions(emission: Any, shape: tuple[int, int]) -> list[Emission]:
-    """The items of `emission` in `from_parameters`, checked."""
-    if not isinstance(emission, (list, tuple)) or not emission:
-        raise ValueError(f"emission must be a list with an item per feature, not {emission!r}")
-    return [given_emission(k, item, shape) for k, item in enumerate(emission)]
+from keydyn.model.watch.online_filters import opened
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,12 +199,7 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
         wanted = 1 if n_streams is None else n_streams
         mark = relative_files.fingerprint(own)
         model = StreamModel(known.theta, known.contexts, self._memory, self._floor, mark, labelled)
-        streams = Streams(model, wanted)
-        if state is not None:
-            streams.resume(state)
-            if len(streams) != wanted:
-                raise ValueError(f"the state has {len(streams)} streams, not {wanted}")
-        return Stream(streams) if n_streams is None else streams
+        return opened(Streams(model, wanted), Stream, state, n_streams is None)
 
     @property
     def _floor(self) -> float | None:
@@ -354,13 +342,3 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
         if "emission" not in fixed:
             count += sum(rows * m * f.free_parameters() + f.shared_parameters() for f in families)
         return count
-
-    def _to_draw(self, n_events: int, events: Any, lengths: ArrayLike | None) -> Sequences:
-        """Empty sequences of the lengths asked for, with event types if they are given."""
-        n_features = self._known().n_features
-        if events is not None:
-            return as_sequences(np.full((len(events), n_features), np.nan), events, lengths)
-        if lengths is None and (not is_whole(n_events) or n_events < 1):
-            raise ValueError(f"n_events must be a whole number, 1 or more, not {n_events!r}")
-        total = int(n_events) if lengths is None else int(check_lengths(lengths).sum())
-        return as_sequences(np.full((total, n_features), np.nan), None, lengths)

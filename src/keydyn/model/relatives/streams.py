@@ -15,7 +15,7 @@ from keydyn.arrays import Floats, Integers
 from keydyn.files import truth
 from keydyn.model.data import vocabulary
 from keydyn.model.data.input_forms import as_numbers
-from keydyn.model.data.settings import is_whole
+from keydyn.model.data.settings import check_number
 from keydyn.model.data.vocabulary import MISSING
 from keydyn.model.engine.log_domain import filter_step
 from keydyn.model.relatives.contexts import Context, Past
@@ -51,8 +51,7 @@ class Streams:
     """
 
     def __init__(self, model: StreamModel, n_streams: int) -> None:
-        if not is_whole(n_streams) or n_streams < 1:
-            raise ValueError(f"n_streams must be a whole number, 1 or more, not {n_streams!r}")
+        check_number("n_streams", n_streams)
         self._theta, self._contexts, memory, self._floor, self._fingerprint, self._labelled = model
         self._past = Past.none(n_streams, memory, len(self._theta.emission))
         self._log_filtered = np.zeros((n_streams, len(self._theta.startprob)))

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from keydyn.arrays import Floats
+from keydyn.files import probabilities
 from keydyn.model.data import vocabulary
 from keydyn.model.data.input_forms import as_numbers
 from keydyn.model.data.settings import Smoothing
@@ -21,9 +22,6 @@ from keydyn.model.theta.marginals import (
     stationary_distribution,
 )
 from keydyn.model.theta.parameters import Marginal, Parameters
-
-# How far a given distribution may be from adding up to one.
-SUM_TOLERANCE = 1e-6
 
 
 def given_parameters(
@@ -46,27 +44,17 @@ def given_parameters(
     n_states = start.shape[1]
     steps = distribution("transmat", transmat, (m, m, n_states, n_states))
     uniform = np.full((m, m), 1.0 / m)
-    event_start = (
-        uniform[0] if event_startprob is None else distribution("event_startprob", event_startprob, (m,))
-    )
-    event_steps = (
-        uniform if event_transmat is None else distribution("event_transmat", event_transmat, (m, m))
-    )
-    if not isinstance(emission, (list, tuple)):
-        raise ValueError(f"emission must be a list with an item per feature, not {emission!r}")
-    if not emission:
-        raise ValueError("emission is empty: give one item per feature")
-    emissions = [given_emission(k, item, (m, n_states)) for k, item in enumerate(emission)]
+    event_start, event_steps = uniform[0], uniform
+    if event_startprob is not None:
+        event_start = distribution("event_startprob", event_startprob, (m,))
+    if event_transmat is not None:
+        event_steps = distribution("event_transmat", event_transmat, (m, m))
+    emissions = given_emissions(emission, (m, n_states))
     before, after = np.divmod(np.arange(m * m), m)
     prob = stationary_distribution(event_steps)
     unlimited = np.full(m, np.inf)
-    chain = EventChain(
-        np.full(m, np.nan) if prob is None else prob,
-        unlimited,
-        unlimited,
-        event_start,
-        event_steps.reshape(-1),
-    )
+    known = np.full(m, np.nan) if prob is None else prob
+    chain = EventChain(known, unlimited, unlimited, event_start, event_steps.reshape(-1))
     pairs = np.stack([before, after], axis=1)
     flat = steps.reshape(m * m, n_states, n_states)
     marginal = None
@@ -101,14 +89,7 @@ def distribution(name: str, values: ArrayLike, shape: tuple[int | None, ...]) ->
     if not fits or 0 in array.shape:
         wanted = ", ".join("M" if want is None else str(want) for want in shape)
         raise ValueError(f"{name} must have shape ({wanted}), not {array.shape}")
-    bad = ~(np.isfinite(array) & (array >= 0.0))
-    if bad.any():
-        place = tuple(int(k) for k in np.argwhere(bad)[0])
-        raise ValueError(f"{name}{list(place)} is {array[place]}; a probability is between 0 and 1")
-    total = array.sum(axis=-1, keepdims=True)
-    if (np.abs(total - 1.0) > SUM_TOLERANCE).any():
-        place = tuple(int(k) for k in np.argwhere(np.abs(total[..., 0] - 1.0) > SUM_TOLERANCE)[0])
-        raise ValueError(f"{name}{list(place) or ''} adds up to {total[place][0]}, not 1")
+    probabilities(name, array)
     return array
 
 
@@ -123,6 +104,15 @@ def check_emission(emission: Emission, name: str, shape: tuple[int, ...]) -> Non
         emission.distribution.check(emission.params)
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
+
+
+def given_emissions(emission: Any, shape: tuple[int, int]) -> list[Emission]:
+    """The items of `emission` in `from_parameters`, checked."""
+    if not isinstance(emission, (list, tuple)):
+        raise ValueError(f"emission must be a list with an item per feature, not {emission!r}")
+    if not emission:
+        raise ValueError("emission is empty: give one item per feature")
+    return [given_emission(k, item, shape) for k, item in enumerate(emission)]
 
 
 def given_emission(feature: int, item: Any, shape: tuple[int, int]) -> Emission:

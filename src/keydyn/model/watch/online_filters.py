@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from keydyn.arrays import Floats, Integers, Truths
 from keydyn.files import Field, Values, anything, many, record, whole
 from keydyn.model.data.input_forms import as_numbers
-from keydyn.model.data.settings import is_whole
+from keydyn.model.data.settings import check_number
 from keydyn.model.engine.online_step import EXTRA, update_one
 from keydyn.model.theta.parameters import Parameters
 from keydyn.model.watch.filter_bank import FilterBank, Watched
@@ -163,8 +163,7 @@ class OnlineFilters:
         reject_unknown: bool,
         fingerprint: str,
     ) -> None:
-        if not is_whole(n_streams) or n_streams < 1:
-            raise ValueError(f"n_streams must be a whole number, 1 or more, not {n_streams!r}")
+        check_number("n_streams", n_streams)
         self._parameters = parameters
         self._fingerprint = fingerprint
         self._bank = FilterBank(
@@ -254,6 +253,16 @@ class OneStream:
         """All that is needed to resume later; give it to `model.online(state)`."""
         state: dict[str, Any] = self._streams.state()
         return state
+
+
+def opened(streams: Any, one: type[OneStream], state: dict[str, Any] | None, single: bool) -> Any:
+    """Streams, resumed from a state if there is one; of a single stream `one`."""
+    wanted = len(streams)
+    if state is not None:
+        streams.resume(state)
+        if len(streams) != wanted:
+            raise ValueError(f"the state has {len(streams)} streams, not {wanted}")
+    return one(streams) if single else streams
 
 
 class OnlineFilter(OneStream):
