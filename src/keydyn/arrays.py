@@ -11,13 +11,15 @@ from typing import Any, TypeVar, cast
 import numba
 import numpy as np
 from numba.core import event
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from keydyn.compile_cache import keep_on_disk
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Truths = NDArray[np.bool_]
+# An array that the caller may give, or leave out.
+Given = ArrayLike | None
 
 # Seconds of compiling that pass without a word.
 PATIENCE = 2.0

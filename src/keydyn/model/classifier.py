@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
 from keydyn import files
-from keydyn.arrays import Floats
+from keydyn.arrays import Floats, Given
 from keydyn.files import Kind, Tensor, Tensors, Values, check_tensors, declared
 from keydyn.model.data.sequences import as_sequences, check_weights
 from keydyn.model.fit.learning import Learner
@@ -65,13 +65,7 @@ class POHMMClassifier(Learner, ClassifierMixin, BaseEstimator):  # type: ignore[
         self.n_jobs = n_jobs
 
     def fit(
-        self,
-        X: Any,
-        y: ArrayLike,
-        *,
-        events: Any = None,
-        lengths: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
+        self, X: Any, y: ArrayLike, *, events: Any = None, lengths: Given = None, sample_weight: Given = None
     ) -> Self:
         """Fit a model to the sequences of each class; `y` has one label per sequence."""
         sequences = as_sequences(X, events, lengths)
@@ -107,12 +101,12 @@ class POHMMClassifier(Learner, ClassifierMixin, BaseEstimator):  # type: ignore[
         state: Classes = super()._known()
         return state
 
-    def log_likelihoods(self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None) -> Floats:
+    def log_likelihoods(self, X: Any, *, events: Any = None, lengths: Given = None) -> Floats:
         """ln P(x | Ω, class) of each sequence under each class's model, (S, C)."""
         models = self._known().models
         return score_many(models, as_sequences(X, events, lengths), self.n_jobs).T
 
-    def predict_log_proba(self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None) -> Floats:
+    def predict_log_proba(self, X: Any, *, events: Any = None, lengths: Given = None) -> Floats:
         """ln P(class | x, Ω) of each sequence, (S, C)."""
         own = self._as_it_is()
         with np.errstate(divide="ignore"):
@@ -124,11 +118,11 @@ class POHMMClassifier(Learner, ClassifierMixin, BaseEstimator):  # type: ignore[
         logs: Floats = joint - total[:, None]
         return logs
 
-    def predict_proba(self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None) -> Floats:
+    def predict_proba(self, X: Any, *, events: Any = None, lengths: Given = None) -> Floats:
         """P(class | x, Ω) of each sequence, (S, C)."""
         return np.exp(self.predict_log_proba(X, events=events, lengths=lengths))
 
-    def predict(self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None) -> NDArray[Any]:
+    def predict(self, X: Any, *, events: Any = None, lengths: Given = None) -> NDArray[Any]:
         """The most probable class of each sequence."""
         own = self._as_it_is()
         best = np.argmax(own.predict_log_proba(X, events=events, lengths=lengths), axis=1)
@@ -136,13 +130,7 @@ class POHMMClassifier(Learner, ClassifierMixin, BaseEstimator):  # type: ignore[
         return labels
 
     def score(
-        self,
-        X: Any,
-        y: ArrayLike,
-        *,
-        events: Any = None,
-        lengths: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
+        self, X: Any, y: ArrayLike, *, events: Any = None, lengths: Given = None, sample_weight: Given = None
     ) -> float:
         """Share of sequences whose class is predicted rightly."""
         predicted = self.predict(X, events=events, lengths=lengths)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, DensityMixin
 
+from keydyn.arrays import Given
 from keydyn.model import model_files
 from keydyn.model.ask.generative import Generative
 from keydyn.model.ask.scoring import Scoring
@@ -128,8 +129,8 @@ class POHMM(Diagnostics, Chunks, Generative, Scoring, DensityMixin, BaseEstimato
         startprob: ArrayLike,
         transmat: ArrayLike,
         emission: Sequence[Any],
-        event_startprob: ArrayLike | None = None,
-        event_transmat: ArrayLike | None = None,
+        event_startprob: Given = None,
+        event_transmat: Given = None,
         **parameters: Any,
     ) -> Self:
         """A fitted model from its parameters, states in the order given.
@@ -261,7 +262,7 @@ class HMM(POHMM):
             [SINGLE_TYPE], startprob[None], transmat[None, None], rows, **parameters
         )
 
-    def _as_sequences(self, X: Any, events: Any, lengths: ArrayLike | None) -> Sequences:
+    def _as_sequences(self, X: Any, events: Any, lengths: Given) -> Sequences:
         return super()._as_sequences(X, None, lengths).without_events()
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from keydyn.arrays import Floats
+from keydyn.arrays import Floats, Given
 from keydyn.model.data.sequences import Sequences, as_sequences
 
 
@@ -43,12 +42,12 @@ class SequenceTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc
     def __init__(self, transformer: Any) -> None:
         self.transformer = transformer
 
-    def fit(self, X: Any, y: Any = None, *, lengths: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, lengths: Given = None) -> Self:
         """Fit the transformer to the rows of all sequences; `y` is ignored."""
         self.transformer_ = clone(self.transformer).fit(as_sequences(X, None, lengths).X)
         return self
 
-    def transform(self, X: Any, *, lengths: ArrayLike | None = None) -> Any:
+    def transform(self, X: Any, *, lengths: Given = None) -> Any:
         """Every row transformed; a `Sequences`, a list of arrays or a flat array, as `X` is."""
         check_is_fitted(self)
         sequences = as_sequences(X, None, lengths)

@@ -11,9 +11,8 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from keydyn.arrays import Floats, Integers
+from keydyn.arrays import Floats, Given, Integers
 from keydyn.model.ask import next_emission
 from keydyn.model.ask.next_emission import NextEmission
 from keydyn.model.data import vocabulary
@@ -140,7 +139,7 @@ def joint_lattice(
 class Generative(Estimator):
     """Questions that need the event chain."""
 
-    def score_joint(self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None) -> Floats:
+    def score_joint(self, X: Any, *, events: Any = None, lengths: Given = None) -> Floats:
         """ln P(x, Ω), one per sequence; a missing event type is summed over, an unseen one refused.
 
         Examples
@@ -159,9 +158,7 @@ class Generative(Estimator):
         lattice = joint_lattice(parameters, sequences.X, codes, offsets, self._floor)
         return lattices.per_sequence(lattices.filtered(lattice)[1], offsets)
 
-    def predict_events(
-        self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None
-    ) -> tuple[Types, Floats]:
+    def predict_events(self, X: Any, *, events: Any = None, lengths: Given = None) -> tuple[Types, Floats]:
         """Event types from emissions: the most probable at each event, and all probabilities (N, m).
 
         `events` may give the types that are known.
@@ -181,7 +178,7 @@ class Generative(Estimator):
         return state.parameters.event_types[np.argmax(probabilities, axis=1)], probabilities
 
     def decode_events(
-        self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None
+        self, X: Any, *, events: Any = None, lengths: Given = None
     ) -> tuple[Floats, Types, Integers]:
         """The most probable types and states together: ln P(x, Ω, z) of each sequence, types, states.
 
@@ -197,7 +194,7 @@ class Generative(Estimator):
         return log_probability, state.parameters.event_types[types], states
 
     def predict_next(
-        self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None, next_event: Any = None
+        self, X: Any, *, events: Any = None, lengths: Given = None, next_event: Any = None
     ) -> NextEmission:
         """The distribution of the emission that follows each sequence.
 
@@ -226,12 +223,7 @@ class Generative(Estimator):
         return next_emission.after(theta, now, last, following, floor)
 
     def sample(
-        self,
-        n_events: int = 100,
-        events: Any = None,
-        random_state: Any = None,
-        *,
-        lengths: ArrayLike | None = None,
+        self, n_events: int = 100, events: Any = None, random_state: Any = None, *, lengths: Given = None
     ) -> tuple[Floats, Types, Integers]:
         """Draw `X` (N, K), event types (N,) and hidden states (N,).
 
@@ -259,7 +251,7 @@ class Generative(Estimator):
         states = draw_states(theta, index, generator)
         return draw_emissions(theta, codes, states, generator), labels, states
 
-    def _joint_lattice(self, state: State, X: Any, events: Any, lengths: ArrayLike | None) -> Lattice:
+    def _joint_lattice(self, state: State, X: Any, events: Any, lengths: Given) -> Lattice:
         sequences, codes = self._encoded(state, X, events, lengths, reject=True)
         return joint_lattice(state.parameters, sequences.X, codes, sequences.offsets, self._floor)
 

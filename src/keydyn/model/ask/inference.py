@@ -6,9 +6,8 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from keydyn.arrays import Floats, Integers
+from keydyn.arrays import Floats, Given, Integers
 from keydyn.model.data.input_forms import refuse_lengths_as_y
 from keydyn.model.data.sequences import Sequences, check_weights
 from keydyn.model.engine.scores_and_states import Lattice
@@ -59,11 +58,11 @@ class Inference(Learner, ABC):
         """Free parameters that the likelihood depends on."""
 
     @abstractmethod
-    def _lattice(self, X: Any, events: Any, lengths: ArrayLike | None) -> Lattice:
+    def _lattice(self, X: Any, events: Any, lengths: Given) -> Lattice:
         """What the kernels see of these sequences, under the state that the model has now."""
 
     @abstractmethod
-    def _as_sequences(self, X: Any, events: Any, lengths: ArrayLike | None) -> Sequences:
+    def _as_sequences(self, X: Any, events: Any, lengths: Given) -> Sequences:
         """Any accepted form of input as sequences."""
 
     @abstractmethod
@@ -71,13 +70,7 @@ class Inference(Learner, ABC):
         """Whether the parameters are not those of the largest likelihood, as criteria assume."""
 
     def score(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        events: Any = None,
-        lengths: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
+        self, X: Any, y: Any = None, *, events: Any = None, lengths: Given = None, sample_weight: Given = None
     ) -> float:
         """ln P(x | Ω) of all sequences together, each times its weight if there are any. `y` is ignored.
 
@@ -93,16 +86,16 @@ class Inference(Learner, ABC):
         weights = check_weights(sample_weight, len(scores))
         return float(weights[weights > 0] @ scores[weights > 0])
 
-    def score_sequences(self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None) -> Floats:
+    def score_sequences(self, X: Any, *, events: Any = None, lengths: Given = None) -> Floats:
         """ln P(x | Ω), one per sequence; −inf for one that the model cannot produce."""
         lattice = self._lattice(X, events, lengths)
         return lattices.per_sequence(lattices.filtered(lattice)[1], lattice.offsets)
 
-    def score_samples(self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None) -> Floats:
+    def score_samples(self, X: Any, *, events: Any = None, lengths: Given = None) -> Floats:
         """ln P(x_n | x_1..n−1, Ω), one per event (Eq. 43, corrected). They add up to `score`."""
         return lattices.filtered(self._lattice(X, events, lengths))[1]
 
-    def predict_proba(self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None) -> Floats:
+    def predict_proba(self, X: Any, *, events: Any = None, lengths: Given = None) -> Floats:
         """γ (Eq. 10): probability of each state at each event, given the whole sequence; (N, M).
 
         Examples
@@ -117,7 +110,7 @@ class Inference(Learner, ABC):
         # Rounding adds up along a sequence; a certain state is to have probability one.
         return normalised(posterior.states)
 
-    def filter_proba(self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None) -> Floats:
+    def filter_proba(self, X: Any, *, events: Any = None, lengths: Given = None) -> Floats:
         """Probability of each state given the events up to and including this one; (N, M).
 
         Examples
@@ -131,7 +124,7 @@ class Inference(Learner, ABC):
         lattices.check_possible(increments, lattice.offsets)
         return probabilities
 
-    def predict(self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None) -> Integers:
+    def predict(self, X: Any, *, events: Any = None, lengths: Given = None) -> Integers:
         """The most probable state at each event (Eq. 11). For the most probable *sequence* see `decode`.
 
         Examples
@@ -142,9 +135,7 @@ class Inference(Learner, ABC):
         states: Integers = np.argmax(self.predict_proba(X, events=events, lengths=lengths), axis=1)
         return states
 
-    def decode(
-        self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None
-    ) -> tuple[Floats, Integers]:
+    def decode(self, X: Any, *, events: Any = None, lengths: Given = None) -> tuple[Floats, Integers]:
         """Viterbi: ln P(x, z | Ω) of each sequence's most probable states, and these states.
 
         Examples
@@ -155,13 +146,13 @@ class Inference(Learner, ABC):
         """
         return lattices.most_probable(self._lattice(X, events, lengths))
 
-    def aic(self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None) -> Criterion:
+    def aic(self, X: Any, *, events: Any = None, lengths: Given = None) -> Criterion:
         """Akaike's information criterion, lower is better."""
         own = self._as_it_is()
         score = own.score(X, events=events, lengths=lengths)
         return Criterion(2.0 * own.n_parameters_ - 2.0 * score, own._approximate())
 
-    def bic(self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None) -> Criterion:
+    def bic(self, X: Any, *, events: Any = None, lengths: Given = None) -> Criterion:
         """Bayesian information criterion, lower is better; N counts events with a value.
 
         Examples

@@ -7,9 +7,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from keydyn.arrays import Floats, Integers
+from keydyn.arrays import Floats, Given, Integers
 from keydyn.model.ask.inference import Inference
 from keydyn.model.data import vocabulary
 from keydyn.model.data.sequences import Sequences
@@ -29,7 +28,7 @@ NO_STEPS = np.empty(0, dtype=np.int64)
 class Scoring(Estimator, Inference):
     """The two scores that are asked for most, without laying out a lattice."""
 
-    def score_sequences(self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None) -> Floats:
+    def score_sequences(self, X: Any, *, events: Any = None, lengths: Given = None) -> Floats:
         """ln P(x | Ω), one per sequence; −inf for one that the model cannot produce.
 
         Examples
@@ -39,7 +38,7 @@ class Scoring(Estimator, Inference):
         """
         return self._scores(X, events, lengths, of_events=False)
 
-    def score_samples(self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None) -> Floats:
+    def score_samples(self, X: Any, *, events: Any = None, lengths: Given = None) -> Floats:
         """ln P(x_n | x_1..n−1, Ω), one per event (Eq. 43, corrected). They add up to `score`.
 
         Examples
@@ -49,7 +48,7 @@ class Scoring(Estimator, Inference):
         """
         return self._scores(X, events, lengths, of_events=True)
 
-    def _scores(self, X: Any, events: Any, lengths: ArrayLike | None, of_events: bool) -> Floats:
+    def _scores(self, X: Any, events: Any, lengths: Given, of_events: bool) -> Floats:
         state, floor = self._known(), self._floor
         theta = state.parameters
         sequences, _ = self._checked(X, events, lengths, state)
@@ -84,10 +83,10 @@ class Scoring(Estimator, Inference):
             places = np.repeat(sequences.offsets[lost] - some.offsets[:-1], some.lengths)
             room.increments[places + np.arange(len(places))] = of_events
 
-    def _lattice(self, X: Any, events: Any, lengths: ArrayLike | None) -> Lattice:
+    def _lattice(self, X: Any, events: Any, lengths: Given) -> Lattice:
         return self._lattice_of(self._known(), X, events, lengths)
 
-    def _lattice_of(self, state: State, X: Any, events: Any, lengths: ArrayLike | None) -> Lattice:
+    def _lattice_of(self, state: State, X: Any, events: Any, lengths: Given) -> Lattice:
         sequences, codes = self._encoded(state, X, events, lengths)
         index = EventIndex.of(codes, sequences.offsets, state.parameters.n_types)
         return lattices.build(state.parameters, sequences.X, index, self._floor)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from numpy.typing import ArrayLike
-
-from keydyn.arrays import Floats
+from keydyn.arrays import Floats, Given
 from keydyn.model.check import areas, bootstrap, goodness
 from keydyn.model.check import pseudo_residuals as residuals
 from keydyn.model.check.bootstrap import Bootstrap
@@ -27,7 +25,7 @@ class Diagnostics(Estimator):
         X: Any,
         *,
         events: Any = None,
-        lengths: ArrayLike | None = None,
+        lengths: Given = None,
         n_surrogates: int = 100,
         n_second: int = 0,
         refit: bool = True,
@@ -69,7 +67,7 @@ class Diagnostics(Estimator):
         return goodness.judged_by_areas(fits, wanted, scale, marginal)
 
     def forecast_residuals(
-        self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None, rosenblatt: bool = True
+        self, X: Any, *, events: Any = None, lengths: Given = None, rosenblatt: bool = True
     ) -> Floats:
         """Φ⁻¹(F(x_n | x_1..n−1, Ω)), (N, K): independent and standard normal under the true model.
 
@@ -79,7 +77,7 @@ class Diagnostics(Estimator):
         return self._residuals(X, events, lengths, False, rosenblatt)
 
     def ordinary_residuals(
-        self, X: Any, *, events: Any = None, lengths: ArrayLike | None = None, rosenblatt: bool = True
+        self, X: Any, *, events: Any = None, lengths: Given = None, rosenblatt: bool = True
     ) -> Floats:
         """Φ⁻¹(F(x_n | all other events, Ω)), (N, K): standard normal, but dependent. They show outliers."""
         return self._residuals(X, events, lengths, True, rosenblatt)
@@ -89,7 +87,7 @@ class Diagnostics(Estimator):
         X: Any,
         *,
         events: Any = None,
-        lengths: ArrayLike | None = None,
+        lengths: Given = None,
         n_replicates: int = 200,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -106,9 +104,7 @@ class Diagnostics(Estimator):
         generator = generator_of(random_state)
         return bootstrap.parametric_bootstrap(cast("POHMM", own), sequences, generator, n_replicates, n_jobs)
 
-    def _residuals(
-        self, X: Any, events: Any, lengths: ArrayLike | None, from_later: bool, rosenblatt: bool
-    ) -> Floats:
+    def _residuals(self, X: Any, events: Any, lengths: Given, from_later: bool, rosenblatt: bool) -> Floats:
         state = self._known()
         sequences, codes = self._encoded(state, X, events, lengths)
         index = EventIndex.of(codes, sequences.offsets, state.parameters.n_types)

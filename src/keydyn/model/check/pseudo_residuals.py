@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special, stats
 
-from keydyn.arrays import Floats, Integers
+from keydyn.arrays import Floats, Given, Integers
 from keydyn.model.data.input_forms import as_numbers
 from keydyn.model.theta import lattice as lattices
 from keydyn.model.theta.lattice import EventIndex
@@ -86,7 +86,7 @@ class ResidualTest:
     autocorrelation: Floats
 
 
-def check_residuals(residuals: ArrayLike, lengths: ArrayLike | None = None, n_lags: int = 10) -> ResidualTest:
+def check_residuals(residuals: ArrayLike, lengths: Given = None, n_lags: int = 10) -> ResidualTest:
     """Test the residuals of one feature, (N,) or (N, 1); NaN where there is none.
 
     `lengths` tells sequences apart, so that no lag reaches from one into the next. The tests take the
@@ -145,7 +145,7 @@ def autocorrelation(z: Floats, offsets: Integers, n_lags: int) -> tuple[Floats, 
     return correlations / np.sum(centred**2), pairs
 
 
-def _one_column(residuals: ArrayLike, lengths: ArrayLike | None) -> tuple[Floats, Integers]:
+def _one_column(residuals: ArrayLike, lengths: Given) -> tuple[Floats, Integers]:
     z = as_numbers("residuals", residuals)
     if z.ndim == 2 and z.shape[1] == 1:
         z = z[:, 0]

@@ -14,13 +14,13 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 
-from keydyn.arrays import Floats, Integers
+from keydyn.arrays import Floats, Given, Integers
 from keydyn.model.data import vocabulary
 from keydyn.model.data.vocabulary import MISSING, Types
 
 
 def read_arrays(
-    X: Any, events: Any, lengths: ArrayLike | None
+    X: Any, events: Any, lengths: Given
 ) -> tuple[Floats, Integers, Types, Integers, tuple[str, ...] | None]:
     """Values (N, K), codes and event types, offsets, and the names of the features if they have any.
 
@@ -132,7 +132,7 @@ def check_lengths(lengths: ArrayLike) -> Integers:
     return given
 
 
-def _offsets_of(lengths: ArrayLike | None, n_events: int) -> Integers:
+def _offsets_of(lengths: Given, n_events: int) -> Integers:
     if lengths is None:
         return np.array([0, n_events], dtype=np.int64)
     given = check_lengths(lengths)
@@ -303,7 +303,7 @@ def _short(values: Any) -> str:
 UNITS = {"s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1.0, "min": 6e10, "h": 3.6e12, "D": 8.64e13}
 
 
-def intervals(times: Any, lengths: ArrayLike | None = None, unit: str = "s") -> Floats:
+def intervals(times: Any, lengths: Given = None, unit: str = "s") -> Floats:
     """The time since the event before in the same sequence, (N, 1); NaN at each sequence's first event.
 
     `times` are numbers, or dates with a time of day (datetime, `datetime64`, pandas' Timestamp or ISO text),

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from keydyn.arrays import Floats, Integers
+from keydyn.arrays import Floats, Given, Integers
 from keydyn.model.data import vocabulary
 from keydyn.model.data.input_forms import (
     as_numbers,
@@ -145,7 +145,7 @@ class Sequences:
         return X, codes, offsets
 
     @classmethod
-    def from_arrays(cls, X: Any, events: Any = None, lengths: ArrayLike | None = None) -> Sequences:
+    def from_arrays(cls, X: Any, events: Any = None, lengths: Given = None) -> Sequences:
         """Encode a flat (N, K) array with `lengths`, or a list of (n_i, K) arrays.
 
         `events` has the same form as `X`: one flat array, or a list of arrays. Without `lengths` a flat
@@ -296,7 +296,7 @@ class Sequences:
         return text
 
 
-def as_sequences(X: Any, events: Any = None, lengths: ArrayLike | None = None) -> Sequences:
+def as_sequences(X: Any, events: Any = None, lengths: Given = None) -> Sequences:
     """Any accepted form of input as `Sequences`; a `ValueError` that names the place if it is none."""
     if isinstance(X, Sequences):
         if events is not None or lengths is not None:
@@ -313,7 +313,7 @@ def as_sequences(X: Any, events: Any = None, lengths: ArrayLike | None = None) -
     return sequences
 
 
-def to_draw(n_features: int, n_events: int, events: Any, lengths: ArrayLike | None) -> Sequences:
+def to_draw(n_features: int, n_events: int, events: Any, lengths: Given) -> Sequences:
     """Sequences without a value, of the lengths asked for, with event types if they are given."""
     if events is None:
         total = check_number("n_events", n_events) if lengths is None else int(check_lengths(lengths).sum())
@@ -350,7 +350,7 @@ def concatenate(parts: Sequence[Sequences]) -> Sequences:
     )
 
 
-def check_weights(sample_weight: ArrayLike | None, n_sequences: int) -> Floats:
+def check_weights(sample_weight: Given, n_sequences: int) -> Floats:
     """One finite weight ≥ 0 per sequence, not all zero."""
     if sample_weight is None:
         return np.ones(n_sequences)

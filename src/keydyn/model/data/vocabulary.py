@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from keydyn.arrays import Integers
+from keydyn.arrays import Integers, Truths
 
 Types = NDArray[Any]
 MISSING = -1
@@ -133,7 +133,7 @@ def is_single(types: Types) -> bool:
 
 def find(
     codes: Integers, source: Types, target: Types, places: Mapping[Any, int] | None = None
-) -> tuple[Integers, NDArray[np.bool_]]:
+) -> tuple[Integers, Truths]:
     """Codes into `target` of events coded into `source`, and which have a type that is not in `target`.
 
     Both those and events without a type get the code len(target).

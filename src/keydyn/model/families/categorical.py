@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from keydyn.arrays import Floats, Integers
+from keydyn.arrays import Floats, Integers, Truths
 from keydyn.model.data.settings import is_number, is_whole
 from keydyn.model.engine.sums import weighted_sums
 from keydyn.model.families.family import NO_MASS, Family, Params, Stats, register, where_some
@@ -66,7 +65,7 @@ class Categorical(Family):
     def domain(self) -> str:  # type: ignore[override]
         return f"a whole number from 0 to {self.n_categories - 1} (n_categories={self.n_categories})"
 
-    def outside(self, x: Floats) -> NDArray[np.bool_]:
+    def outside(self, x: Floats) -> Truths:
         return super().outside(x) | (np.floor(x) < x)
 
     def log_density(self, x: Floats, params: Params) -> Floats:
@@ -117,7 +116,7 @@ class Categorical(Family):
 
     def update(
         self, stats: Stats, current: Params, min_scale: float, count_floor: float
-    ) -> tuple[Params, NDArray[np.bool_]]:
+    ) -> tuple[Params, Truths]:
         count = stats["count"]
         some = count > max(NO_MASS, count_floor)
         total = np.where(some, count + self.n_categories * self.pseudocount, 1.0)

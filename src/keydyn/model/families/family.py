@@ -15,10 +15,9 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
-from keydyn.arrays import Floats, Integers
+from keydyn.arrays import Floats, Integers, Truths
 from keydyn.model.engine.maximisation import NO_MASS as NO_MASS
 from keydyn.model.engine.sums import weighted_sums
 from keydyn.model.families import numerical
@@ -82,7 +81,7 @@ class Family(ABC):
         """x on the scale on which locations and spreads are taken: itself, or ln x."""
         return np.log(x) if self.on_log_scale else x
 
-    def outside(self, x: Floats) -> NDArray[np.bool_]:
+    def outside(self, x: Floats) -> Truths:
         """Which values it cannot take; a NaN is missing, not outside."""
         return (x < self.lowest) | (x > self.highest)
 
@@ -102,7 +101,7 @@ class Family(ABC):
     @abstractmethod
     def update(
         self, stats: Stats, current: Params, min_scale: float, count_floor: float
-    ) -> tuple[Params, NDArray[np.bool_]]:
+    ) -> tuple[Params, Truths]:
         """The parameters that maximise Σγ ln f (Eq. 15), and where the scale floor acted.
 
         Cells without mass keep their current parameters. `count_floor` is the least divisor of the normal
@@ -337,7 +336,7 @@ def sums_by_type(posterior: Floats, rows: Integers, n_rows: int, *values: Floats
     ]
 
 
-def at_least(values: Floats, floor: float) -> tuple[Floats, NDArray[np.bool_]]:
+def at_least(values: Floats, floor: float) -> tuple[Floats, Truths]:
     """Values raised to the floor, and where it acted."""
     return np.maximum(values, floor), values < floor
 
@@ -354,6 +353,6 @@ def check_positive(params: Params, *names: str, least: float = 1e-300, most: flo
             raise ValueError(f"{name} must be between {least:g} and {most:g}")
 
 
-def where_some(some: NDArray[np.bool_], params: Params, current: Params) -> Params:
+def where_some(some: Truths, params: Params, current: Params) -> Params:
     """New parameters in cells with mass, the current ones in the others."""
     return {name: np.where(some, values, current[name]) for name, values in params.items()}

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
-from keydyn.arrays import Floats, Integers
+from keydyn.arrays import Floats, Integers, Truths
 from keydyn.model.engine.sums import mixture_moments, weighted_moments
 from keydyn.model.families.family import (
     NO_MASS,
@@ -70,7 +69,7 @@ class Exponential(Family):
 
     def update(
         self, stats: Stats, current: Params, min_scale: float, count_floor: float
-    ) -> tuple[Params, NDArray[np.bool_]]:
+    ) -> tuple[Params, Truths]:
         some = stats["count"] > max(NO_MASS, count_floor)
         scale, floored = at_least(stats["sum"] / np.where(some, stats["count"], 1.0), min_scale)
         return where_some(some, {"scale": scale}, current), floored & some
@@ -141,7 +140,7 @@ class Gamma(Family):
 
     def update(
         self, stats: Stats, current: Params, min_scale: float, count_floor: float
-    ) -> tuple[Params, NDArray[np.bool_]]:
+    ) -> tuple[Params, Truths]:
         count = stats["count"]
         some = count > max(NO_MASS, count_floor)
         divisor = np.where(some, count, 1.0)

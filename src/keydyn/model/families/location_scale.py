@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
-from keydyn.arrays import Floats, Integers
+from keydyn.arrays import Floats, Integers, Truths
 from keydyn.model.engine.sums import merge_moments, mixture_moments, weighted_moments
 from keydyn.model.families.family import (
     GREATEST,
@@ -143,7 +142,7 @@ class Normal(LocationScale):
 
     def update(
         self, stats: Stats, current: Params, min_scale: float, count_floor: float
-    ) -> tuple[Params, NDArray[np.bool_]]:
+    ) -> tuple[Params, Truths]:
         count, mean = stats["count"], stats["mean"]
         some = (count > NO_MASS) | (count_floor > 0.0)
         divisor = np.where(some, np.maximum(count, max(count_floor, 5e-324)), 1.0)

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import optimize, special
 
-from keydyn.arrays import Floats, Integers
+from keydyn.arrays import Floats, Integers, Truths
 from keydyn.model.engine.sums import merge_moments, weighted_moments, weighted_sums
 from keydyn.model.families.family import (
     NO_MASS,
@@ -127,7 +126,7 @@ class Student(LocationScale):
 
     def update(
         self, stats: Stats, current: Params, min_scale: float, count_floor: float
-    ) -> tuple[Params, NDArray[np.bool_]]:
+    ) -> tuple[Params, Truths]:
         some = (stats["precision"] > NO_MASS) & (stats["count"] > count_floor)
         deviation = np.sqrt(stats["square"] / np.where(some, stats["count"], 1.0))
         scale, floored = at_least(deviation, min_scale)

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
+from keydyn.arrays import Given, Truths
 from keydyn.model.data import vocabulary
 from keydyn.model.data.input_forms import refuse_lengths_as_y
 from keydyn.model.data.settings import Settings
@@ -35,9 +35,9 @@ class Chunks(Estimator):
         y: Any = None,
         *,
         events: Any = None,
-        lengths: ArrayLike | None = None,
+        lengths: Given = None,
         event_types: Sequence[Any] | None = None,
-        sample_weight: ArrayLike | None = None,
+        sample_weight: Given = None,
     ) -> Self:
         """Learn from some more data: `accumulate`, then `update`.
 
@@ -58,9 +58,9 @@ class Chunks(Estimator):
         X: Any,
         *,
         events: Any = None,
-        lengths: ArrayLike | None = None,
+        lengths: Given = None,
         event_types: Sequence[Any] | None = None,
-        sample_weight: ArrayLike | None = None,
+        sample_weight: Given = None,
     ) -> Self:
         """Expectation step only: add the statistics of these data to the running totals.
 
@@ -102,9 +102,9 @@ class Chunks(Estimator):
         self,
         X: Any,
         events: Any,
-        lengths: ArrayLike | None,
+        lengths: Given,
         event_types: Sequence[Any] | None,
-        sample_weight: ArrayLike | None,
+        sample_weight: Given,
         after_fit: bool,
     ) -> State:
         """The state with the statistics of these data; `after_fit`, those of a fit before are kept too."""
@@ -148,9 +148,7 @@ def _with_room(result: FitResult, new: int) -> FitResult:
     return result.replaced(stationary=stationary, floored=floored)
 
 
-def maximised(
-    totals: Statistics, current: Parameters, settings: Settings
-) -> tuple[Parameters, list[NDArray[np.bool_]]]:
+def maximised(totals: Statistics, current: Parameters, settings: Settings) -> tuple[Parameters, list[Truths]]:
     """The maximisation step and smoothing of a single model from sums; also where the scale floor acted."""
     m, n_pairs, families = current.n_types, len(current.pairs), current.families
     rules, event_chain = rules_of(settings, families), totals.counts.chain()

@@ -8,10 +8,9 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, NoReturn, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from keydyn.arrays import Floats, Integers
+from keydyn.arrays import Floats, Given, Integers, Truths
 from keydyn.model.data import vocabulary
 from keydyn.model.data.input_forms import check_size, refuse_lengths_as_y
 from keydyn.model.data.sequences import Sequences, as_sequences
@@ -91,13 +90,7 @@ class Estimator(Learner):
     callback: Any = None
 
     def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        events: Any = None,
-        lengths: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
+        self, X: Any, y: Any = None, *, events: Any = None, lengths: Given = None, sample_weight: Given = None
     ) -> Self:
         """Estimate the parameters (Algorithm 1).
 
@@ -118,9 +111,7 @@ class Estimator(Learner):
             )
         return self
 
-    def _estimate(
-        self, X: Any, events: Any, lengths: ArrayLike | None, sample_weight: ArrayLike | None
-    ) -> Self:
+    def _estimate(self, X: Any, events: Any, lengths: Given, sample_weight: Given) -> Self:
         """`fit` without a word on convergence."""
         with learning(self):
             state = self._known() if self.warm_start and self.__sklearn_is_fitted__() else None
@@ -232,7 +223,7 @@ class Estimator(Learner):
         return self._known().n_parameters[1]
 
     @property
-    def scale_floored_(self) -> list[NDArray[np.bool_]]:
+    def scale_floored_(self) -> list[Truths]:
         return self._found(self._known().result.floored)
 
     def transmat_between(self, earlier: Any, later: Any) -> Floats:
@@ -267,11 +258,11 @@ class Estimator(Learner):
         kind: Any = type(self)
         return check_settings({name: getattr(self, name) for name in parameter_names(kind)}, n_features)
 
-    def _as_sequences(self, X: Any, events: Any, lengths: ArrayLike | None) -> Sequences:
+    def _as_sequences(self, X: Any, events: Any, lengths: Given) -> Sequences:
         return as_sequences(X, events, lengths)
 
     def _checked(
-        self, X: Any, events: Any, lengths: ArrayLike | None, state: State | None
+        self, X: Any, events: Any, lengths: Given, state: State | None
     ) -> tuple[Sequences, tuple[Family, ...]]:
         """Checked sequences and each feature's family: of the state, or, without one, for a new fit."""
         sequences = self._as_sequences(X, events, lengths)
@@ -284,7 +275,7 @@ class Estimator(Learner):
         return sequences, families
 
     def _encoded(
-        self, state: State, X: Any, events: Any, lengths: ArrayLike | None, reject: bool | None = None
+        self, state: State, X: Any, events: Any, lengths: Given, reject: bool | None = None
     ) -> tuple[Sequences, Integers]:
         """Checked sequences with codes into a model's event types, m where unknown.
 

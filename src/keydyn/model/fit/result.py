@@ -7,9 +7,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from keydyn.arrays import Floats, Integers
+from keydyn.arrays import Floats, Integers, Truths
 from keydyn.model.data.settings import Settings
 from keydyn.model.engine.densities import FIRST, NORMAL, STUDENT
 from keydyn.model.engine.expectation import MASS, NOTHING, PRECISION, SQUARE, SUM
@@ -233,7 +232,7 @@ class FitResult:
         return statistics_of(self._fits, self._number).reordered(self._order)
 
     @cached_property
-    def floored(self) -> list[NDArray[np.bool_]] | None:
+    def floored(self) -> list[Truths] | None:
         """Where the scale floor acted, (m, M) of each feature."""
         floored = self._fits.tables.floored[self._types]
         return [floored[:, k, :, 0][:, self._order] for k in range(floored.shape[1])]

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from keydyn.arrays import Floats
+from keydyn.arrays import Floats, Given
 from keydyn.model.data import vocabulary
 from keydyn.model.data.sequences import Sequences, check_weights
 from keydyn.model.data.settings import Settings
@@ -18,7 +17,7 @@ from keydyn.model.theta.parameters import Parameters
 def training_data(
     sequences: Sequences,
     families: tuple[Family, ...],
-    sample_weight: ArrayLike | None,
+    sample_weight: Given,
     known: Types | None = None,
     closed: bool = False,
 ) -> Batch:
@@ -39,7 +38,7 @@ def training_data(
     return Batch.of([sequences], [weights], families, known)
 
 
-def weighted(sequences: Sequences, sample_weight: ArrayLike | None) -> tuple[Sequences, Floats]:
+def weighted(sequences: Sequences, sample_weight: Given) -> tuple[Sequences, Floats]:
     """Sequences and their weights, those of weight zero left out."""
     if sample_weight is None:
         return sequences, np.ones(len(sequences))

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keydyn.arrays import Floats, Integers
+from keydyn.arrays import Floats, Given, Integers
 from keydyn.model.data.sequences import Sequences, as_sequences, to_draw
 from keydyn.model.data.settings import Settings, check_number, generator_of, is_whole
 from keydyn.model.data.vocabulary import SINGLE_TYPE, Types
@@ -109,12 +109,7 @@ class ContextHMM(Relative):
         return self._contexts[1]
 
     def sample(
-        self,
-        n_events: int = 100,
-        events: Any = None,
-        random_state: Any = None,
-        *,
-        lengths: ArrayLike | None = None,
+        self, n_events: int = 100, events: Any = None, random_state: Any = None, *, lengths: Given = None
     ) -> tuple[Floats, Types, Integers]:
         """Draw `X` (N, K), event types (N,) and hidden states (N,).
 
@@ -151,7 +146,7 @@ class ContextHMM(Relative):
         check_number("memory", self.memory)
         return super()._settings(n_features)
 
-    def _as_sequences(self, X: Any, events: Any, lengths: ArrayLike | None) -> Sequences:
+    def _as_sequences(self, X: Any, events: Any, lengths: Given) -> Sequences:
         """With events only where a function may look at them."""
         if self._memory == 0:
             return super()._as_sequences(X, events, lengths)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keydyn import files
-from keydyn.arrays import Floats, Integers
+from keydyn.arrays import Floats, Integers, Truths
 from keydyn.model.data import vocabulary
 from keydyn.model.data.input_forms import as_numbers, whole_numbers
 from keydyn.model.data.sequences import Sequences
@@ -48,7 +48,7 @@ class Past:
     values: Floats
     events: Types
     last: Floats
-    begun: NDArray[np.bool_]
+    begun: Truths
 
     @classmethod
     def of(cls, sequences: Sequences, memory: int) -> Past:

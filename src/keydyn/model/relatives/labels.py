@@ -7,10 +7,9 @@ from numbers import Real
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.optimize import linear_sum_assignment
 
-from keydyn.arrays import Floats, Integers
+from keydyn.arrays import Floats, Given, Integers
 from keydyn.model.data.sequences import Sequences, as_sequences
 from keydyn.model.data.settings import Settings
 from keydyn.model.data.vocabulary import MISSING, Types
@@ -63,7 +62,7 @@ class LabelledSequences(Sequences):
         return Sequences(self.X, self.label_codes, self.label_types, self.offsets)
 
 
-def labelled(X: Any, labels: Any, lengths: ArrayLike | None) -> LabelledSequences:
+def labelled(X: Any, labels: Any, lengths: Given) -> LabelledSequences:
     """Sequences with labels, which have the form that events have elsewhere: flat, or a list of arrays."""
     if isinstance(X, LabelledSequences) and labels is None and lengths is None:
         return X

@@ -9,9 +9,8 @@ from functools import cached_property
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from keydyn.arrays import Floats, Integers
+from keydyn.arrays import Floats, Integers, Truths
 from keydyn.model.data.settings import Settings
 from keydyn.model.engine.scores_and_states import Lattice
 from keydyn.model.families.family import Emission, Family, Stats
@@ -24,7 +23,7 @@ from keydyn.model.theta.marginals import normalised
 from keydyn.model.theta.start_values import Moments, least_scale, moments_by
 from keydyn.model.theta.start_values import start_emission as spread_emission
 
-Floored = list[NDArray[np.bool_]]
+Floored = list[Truths]
 
 
 @dataclass(frozen=True)

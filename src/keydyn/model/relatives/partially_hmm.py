@@ -9,7 +9,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keydyn.arrays import Floats, Integers
+from keydyn.arrays import Floats, Given, Integers
 from keydyn.model.data import vocabulary
 from keydyn.model.data.input_forms import refuse_lengths_as_y
 from keydyn.model.data.sequences import Sequences, to_draw
@@ -40,7 +40,7 @@ def _taking_labels(question: Callable[..., Answer]) -> Callable[..., Answer]:
     """A question that every relative answers, with `labels=` besides."""
 
     def ask(
-        self: Relative, X: Any, *, events: Any = None, lengths: ArrayLike | None = None, labels: Any = None
+        self: Relative, X: Any, *, events: Any = None, lengths: Given = None, labels: Any = None
     ) -> Answer:
         return question(self, labelled(X, labels, lengths))
 
@@ -150,9 +150,9 @@ class PartiallyHMM(Relative):
         y: Any = None,
         *,
         events: Any = None,
-        lengths: ArrayLike | None = None,
+        lengths: Given = None,
         labels: Any = None,
-        sample_weight: ArrayLike | None = None,
+        sample_weight: Given = None,
     ) -> Self:
         """Estimate the parameters by expectation–maximisation; see `Relative.fit` for the other arguments."""
         refuse_lengths_as_y(X, y, lengths)
@@ -164,9 +164,9 @@ class PartiallyHMM(Relative):
         y: Any = None,
         *,
         events: Any = None,
-        lengths: ArrayLike | None = None,
+        lengths: Given = None,
         labels: Any = None,
-        sample_weight: ArrayLike | None = None,
+        sample_weight: Given = None,
     ) -> float:
         return super().score(labelled(X, labels, lengths), sample_weight=sample_weight)
 
@@ -186,12 +186,7 @@ class PartiallyHMM(Relative):
         return self._opened(state, n_streams, labelled)
 
     def sample(
-        self,
-        n_events: int = 100,
-        events: Any = None,
-        random_state: Any = None,
-        *,
-        lengths: ArrayLike | None = None,
+        self, n_events: int = 100, events: Any = None, random_state: Any = None, *, lengths: Given = None
     ) -> tuple[Floats, Types, Integers]:
         """Draw `X` (N, K), labels (N,), None where none is seen, and hidden states (N,).
 
@@ -229,7 +224,7 @@ class PartiallyHMM(Relative):
                 raise ValueError(f"state_labels has {len(names)} labels for {settings.n_states} states")
         return settings
 
-    def _as_sequences(self, X: Any, events: Any, lengths: ArrayLike | None) -> Sequences:
+    def _as_sequences(self, X: Any, events: Any, lengths: Given) -> Sequences:
         return labelled(X, None, lengths)
 
     def _learn_contexts(self, past: Past, X: Floats, event_weights: Floats) -> tuple[Context, Context]:

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keydyn.arrays import Floats, Integers
+from keydyn.arrays import Floats, Given, Integers
 from keydyn.model.data.input_forms import as_numbers
 from keydyn.model.data.sequences import to_draw
 from keydyn.model.data.settings import Settings, generator_of, is_whole
@@ -81,9 +81,9 @@ class PartlyHMM(Relative):
         transmat: ArrayLike,
         emission: Sequence[Any],
         *,
-        emission_slopes: ArrayLike | None = None,
-        transition_slopes: ArrayLike | None = None,
-        centre: ArrayLike | None = None,
+        emission_slopes: Given = None,
+        transition_slopes: Given = None,
+        centre: Given = None,
         previous: Bins | None = None,
         **parameters: Any,
     ) -> Self:
@@ -139,12 +139,7 @@ class PartlyHMM(Relative):
         return self._contexts[0]
 
     def sample(
-        self,
-        n_events: int = 100,
-        events: Any = None,
-        random_state: Any = None,
-        *,
-        lengths: ArrayLike | None = None,
+        self, n_events: int = 100, events: Any = None, random_state: Any = None, *, lengths: Given = None
     ) -> tuple[Floats, Types, Integers]:
         """Draw `X` (N, K), event types (N,), which are all one, and hidden states (N,)."""
         known = self._known()
@@ -220,7 +215,7 @@ class PartlyHMM(Relative):
         return count
 
 
-def _finite(name: str, values: ArrayLike | None, shape: tuple[int, ...]) -> Floats:
+def _finite(name: str, values: Given, shape: tuple[int, ...]) -> Floats:
     """Given numbers of this shape, zero if there are none."""
     if values is None:
         return np.zeros(shape)

@@ -9,9 +9,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from keydyn.arrays import Floats, Integers, compiled, inner
+from keydyn.arrays import Floats, Integers, Truths, compiled, inner
 from keydyn.model.engine.sums import NOTHING
 from keydyn.model.families.family import NO_MASS, Emission, Family, Params, Stats
 from keydyn.model.families.location_scale import HALF_LOG_TAU, LogNormal, Normal, of_working_values
@@ -273,7 +272,7 @@ class Limits(NamedTuple):
 
 def line_update(
     emission: Emission, slopes: Floats, seen: Seen, weights: Floats, limits: Limits
-) -> tuple[Emission, Floats, NDArray[np.bool_]]:
+) -> tuple[Emission, Floats, Truths]:
     """The emission (1, M) and slopes (M,), location = loc + slope · deviation of the value before.
 
     Also where the scale floor acted. `weights` are (N, M). The slope is that of weighted least squares; with

@@ -14,11 +14,10 @@ from os import PathLike
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.exceptions import ConvergenceWarning
 
-from keydyn.arrays import Floats, Integers
+from keydyn.arrays import Floats, Given, Integers, Truths
 from keydyn.model.ask.inference import Inference
 from keydyn.model.data.input_forms import refuse_lengths_as_y
 from keydyn.model.data.sequences import Sequences, as_sequences
@@ -29,14 +28,7 @@ from keydyn.model.fit import training
 from keydyn.model.pohmm import POHMM
 from keydyn.model.relatives import relative_files
 from keydyn.model.relatives.contexts import Context, Past
-from keydyn.model.relatives.parameter_tables import (
-    Evidence,
-    Result,
-    Tables,
-    climb,
-    lattice_of,
-    n_rows,
-)
+from keydyn.model.relatives.parameter_tables import Evidence, Result, Tables, climb, lattice_of, n_rows
 from keydyn.model.relatives.streams import Stream, StreamModel, Streams
 from keydyn.model.theta.lattice import log_densities
 from keydyn.model.watch.online_filters import opened
@@ -63,7 +55,7 @@ class Fitted:
     log_likelihood: float | None = None
     history: Floats | None = None
     stop_reason: str | None = None
-    scale_floored: list[NDArray[np.bool_]] | None = None
+    scale_floored: list[Truths] | None = None
 
 
 @dataclass(eq=False, repr=False)
@@ -128,7 +120,7 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
         return self._known().n_parameters
 
     @property
-    def scale_floored_(self) -> list[NDArray[np.bool_]]:
+    def scale_floored_(self) -> list[Truths]:
         return self._found(self._known().scale_floored)
 
     @property
@@ -165,13 +157,7 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
         """Where EM begins."""
 
     def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        events: Any = None,
-        lengths: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
+        self, X: Any, y: Any = None, *, events: Any = None, lengths: Given = None, sample_weight: Given = None
     ) -> Self:
         """Estimate the parameters by expectation–maximisation.
 
@@ -222,10 +208,10 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
         given = POHMM(smoothing=None).get_params(deep=False)
         return check_settings(given | {name: own[name] for name in given if name in own}, n_features)
 
-    def _as_sequences(self, X: Any, events: Any, lengths: ArrayLike | None) -> Sequences:
+    def _as_sequences(self, X: Any, events: Any, lengths: Given) -> Sequences:
         return as_sequences(X, None, lengths).without_events()
 
-    def _checked(self, X: Any, events: Any, lengths: ArrayLike | None) -> Sequences:
+    def _checked(self, X: Any, events: Any, lengths: Given) -> Sequences:
         known = self._known()
         sequences = self._as_sequences(X, events, lengths)
         self._compare_features(sequences, known.n_features, known.feature_names)
@@ -240,7 +226,7 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
         """The state that each event's label names, if there are labels."""
         return None
 
-    def _lattice(self, X: Any, events: Any, lengths: ArrayLike | None) -> Lattice:
+    def _lattice(self, X: Any, events: Any, lengths: Given) -> Lattice:
         own = self._as_it_is()
         sequences = own._checked(X, events, lengths)
         past = Past.of(sequences, own._memory)
@@ -252,7 +238,7 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
             log_density += factor
         return lattice_of(log_density, sequences.offsets, tables.startprob, steps, tables.transmat)
 
-    def _fit(self, sequences: Sequences, sample_weight: ArrayLike | None) -> Self:
+    def _fit(self, sequences: Sequences, sample_weight: Given) -> Self:
         families = families_of(self.emission, sequences.n_features)
         training.check_domain(sequences, families)
         settings = self._settings(sequences.n_features)

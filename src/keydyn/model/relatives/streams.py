@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keydyn.arrays import Floats, Integers
+from keydyn.arrays import Floats, Given, Integers
 from keydyn.files import truth
 from keydyn.model.data import vocabulary
 from keydyn.model.data.input_forms import as_numbers
@@ -74,7 +74,7 @@ class Streams:
         return probabilities
 
     def update(
-        self, x: ArrayLike, events: Any = None, streams: ArrayLike | None = None, *, labels: Any = None
+        self, x: ArrayLike, events: Any = None, streams: Given = None, *, labels: Any = None
     ) -> Floats:
         """One event in each of some streams (all of them unless named): ln P(x_n | x_1..n−1) of each.
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keydyn.arrays import Floats
+from keydyn.arrays import Floats, Given
 from keydyn.files import probabilities
 from keydyn.model.data import vocabulary
 from keydyn.model.data.input_forms import as_numbers
@@ -29,8 +29,8 @@ def given_parameters(
     startprob: ArrayLike,
     transmat: ArrayLike,
     emission: Sequence[Any],
-    event_startprob: ArrayLike | None,
-    event_transmat: ArrayLike | None,
+    event_startprob: Given,
+    event_transmat: Given,
     marginals: str,
 ) -> Parameters:
     """θ from arrays: `startprob` (m, M), `transmat` (m, m, M, M), `emission` a list, one item per feature.

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keydyn.arrays import Floats, Integers, Truths, plain
+from keydyn.arrays import Floats, Given, Integers, Truths, plain
 from keydyn.model.data import vocabulary
 from keydyn.model.data.input_forms import as_numbers
 from keydyn.model.data.label_codes import Labels, translations
@@ -128,7 +128,7 @@ class FilterBank:
             self.filters = np.empty(filters.shape)
         self.filters[:] = filters
 
-    def update(self, x: ArrayLike, events: Any, rows: ArrayLike | None, codes: ArrayLike | None) -> Floats:
+    def update(self, x: ArrayLike, events: Any, rows: Given, codes: Given) -> Floats:
         """One event in each of some sessions: ln P(x_n | x_1..n−1, Ω) of each filter, (B, C).
 
         A `ValueError` says what is wrong with the input, and then nothing has changed.
@@ -181,7 +181,7 @@ class FilterBank:
         if (self._numbers[which] != numbers).any():
             raise ValueError(f"a {self._what} is named twice; one event each in a call")
 
-    def _codes(self, events: Any, codes: ArrayLike | None, n: int) -> Integers:
+    def _codes(self, events: Any, codes: Given, n: int) -> Integers:
         if codes is not None:
             if events is not None:
                 raise ValueError("give events or codes, not both")

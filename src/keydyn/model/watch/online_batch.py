@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keydyn.arrays import Floats, Integers
+from keydyn.arrays import Floats, Given, Integers
 from keydyn.model.data import vocabulary
 from keydyn.model.data.settings import is_whole
 from keydyn.model.fit.estimator import Estimator
@@ -39,7 +39,7 @@ class OnlineBatch:
     """
 
     def __init__(
-        self, models: Sequence[Estimator], n_sessions: int | None = None, *, cohorts: ArrayLike | None = None
+        self, models: Sequence[Estimator], n_sessions: int | None = None, *, cohorts: Given = None
     ) -> None:
         self._thetas = _alike(models)
         if cohorts is None:
@@ -99,12 +99,7 @@ class OnlineBatch:
         return self._bank.labels.many(events)
 
     def update(
-        self,
-        x: ArrayLike,
-        events: Any = None,
-        sessions: ArrayLike | None = None,
-        *,
-        codes: ArrayLike | None = None,
+        self, x: ArrayLike, events: Any = None, sessions: Given = None, *, codes: Given = None
     ) -> Floats:
         """One event in each of some sessions (all unless named): ln P(x_n | x_1..n−1, Ω), (B, C).
 
@@ -113,7 +108,7 @@ class OnlineBatch:
         """
         return self._bank.update(x, events, sessions, codes)
 
-    def restart(self, sessions: ArrayLike | None = None, cohorts: ArrayLike | None = None) -> None:
+    def restart(self, sessions: Given = None, cohorts: Given = None) -> None:
         """Forget what these sessions (all unless named) have seen; `cohorts` (B, C) gives them new models."""
         which = np.arange(len(self)) if sessions is None else self._bank.check_rows(sessions)
         if cohorts is not None:

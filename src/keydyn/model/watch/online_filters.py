@@ -11,7 +11,7 @@ import numpy as np
 from numpy import ndarray
 from numpy.typing import ArrayLike
 
-from keydyn.arrays import Floats, Integers, Truths
+from keydyn.arrays import Floats, Given, Integers, Truths
 from keydyn.files import Field, Values, anything, many, record, whole
 from keydyn.model.data.input_forms import as_numbers
 from keydyn.model.data.settings import check_number
@@ -202,12 +202,7 @@ class OnlineFilters:
         return self._bank.labels.many(events)
 
     def update(
-        self,
-        x: ArrayLike,
-        events: Any = None,
-        streams: ArrayLike | None = None,
-        *,
-        codes: ArrayLike | None = None,
+        self, x: ArrayLike, events: Any = None, streams: Given = None, *, codes: Given = None
     ) -> Floats:
         """One event in each of some streams (all of them unless named): ln P(x_n | x_1..n−1, Ω) of each.
 
