@@ -15,16 +15,10 @@ from keydyn.model.fit.fits import Iteration
 from keydyn.model.fit.many import fit_many
 from keydyn.model.fit.result import FitResult
 from keydyn.model.pohmm import HMM, POHMM
-from keydyn.model.relatives import (
-    Bins,
-    ContextHMM,
-    Labels,
-    NoContext,
-    PartiallyHMM,
-    PartlyHMM,
-    Past,
-    register_context,
-)
+from keydyn.model.relatives.context_hmm import ContextHMM
+from keydyn.model.relatives.contexts import Bins, Labels, NoContext, Past, register_context
+from keydyn.model.relatives.partially_hmm import PartiallyHMM
+from keydyn.model.relatives.partly_hmm import PartlyHMM
 from keydyn.model.sequence_transformer import SequenceTransformer
 from keydyn.model.watch.online_batch import OnlineBatch
 from keydyn.model.watch.online_filters import OnlineFilter, OnlineFilters

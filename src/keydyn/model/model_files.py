@@ -39,18 +39,16 @@ def restorable(kind: Any) -> Any:
 
 def save(model: POHMM, path: str | PathLike[str], *, event_chain: bool = True) -> None:
     """Write a fitted model; the file is there in full or not at all."""
-    files.write(path, packed(model, event_chain=event_chain))
-
-
-def packed(model: POHMM, *, event_chain: bool = True) -> bytes:
-    """The contents of a fitted model's file."""
-    return files.packed(*contents_of(model, event_chain))
+    files.write(path, files.packed(*contents_of(model, event_chain)))
 
 
 def contents_of(model: POHMM, event_chain: bool = True) -> tuple[Values, Tensors]:
     """The header and the tensors of a fitted model; a `ValueError` if it cannot be saved."""
     _check_saveable(model)
-    return _header(model), _tensors(model._parameters, event_chain) | _tensors_of_fit(model)
+    tensors, stationary = _tensors(model._parameters, event_chain), model._state.result.stationary
+    return _header(model), tensors | history_of(model) | (
+        {} if stationary is None else {"stationary": stationary}
+    )
 
 
 def fingerprint(parameters: Parameters) -> str:
@@ -105,11 +103,6 @@ def given_emission(plain: Any) -> Any:
     if isinstance(plain, list):
         return [given_emission(one) for one in plain]
     return plain if isinstance(plain, str) else _family("emission", plain)
-
-
-def _tensors_of_fit(model: POHMM) -> Tensors:
-    stationary = model._state.result.stationary
-    return history_of(model) | ({} if stationary is None else {"stationary": stationary})
 
 
 def history_of(model: Any) -> Tensors:
@@ -254,8 +247,7 @@ def _built(values: Values, tensors: Tensors) -> POHMM:
         floored=floored(values, tensors),
         **of_a_fit(values, tensors),
     )
-    names = feature_names(values)
-    model._state = State(result, len(parameters.families), names, values["closed"])
+    model._state = State(result, len(parameters.families), feature_names(values), values["closed"])
     return model
 
 
@@ -298,8 +290,9 @@ def _unfitted(values: Values) -> POHMM:
 
 
 def _parameters(values: Values, tensors: Tensors) -> Parameters:
-    pairs, families = _rising(tensors["pairs"], len(values["event_types"])), values["families"]
-    marginal = None
+    pairs, families, marginal = tensors["pairs"], values["families"], None
+    if (np.diff(pairs[:, 0] * len(values["event_types"]) + pairs[:, 1]) <= 0).any():
+        raise ValueError("pairs is not sorted")
     if "marginal.startprob" in tensors:
         tables = {name: tensors[f"marginal.{name}"] for name in OF_THE_MARGINAL}
         marginal = Marginal(**tables, emission=emissions("marginal.emission", tensors, families))
@@ -339,12 +332,6 @@ def emissions(prefix: str, tensors: Tensors, families: list[Family]) -> list[Emi
             raise ValueError(f"{prefix}.{k}: {error}") from None
         found.append(Emission(kind, params))
     return found
-
-
-def _rising(pairs: Integers, m: int) -> Integers:
-    if (np.diff(pairs[:, 0] * m + pairs[:, 1]) <= 0).any():
-        raise ValueError("pairs is not sorted")
-    return pairs
 
 
 MODEL = Kind("POHMM", _FIELDS, _declared, _built)

@@ -11,10 +11,17 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from keydyn import ContextHMM, PartiallyHMM, PartlyHMM
 from keydyn.model import Bins, Categorical, LogStudent, Normal, Student
 from keydyn.model.families.family import Emission
-from keydyn.model.relatives.regression import Limits, Seen, line_update, logit_update, tilted
+from keydyn.model.relatives.regression import Limits, Seen, line_update, tilted, update_logits
 from tests.model.relatives import cases
 
 LENGTHS = [60] * 50
+
+
+def logit_update(transmat, slopes, *given):
+    """New transitions and slopes from the old ones, which stay as they are."""
+    transmat, slopes = transmat.copy(), slopes.copy()
+    update_logits(transmat, slopes, *given)
+    return transmat, slopes
 
 
 def simulated(model, seed=0, lengths=LENGTHS):

@@ -23,7 +23,7 @@ from keydyn.model.engine import walks
 from keydyn.model.engine.scores_and_states import Lattice
 from keydyn.model.fit.estimator import Estimator, State
 from keydyn.model.theta import lattice as lattices
-from keydyn.model.theta.lattice import EventIndex, per_sequence
+from keydyn.model.theta.lattice import EventIndex, per_sequence, walked
 from keydyn.model.theta.marginals import joint_transmat
 from keydyn.model.theta.parameters import Parameters
 
@@ -40,31 +40,16 @@ def draw_events(parameters: Parameters, offsets: Integers, generator: np.random.
     running = np.cumsum(pair_prob)
     before_row = np.concatenate([[0.0], running])[first[:-1]]
     bounds = running - before_row[pairs[:, 0]]
-    codes = np.empty(int(offsets[-1]), dtype=np.int64)
-    walks.walk_events(
-        offsets,
-        start.astype(np.int64),
-        first.astype(np.int64),
-        np.ascontiguousarray(pairs[:, 1]),
-        bounds,
-        generator.random(len(codes)),
-        codes,
-    )
+    codes, later = np.empty(int(offsets[-1]), dtype=np.int64), np.ascontiguousarray(pairs[:, 1])
+    start, first, uniforms = start.astype(np.int64), first.astype(np.int64), generator.random(len(codes))
+    walks.walk_events(offsets, start, first, later, bounds, uniforms, codes)
     return codes
 
 
 def draw_states(parameters: Parameters, index: EventIndex, generator: np.random.Generator) -> Integers:
     """Hidden states along given event types."""
     states = np.empty(len(index.codes), dtype=np.int64)
-    walks.walk_states(
-        index.offsets,
-        index.start_rows,
-        parameters.start_table,
-        index.steps,
-        parameters.transmat_of(index.before, index.after),
-        generator.random(len(states)),
-        states,
-    )
+    walks.walk_states(*walked(parameters, index), generator.random(len(states)), states)
     return states
 
 
@@ -72,11 +57,8 @@ def draw_emissions(
     parameters: Parameters, codes: Integers, states: Integers, generator: np.random.Generator
 ) -> Floats:
     """Emissions of given event types and states, from the plain density whatever the floor in scoring."""
-    columns = []
-    for k in range(len(parameters.emission)):
-        emission = parameters.emission_tables[k]
-        columns.append(emission.distribution.draw(generator, emission.at((codes, states))))
-    return np.stack(columns, axis=1)
+    tables = parameters.emission_tables
+    return np.stack([e.distribution.draw(generator, e.at((codes, states))) for e in tables], axis=1)
 
 
 # (mM)² entries of eight bytes: half a gigabyte.

@@ -20,7 +20,7 @@ from keydyn.model.engine.sums import weighted_sums
 from keydyn.model.families import Exponential, Gamma, LogNormal, LogStudent, Normal, Student
 from keydyn.model.families.family import Emission, Family, Params
 from keydyn.model.families.location_scale import exp_or_inf
-from keydyn.model.theta.lattice import EventIndex
+from keydyn.model.theta.lattice import EventIndex, walked
 from keydyn.model.theta.parameters import Parameters
 
 # Beyond these standard normal scores lies a probability of 6e-16, less than a rounding error.
@@ -308,14 +308,7 @@ def feature_mixture(
     `present` (N,) is 1 where the feature has a value, else 0.
     """
     occupancy = np.empty((len(index.codes), parameters.n_states))
-    walks.propagate(
-        index.offsets,
-        index.start_rows,
-        parameters.start_table,
-        index.steps,
-        parameters.transmat_of(index.before, index.after),
-        occupancy,
-    )
+    walks.propagate(*walked(parameters, index), occupancy)
     emission = parameters.emission_tables[feature]
     n_rows = len(next(iter(emission.params.values())))
     shares = weighted_sums(index.codes, n_rows, occupancy * present[:, None])

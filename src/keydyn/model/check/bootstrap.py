@@ -216,36 +216,22 @@ def match_states(codes: Integers, n_types: int, states: Integers, posterior: Flo
     known = codes < n_types
     rows = codes[known] * n_states + states[known]
     agreement = weighted_sums(rows, n_types * n_states, np.ascontiguousarray(posterior[known]))
-    return np.stack(
-        [
-            linear_sum_assignment(table, maximize=True)[1]
-            for table in agreement.reshape(n_types, n_states, n_states)
-        ]
-    )
+    tables = agreement.reshape(n_types, n_states, n_states)
+    return np.stack([linear_sum_assignment(table, maximize=True)[1] for table in tables])
 
 
 def relabelled(parameters: Parameters, order: Integers) -> Parameters:
     """A model with its states renumbered type by type, and its marginals (as printed) computed from them."""
-    rows = np.arange(parameters.n_types)[:, None]
-    before, after = order[parameters.pairs[:, 0]], order[parameters.pairs[:, 1]]
-    pair = np.arange(len(parameters.pairs))[:, None, None]
+    rows, pairs, chain = np.arange(parameters.n_types)[:, None], parameters.pairs, parameters.chain
+    before, after = order[pairs[:, 0]], order[pairs[:, 1]]
+    pair = np.arange(len(pairs))[:, None, None]
     startprob = parameters.startprob[rows, order]
     transmat = parameters.transmat[pair, before[:, :, None], after[:, None, :]]
     emission = [e.replace(e.at((rows, order))) for e in parameters.emission]
     marginal = None
     if parameters.has_marginal:
         # π[j] is of all sequences' first events; their types' shares are the chain's.
-        start_shares, _ = parameters.chain.known()
-        marginal = printed_marginal(
-            start_shares @ startprob, parameters.pairs, transmat, emission, parameters.chain
-        )
-    return Parameters.of(
-        parameters.event_types,
-        startprob,
-        parameters.pairs,
-        transmat,
-        emission,
-        parameters.chain,
-        marginal,
-        parameters.smoothing,
-    )
+        start_shares, _ = chain.known()
+        marginal = printed_marginal(start_shares @ startprob, pairs, transmat, emission, chain)
+    types, smoothing = parameters.event_types, parameters.smoothing
+    return Parameters.of(types, startprob, pairs, transmat, emission, chain, marginal, smoothing)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from keydyn.arrays import Floats, Integers
+from keydyn.arrays import Integers
 from keydyn.model.ask import generative
 from keydyn.model.data import vocabulary
 from keydyn.model.data.sequences import Sequences
@@ -37,25 +37,20 @@ def index_of(parameters: Parameters, sequences: Sequences) -> EventIndex:
 
 def draw(parameters: Parameters, sequences: Sequences, generator: np.random.Generator) -> Surrogate:
     """One surrogate: the same event types, and values missing where they were missing."""
-    index = index_of(parameters, sequences)
-    return _draw(parameters, sequences, index, generator)
+    return draw_many(parameters, sequences, [generator])[0]
 
 
 def draw_many(
     parameters: Parameters, sequences: Sequences, generators: Sequence[np.random.Generator]
 ) -> list[Surrogate]:
     """One surrogate per generator. They share their event arrays."""
-    index = index_of(parameters, sequences)
-    return [_draw(parameters, sequences, index, generator) for generator in generators]
-
-
-def _draw(
-    parameters: Parameters, sequences: Sequences, index: EventIndex, generator: np.random.Generator
-) -> Surrogate:
-    states = generative.draw_states(parameters, index, generator)
-    X: Floats = generative.draw_emissions(parameters, index.codes, states, generator)
-    X[np.isnan(sequences.X)] = np.nan
-    return Surrogate(sequences.with_values(X), states)
+    index, missing, drawn = index_of(parameters, sequences), np.isnan(sequences.X), []
+    for generator in generators:
+        states = generative.draw_states(parameters, index, generator)
+        X = generative.draw_emissions(parameters, index.codes, states, generator)
+        X[missing] = np.nan
+        drawn.append(Surrogate(sequences.with_values(X), states))
+    return drawn
 
 
 def refit(model: POHMM, data: Sequence[Sequences], n_jobs: int | None) -> list[Any]:

@@ -48,45 +48,29 @@ def check_settings(parameters: dict[str, Any], n_features: int) -> Settings:
         _check(given, name, is_whole(given[name]) and given[name] >= 1, "a whole number, 1 or more")
         most = MOST_STATES if name == "n_states" else MOST_TIMES
         _check(given, name, given[name] <= most, f"at most {most}")
-    _check(given, "spread", is_number(given["spread"]) and given["spread"] >= 0, "zero or greater")
+    for name in ("spread", "tol", "count_floor"):
+        _check(given, name, is_number(given[name]) and given[name] >= 0, "zero or greater")
     _check(given, "spread", given["spread"] <= WIDEST, f"at most {WIDEST:g}")
-    _check(given, "tol", is_number(given["tol"]) and given["tol"] >= 0, "zero or greater")
-    _check(
-        given, "count_floor", is_number(given["count_floor"]) and given["count_floor"] >= 0, "zero or greater"
+    scale, leading, callback, verbose = (
+        given[name] for name in ("min_scale", "leading_feature", "callback", "verbose")
     )
-    scale = given["min_scale"]
-    _check(
-        given,
-        "min_scale",
-        (isinstance(scale, str) and scale == "auto") or (is_number(scale) and scale > 0),
-        "'auto' or greater than zero",
-    )
+    right = (isinstance(scale, str) and scale == "auto") or (is_number(scale) and scale > 0)
+    _check(given, "min_scale", right, "'auto' or greater than zero")
     _one_of(given, "marginals", ("printed", "exact"))
     _one_of(given, "spread_features", ("all", "leading"))
     _one_of(given, "spread_scale", ("type", "all"))
     _one_of(given, "start_estimate", ("sequence_start", "first_occurrence"))
     _one_of(given, "handle_unknown", ("marginal", "error"))
-    leading = given["leading_feature"]
-    _check(
-        given,
-        "leading_feature",
-        is_whole(leading) and 0 <= leading < n_features,
-        f"the number of a feature, 0 to {n_features - 1}",
-    )
-    callback = given["callback"]
+    right = is_whole(leading) and 0 <= leading < n_features
+    _check(given, "leading_feature", right, f"the number of a feature, 0 to {n_features - 1}")
     _check(given, "callback", callback is None or callable(callback), "None or callable")
     for name in ("order_states", "warm_start"):
         _check(given, name, isinstance(given[name], (bool, np.bool_)), "True or False")
-    verbose = given["verbose"]
     _check(given, "verbose", isinstance(verbose, Integral) and int(verbose) >= 0, "a whole number, 0 or more")
     _check(given, "random_state", _is_seed(given["random_state"]), "None, a seed or a generator")
     fixed = (given["fixed"],) if isinstance(given["fixed"], str) else given["fixed"]
-    _check(
-        given,
-        "fixed",
-        isinstance(fixed, (tuple, list)) and all(part in PARTS for part in fixed),
-        f"a tuple of some of {', '.join(PARTS)}",
-    )
+    right = isinstance(fixed, (tuple, list)) and all(part in PARTS for part in fixed)
+    _check(given, "fixed", right, f"a tuple of some of {', '.join(PARTS)}")
     return Settings(
         n_states=int(given["n_states"]),
         smoothing=Smoothing.of(given["smoothing"], given["transition_weights"]),
@@ -104,7 +88,7 @@ def check_settings(parameters: dict[str, Any], n_features: int) -> Settings:
         spread_features=given["spread_features"],
         spread_scale=given["spread_scale"],
         start_estimate=given["start_estimate"],
-        verbose=int(given["verbose"]),
+        verbose=int(verbose),
         callback=callback,
     )
 

@@ -202,13 +202,5 @@ def _joined(parts: list[Any]) -> LabelledSequences:
 
 
 def _with_labels(sequences: Sequences, codes: Integers | None, types: Types | None) -> LabelledSequences:
-    return LabelledSequences(
-        sequences.X,
-        sequences.codes,
-        sequences.event_types,
-        sequences.offsets,
-        sequences.feature_names,
-        sequences.names,
-        codes,
-        types,
-    )
+    arrays = sequences.X, sequences.codes, sequences.event_types, sequences.offsets
+    return LabelledSequences(*arrays, sequences.feature_names, sequences.names, codes, types)

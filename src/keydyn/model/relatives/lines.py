@@ -29,8 +29,8 @@ from keydyn.model.relatives.regression import (
     add_normal,
     is_normal,
     line_update,
-    logit_update,
     tilted,
+    update_logits,
 )
 from keydyn.model.theta.lattice import Posterior, log_densities
 
@@ -131,14 +131,9 @@ class Lines:
         if "start" not in settings.fixed:
             startprob = start_update(weighted, evidence, settings)
         if "transitions" not in settings.fixed:
-            transmat, steepness = logit_update(
-                transmat,
-                steepness,
-                u[self.feature],
-                posterior.transitions,
-                settings.count_floor,
-                self.free_slopes,
-            )
+            deviation, expected, least = u[self.feature], posterior.transitions, settings.count_floor
+            transmat, steepness = transmat.copy(), steepness.copy()
+            update_logits(transmat, steepness, deviation, expected, least, self.free_slopes)
         emission, slopes = list(self.emission), self.emission_slopes.copy()
         floored = [np.zeros((1, len(startprob)), dtype=bool) for _ in emission]
         if "emission" not in settings.fixed:
@@ -146,15 +141,8 @@ class Lines:
                 limits = Limits(evidence.least_scale(k, settings), settings.count_floor, self.free_slopes)
                 seen = Seen(evidence.working[k], u[k])
                 emission[k], slopes[k], floored[k] = line_update(e, slopes[k], seen, weighted, limits)
-        theta = replace(
-            self,
-            startprob=startprob,
-            transmat=transmat,
-            emission=emission,
-            emission_slopes=slopes,
-            transition_slopes=steepness,
-        )
-        return theta, floored
+        slopes_of = {"emission_slopes": slopes, "transition_slopes": steepness}
+        return replace(self, startprob=startprob, transmat=transmat, emission=emission, **slopes_of), floored
 
     def pooled_emission(self, evidence: Evidence, posterior: Posterior) -> list[Emission]:
         """The emission after an average value."""

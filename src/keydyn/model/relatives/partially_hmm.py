@@ -196,15 +196,8 @@ class PartiallyHMM(Relative):
         theta, offsets = known.theta, to_draw(known.n_features, n_events, events, lengths).offsets
         generator, n = generator_of(random_state), int(offsets[-1])
         states, zeros = np.empty(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
-        walks.walk_states(
-            offsets,
-            zeros[: len(offsets) - 1],
-            theta.startprob[None],
-            zeros,
-            theta.transmat,
-            generator.random(n),
-            states,
-        )
+        start_rows, start, uniforms = zeros[: len(offsets) - 1], theta.startprob[None], generator.random(n)
+        walks.walk_states(offsets, start_rows, start, zeros, theta.transmat, uniforms, states)
         X = np.stack([e.distribution.draw(generator, e.at((zeros, states))) for e in theta.emission], axis=1)
         named = np.append(_labels_of(theta), [None])
         return X, named[theta.reliability.drawn(states, theta.n_states, generator)], states

@@ -189,25 +189,6 @@ def newton(logits: Floats, deviation: Floats, expected: Floats, free_slopes: boo
     return logits
 
 
-def logit_update(
-    transmat: Floats,
-    slopes: Floats,
-    deviation: Floats,
-    expected: Floats,
-    count_floor: float,
-    free_slopes: bool,
-) -> tuple[Floats, Floats]:
-    """New a (M, M) and c (M, M) from ξ of each step (N, M, M), by Newton's method with halving.
-
-    What the data do not determine stays: a state never left, the slopes where the value before never varies.
-    Without slopes a is the shares of ξ, sums below `count_floor` raised to it. Where ξ is all zero there is
-    no step.
-    """
-    transmat, slopes = transmat.copy(), slopes.copy()
-    update_logits(transmat, slopes, deviation, expected, count_floor, free_slopes)
-    return transmat, slopes
-
-
 @compiled
 def update_logits(
     transmat: Floats,
@@ -217,7 +198,12 @@ def update_logits(
     count_floor: float,
     free_slopes: bool,
 ) -> None:
-    """`logit_update` in place."""
+    """a (M, M) and c (M, M), in place, from ξ of each step (N, M, M), by Newton's method with halving.
+
+    What the data do not determine stays: a state never left, the slopes where the value before never varies.
+    Without slopes a is the shares of ξ, sums below `count_floor` raised to it. Where ξ is all zero there is
+    no step.
+    """
     n_states = len(transmat)
     later = np.empty(len(deviation), dtype=np.int64)
     n_steps, square = 0, 0.0

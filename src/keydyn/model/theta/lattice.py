@@ -83,14 +83,13 @@ def build(parameters: Parameters, X: Floats, index: EventIndex, floor: float | N
     """The lattice of a POHMM over these events."""
     if not parameters.has_marginal and (index.codes == parameters.n_types).any():
         parameters.known_marginal()
-    return Lattice.of(
-        log_densities(parameters, X, index.codes, floor),
-        index.offsets,
-        index.start_rows,
-        parameters.start_table,
-        index.steps,
-        parameters.transmat_of(index.before, index.after),
-    )
+    return Lattice.of(log_densities(parameters, X, index.codes, floor), *walked(parameters, index))
+
+
+def walked(parameters: Parameters, index: EventIndex) -> tuple[Integers, Integers, Floats, Integers, Floats]:
+    """What a walk along these events needs: offsets, the rows of the start table, the steps and theirs."""
+    steps = parameters.transmat_of(index.before, index.after)
+    return index.offsets, index.start_rows, parameters.start_table, index.steps, steps
 
 
 def filtered(lattice: Lattice) -> tuple[Floats, Floats]:

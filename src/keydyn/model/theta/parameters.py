@@ -106,17 +106,8 @@ class Parameters:
         if marginal is not None:
             start[m], transitions[-1] = marginal.startprob, marginal.transmat
             transitions[len(pairs) : -1] = np.concatenate([marginal.transmat_from, marginal.transmat_to])
-        return cls(
-            event_types,
-            families,
-            pairs,
-            start,
-            transitions,
-            emissions,
-            chain,
-            smoothing,
-            marginal is not None,
-        )
+        known = marginal is not None
+        return cls(event_types, families, pairs, start, transitions, emissions, chain, smoothing, known)
 
     @property
     def n_types(self) -> int:
@@ -271,18 +262,17 @@ class Parameters:
         place = np.full(len(event_types), m)
         place[:m][learnt] = np.flatnonzero(learnt)
         transmat = self.transmat_of(place[all_pairs[:, 0]], place[all_pairs[:, 1]])
-        listed = _rows_of(self.pairs, all_pairs, len(event_types))
+        keys, own_keys = (pairs[:, 0] * len(event_types) + pairs[:, 1] for pairs in (all_pairs, self.pairs))
+        listed = np.searchsorted(keys, own_keys)
         transmat[listed] = self.transmat
         chain = self.chain
         if new:
             self.known_marginal()
-            chain = EventChain(
-                _padded(chain.prob, new),
-                _padded(chain.leaving, new),
-                _padded(chain.entering, new),
-                None if chain.startprob is None else _padded(chain.startprob, new),
-                chain.pair_prob,
+            prob, leaving, entering = (
+                np.append(values, np.zeros(new)) for values in (chain.prob, chain.leaving, chain.entering)
             )
+            startprob = None if chain.startprob is None else np.append(chain.startprob, np.zeros(new))
+            chain = EventChain(prob, leaving, entering, startprob, chain.pair_prob)
         if chain.pair_prob is not None:
             pair_prob = np.zeros(len(all_pairs))
             pair_prob[listed] = chain.pair_prob
@@ -300,11 +290,3 @@ class Parameters:
             emissions=self.emissions[types],
             chain=chain,
         )
-
-
-def _padded(values: Floats, n: int) -> Floats:
-    return np.concatenate([values, np.zeros(n)])
-
-
-def _rows_of(pairs: Integers, among: Integers, n_types: int) -> Integers:
-    return np.searchsorted(among[:, 0] * n_types + among[:, 1], pairs[:, 0] * n_types + pairs[:, 1])
