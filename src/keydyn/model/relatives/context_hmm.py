@@ -14,7 +14,7 @@ from keydyn.model.data.sequences import Sequences, as_sequences, to_draw
 from keydyn.model.data.settings import Settings, check_number, generator_of, is_whole
 from keydyn.model.data.vocabulary import SINGLE_TYPE, Types
 from keydyn.model.relatives import drawing
-from keydyn.model.relatives.contexts import Bins, Context, Labels, Past, check_context, learnt
+from keydyn.model.relatives.contexts import Bins, Context, Contexts, Labels, Past, check_context, learnt
 from keydyn.model.relatives.parameter_tables import Evidence, Tables, uniform_tables
 from keydyn.model.relatives.relative import Relative
 from keydyn.model.relatives.relative_files import restorable
@@ -152,7 +152,7 @@ class ContextHMM(Relative):
             return super()._as_sequences(X, events, lengths)
         return as_sequences(X, events, lengths)
 
-    def _learn_contexts(self, past: Past, X: Floats, event_weights: Floats) -> tuple[Context, Context]:
+    def _learn_contexts(self, past: Past, X: Floats, event_weights: Floats) -> Contexts:
         emission, transition = (
             learnt(given, past, X, event_weights, int(self.context_feature))
             for given in (self.emission_context, self.transition_context)
@@ -160,11 +160,7 @@ class ContextHMM(Relative):
         return emission, transition
 
     def _start(
-        self,
-        evidence: Evidence,
-        contexts: tuple[Context, Context],
-        settings: Settings,
-        jitter: np.random.Generator | None,
+        self, evidence: Evidence, contexts: Contexts, settings: Settings, jitter: np.random.Generator | None
     ) -> Tables:
         return uniform_tables(evidence, contexts[0].n_rows, contexts[1].n_rows, settings, jitter)
 

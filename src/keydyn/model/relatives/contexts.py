@@ -139,6 +139,10 @@ class Context(ABC):
         return self.n_rows + 1
 
 
+# Of emissions and of transitions.
+Contexts = tuple[Context, Context]
+
+
 @dataclass(frozen=True)
 class NoContext(Context):
     """One row for all events, the first included: nothing is conditioned on.

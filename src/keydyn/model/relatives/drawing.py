@@ -14,7 +14,7 @@ from keydyn.arrays import Floats, Integers, compiled
 from keydyn.model.data.sequences import Sequences
 from keydyn.model.families.family import Family
 from keydyn.model.families.location_scale import LARGEST_FLOAT
-from keydyn.model.relatives.contexts import Bins, Context, NoContext, Past
+from keydyn.model.relatives.contexts import Bins, Context, Contexts, NoContext, Past
 from keydyn.model.relatives.parameter_tables import Tables
 
 LARGEST_LOG = float(np.log(LARGEST_FLOAT))
@@ -67,7 +67,7 @@ def walk_tables(
 
 
 def draw_binned(
-    tables: Tables, contexts: tuple[Context, Context], offsets: Integers, generator: np.random.Generator
+    tables: Tables, contexts: Contexts, offsets: Integers, generator: np.random.Generator
 ) -> tuple[Floats, Integers]:
     """Values (N, K) and states (N,) where contexts are bins of the value before, or none."""
     n, m, n_rows = int(offsets[-1]), tables.n_states, contexts[0].n_rows
@@ -141,11 +141,7 @@ def on_input_scale(values: Floats, on_log_scale: bool) -> Floats:
 
 
 def draw_stepwise(
-    tables: Tables,
-    contexts: tuple[Context, Context],
-    drawn: Sequences,
-    memory: int,
-    generator: np.random.Generator,
+    tables: Tables, contexts: Contexts, drawn: Sequences, memory: int, generator: np.random.Generator
 ) -> tuple[Floats, Integers]:
     """Values and states where a context is a caller's function: all sequences advance together."""
     lengths, labels = drawn.lengths, drawn.labels().astype(object)

@@ -16,7 +16,7 @@ from keydyn.model.data.sequences import Sequences, to_draw
 from keydyn.model.data.settings import Settings, generator_of
 from keydyn.model.data.vocabulary import MISSING, Types
 from keydyn.model.engine import walks
-from keydyn.model.relatives.contexts import Context, NoContext, Past
+from keydyn.model.relatives.contexts import Contexts, NoContext, Past
 from keydyn.model.relatives.labels import (
     LabelledSequences,
     LabelledTables,
@@ -220,7 +220,7 @@ class PartiallyHMM(Relative):
     def _as_sequences(self, X: Any, events: Any, lengths: Given) -> Sequences:
         return labelled(X, None, lengths)
 
-    def _learn_contexts(self, past: Past, X: Floats, event_weights: Floats) -> tuple[Context, Context]:
+    def _learn_contexts(self, past: Past, X: Floats, event_weights: Floats) -> Contexts:
         return NoContext(), NoContext()
 
     def _labels_in_fitting(self, sequences: Sequences) -> tuple[Integers | None, tuple[Any, ...]]:
@@ -246,11 +246,7 @@ class PartiallyHMM(Relative):
         return (*seen, *[None] * (n_states - len(seen)))
 
     def _start(
-        self,
-        evidence: Evidence,
-        contexts: tuple[Context, Context],
-        settings: Settings,
-        jitter: np.random.Generator | None,
+        self, evidence: Evidence, contexts: Contexts, settings: Settings, jitter: np.random.Generator | None
     ) -> Tables:
         tables = uniform_tables(evidence, 1, 1, settings, jitter)
         estimated = [name for name in ("p_observed", "p_true") if isinstance(getattr(self, name), str)]

@@ -16,7 +16,7 @@ from keydyn.model.data.settings import Settings, generator_of, is_whole
 from keydyn.model.data.vocabulary import SINGLE_TYPE, Types
 from keydyn.model.families.location_scale import of_working_values
 from keydyn.model.relatives import drawing
-from keydyn.model.relatives.contexts import Bins, Context, NoContext, Past, learnt
+from keydyn.model.relatives.contexts import Bins, Context, Contexts, NoContext, Past, learnt
 from keydyn.model.relatives.lines import EachItsOwn, Lines
 from keydyn.model.relatives.parameter_tables import Evidence, Tables, uniform_tables
 from keydyn.model.relatives.relative import Relative
@@ -172,18 +172,14 @@ class PartlyHMM(Relative):
             )
         return super()._settings(n_features)
 
-    def _learn_contexts(self, past: Past, X: Floats, event_weights: Floats) -> tuple[Context, Context]:
+    def _learn_contexts(self, past: Past, X: Floats, event_weights: Floats) -> Contexts:
         if isinstance(self.previous, str):
             return EachItsOwn(), EachItsOwn()
         bins = learnt(self.previous, past, X, event_weights, int(self.previous_feature))
         return bins, bins
 
     def _start(
-        self,
-        evidence: Evidence,
-        contexts: tuple[Context, Context],
-        settings: Settings,
-        jitter: np.random.Generator | None,
+        self, evidence: Evidence, contexts: Contexts, settings: Settings, jitter: np.random.Generator | None
     ) -> Tables | Lines:
         tables = uniform_tables(evidence, contexts[0].n_rows, contexts[1].n_rows, settings, jitter)
         if not isinstance(self.previous, str):

@@ -191,17 +191,12 @@ def newton(logits: Floats, deviation: Floats, expected: Floats, free_slopes: boo
 
 @compiled
 def update_logits(
-    transmat: Floats,
-    slopes: Floats,
-    deviation: Floats,
-    expected: Floats,
-    count_floor: float,
-    free_slopes: bool,
+    transmat: Floats, slopes: Floats, deviation: Floats, expected: Floats, least: float, free_slopes: bool
 ) -> None:
     """a (M, M) and c (M, M), in place, from ξ of each step (N, M, M), by Newton's method with halving.
 
     What the data do not determine stays: a state never left, the slopes where the value before never varies.
-    Without slopes a is the shares of ξ, sums below `count_floor` raised to it. Where ξ is all zero there is
+    Without slopes a is the shares of ξ, sums below `least` raised to it. Where ξ is all zero there is
     no step.
     """
     n_states = len(transmat)
@@ -219,7 +214,7 @@ def update_logits(
         for n in later[:n_steps]:
             for j in range(n_states):
                 shares[j] += expected[n, i, j]
-        shares = np.maximum(shares, count_floor)
+        shares = np.maximum(shares, least)
         if shares.sum() <= NO_MASS:
             continue
         if not free_slopes and not slopes[i].any():

@@ -27,7 +27,7 @@ from keydyn.model.families.family import Emission, Family, families_of
 from keydyn.model.fit import training
 from keydyn.model.pohmm import POHMM
 from keydyn.model.relatives import relative_files
-from keydyn.model.relatives.contexts import Context, Past
+from keydyn.model.relatives.contexts import Contexts, Past
 from keydyn.model.relatives.parameter_tables import Evidence, Result, Tables, climb, lattice_of, n_rows
 from keydyn.model.relatives.streams import Stream, StreamModel, Streams
 from keydyn.model.theta.lattice import log_densities
@@ -48,7 +48,7 @@ class Fitted:
     """
 
     theta: Any
-    contexts: tuple[Context, Context]
+    contexts: Contexts
     n_parameters: int
     n_features: int
     feature_names: tuple[str, ...] | None = None
@@ -129,7 +129,7 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
         return self._known().theta
 
     @property
-    def _contexts(self) -> tuple[Context, Context]:
+    def _contexts(self) -> Contexts:
         """Which tables each event uses, emission and transition."""
         return self._known().contexts
 
@@ -143,16 +143,12 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
         return self.stop_reason_ == "tol"
 
     @abstractmethod
-    def _learn_contexts(self, past: Past, X: Floats, event_weights: Floats) -> tuple[Context, Context]:
+    def _learn_contexts(self, past: Past, X: Floats, event_weights: Floats) -> Contexts:
         """Which tables events use, learnt from the training events."""
 
     @abstractmethod
     def _start(
-        self,
-        evidence: Evidence,
-        contexts: tuple[Context, Context],
-        settings: Settings,
-        jitter: np.random.Generator | None,
+        self, evidence: Evidence, contexts: Contexts, settings: Settings, jitter: np.random.Generator | None
     ) -> Any:
         """Where EM begins."""
 
@@ -272,7 +268,7 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
         self,
         result: Result[Any],
         evidence: Evidence,
-        contexts: tuple[Context, Context],
+        contexts: Contexts,
         settings: Settings,
         feature_names: tuple[str, ...] | None,
     ) -> None:
@@ -309,7 +305,7 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
         made._settings(len(emissions))
         return made
 
-    def _take_given(self, theta: Any, contexts: tuple[Context, Context]) -> None:
+    def _take_given(self, theta: Any, contexts: Contexts) -> None:
         """Become the model of given parameters."""
         used = contexts[0].n_rows, contexts[1].n_rows
         self._state = Fitted(theta, contexts, self._count(theta, *used, ()), len(theta.emission))

@@ -18,7 +18,7 @@ from keydyn.model.data.input_forms import as_numbers
 from keydyn.model.data.settings import check_number
 from keydyn.model.data.vocabulary import MISSING
 from keydyn.model.engine.log_domain import filter_step
-from keydyn.model.relatives.contexts import Context, Past
+from keydyn.model.relatives.contexts import Contexts, Past
 from keydyn.model.theta.lattice import log_densities
 from keydyn.model.watch.online_filters import (
     STATE_VERSION,
@@ -34,7 +34,7 @@ class StreamModel(NamedTuple):
     """What streams need of a relative; `labelled` says whether they take labels."""
 
     theta: Any
-    contexts: tuple[Context, Context]
+    contexts: Contexts
     memory: int
     density_floor: float | None
     fingerprint: str

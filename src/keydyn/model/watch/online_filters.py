@@ -156,18 +156,13 @@ class OnlineFilters:
     """
 
     def __init__(
-        self,
-        parameters: Parameters,
-        n_streams: int,
-        density_floor: float | None,
-        reject_unknown: bool,
-        fingerprint: str,
+        self, parameters: Parameters, n_streams: int, floor: float | None, strict: bool, fingerprint: str
     ) -> None:
         check_number("n_streams", n_streams)
         self._parameters = parameters
         self._fingerprint = fingerprint
         self._bank = FilterBank(
-            [Watched(parameters, density_floor, reject_unknown)],
+            [Watched(parameters, floor, strict)],
             parameters.event_types,
             np.zeros((n_streams, 1), dtype=np.int64),
             "stream",
