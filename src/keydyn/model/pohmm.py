@@ -229,11 +229,6 @@ class POHMM(Diagnostics, Chunks, Generative, Scoring, DensityMixin, BaseEstimato
         self._known()
         model_files.save(self._as_it_is(), path, event_chain=event_chain)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
-
 
 @restorable
 class HMM(POHMM):

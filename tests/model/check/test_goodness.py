@@ -117,7 +117,7 @@ def test_the_mixture_is_that_of_the_fitted_attributes():
     data = Sequences.from_arrays(X, events, [40, 50])
     model = POHMM(tol=1e-3).fit(data)
     index = surrogates.index_of(model._parameters, data)
-    mixture = areas.feature_mixture(model._parameters, index, np.ones(len(X)), 0, False)
+    mixture = areas.feature_mixture(model._parameters, index, np.ones(len(X)), 0, False, "exact")
     expected = model.event_prob_[:, None] * model.stationary_
     order = np.argsort(mixture.params["loc"])
     np.testing.assert_array_equal(mixture.params["loc"][order], np.sort(model.emission_[0].loc.ravel()))

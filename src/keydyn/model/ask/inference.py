@@ -69,6 +69,11 @@ class Inference(Learner, ABC):
     def _approximate(self) -> bool:
         """Whether the parameters are not those of the largest likelihood, as criteria assume."""
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.allow_nan = True
+        return tags
+
     def score(
         self, X: Any, y: Any = None, *, events: Any = None, lengths: Given = None, sample_weight: Given = None
     ) -> float:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from keydyn.arrays import Floats, Integers
 from keydyn.model.data.input_forms import as_numbers
-from keydyn.model.families.family import Emission
+from keydyn.model.families.family import Emission, not_a_value
 from keydyn.model.theta.parameters import Parameters
 
 
@@ -67,10 +67,7 @@ class NextEmission:
             inside = ~emission.distribution.outside(safe)
             if not inside.all():
                 s = int(np.argmin(inside))
-                raise ValueError(
-                    f"sequence {s}, column {k}: {safe[s]} is not a value of a {emission.family} emission, "
-                    f"which is {emission.distribution.domain}"
-                )
+                raise not_a_value(f"sequence {s}, column {k}", safe[s], emission.distribution)
             density = emission.distribution.log_density(safe[:, None], emission.params)
             if self.density_floor is not None:
                 density = np.maximum(density, math.log(self.density_floor))
@@ -128,11 +125,7 @@ def after(
     """The next emission given its event type, m where that is unknown; one row per sequence."""
     steps = parameters.transmat_of(last, following)
     weights = np.einsum("si,sij->sj", filtered, steps)
-    emission = [
-        parameters.emission_tables[k].replace(parameters.emission_tables[k].at(following))
-        for k in range(len(parameters.emission))
-    ]
-    return NextEmission(weights, emission, floor)
+    return NextEmission(weights, [e.replace(e.at(following)) for e in parameters.emission_tables], floor)
 
 
 def after_any(parameters: Parameters, filtered: Floats, last: Integers, floor: float | None) -> NextEmission:

@@ -23,6 +23,8 @@ from keydyn.model.families.location_scale import exp_or_inf
 from keydyn.model.theta.lattice import EventIndex, walked
 from keydyn.model.theta.parameters import Parameters
 
+# ∫ F up to points (Y,), of C components (Y, C), and their means (C,).
+Integral = tuple[Callable[[Floats], Floats], Floats]
 # Beyond these standard normal scores lies a probability of 6e-16, less than a rounding error.
 SCORES = np.linspace(-8.0, 8.0, 33)
 POINTS, WEIGHTS = np.polynomial.legendre.leggauss(10)
@@ -57,17 +59,14 @@ class Mixture:
 
     def integral(self) -> tuple[Callable[[Floats], Floats], float]:
         """The function ∫ F up to y, and the mean, ∫ (1 − F) of which above y is ∫ F − y + mean."""
-        each, means = self._component_integrals()
+        closed = CLOSED_FORMS.get((type(self.distribution), self.over_log))
+        each, means = self._by_quadrature() if closed is None else closed(self.params)
         return lambda y: each(y) @ self.weights, float(means @ self.weights)
 
     def _component_cdf(self, y: Floats) -> Floats:
         return self.distribution.cdf(np.exp(y) if self.over_log else y, self.params)
 
-    def _component_integrals(self) -> tuple[Callable[[Floats], Floats], Floats]:
-        closed = CLOSED_FORMS.get((type(self.distribution), self.over_log))
-        return self._by_quadrature() if closed is None else closed(self.params)
-
-    def _by_quadrature(self) -> tuple[Callable[[Floats], Floats], Floats]:
+    def _by_quadrature(self) -> Integral:
         """Gauss and Legendre's rule between the components' quantiles."""
         x = self.distribution.quantile(special.ndtr(SCORES)[:, None], self.params)
         x = np.clip(x, self.distribution.lowest, self.distribution.highest)
@@ -95,7 +94,7 @@ class Mixture:
         return total
 
 
-def _normal(params: Params) -> tuple[Callable[[Floats], Floats], Floats]:
+def _normal(params: Params) -> Integral:
     loc, scale = params["loc"], params["scale"]
 
     def integral(y: Floats) -> Floats:
@@ -106,7 +105,7 @@ def _normal(params: Params) -> tuple[Callable[[Floats], Floats], Floats]:
     return integral, loc
 
 
-def _lognormal(params: Params) -> tuple[Callable[[Floats], Floats], Floats]:
+def _lognormal(params: Params) -> Integral:
     loc, scale = params["loc"], params["scale"]
     mean = exp_or_inf(loc + 0.5 * scale**2)
     if not np.isfinite(mean).all():
@@ -124,7 +123,7 @@ def _lognormal(params: Params) -> tuple[Callable[[Floats], Floats], Floats]:
     return integral, mean
 
 
-def _student(params: Params) -> tuple[Callable[[Floats], Floats], Floats]:
+def _student(params: Params) -> Integral:
     loc, scale, df = params["loc"], params["scale"], params["df"]
     if (df <= 1.0).any():
         raise ValueError(
@@ -142,7 +141,7 @@ def _student(params: Params) -> tuple[Callable[[Floats], Floats], Floats]:
     return integral, loc
 
 
-def _exponential(params: Params) -> tuple[Callable[[Floats], Floats], Floats]:
+def _exponential(params: Params) -> Integral:
     scale = params["scale"]
 
     def integral(y: Floats) -> Floats:
@@ -152,7 +151,7 @@ def _exponential(params: Params) -> tuple[Callable[[Floats], Floats], Floats]:
     return integral, scale
 
 
-def _gamma(params: Params) -> tuple[Callable[[Floats], Floats], Floats]:
+def _gamma(params: Params) -> Integral:
     shape, scale = params["shape"], params["scale"]
 
     def integral(y: Floats) -> Floats:
@@ -165,9 +164,7 @@ def _gamma(params: Params) -> tuple[Callable[[Floats], Floats], Floats]:
 
 
 # By family and whether integrals are over ln x.
-CLOSED_FORMS: dict[
-    tuple[type[Family], bool], Callable[[Params], tuple[Callable[[Floats], Floats], Floats]]
-] = {
+CLOSED_FORMS: dict[tuple[type[Family], bool], Callable[[Params], Integral]] = {
     (Normal, False): _normal,
     (LogNormal, True): _normal,
     (LogNormal, False): _lognormal,
@@ -294,12 +291,7 @@ def check_marginal(marginal: str) -> None:
 
 
 def feature_mixture(
-    parameters: Parameters,
-    index: EventIndex,
-    present: Floats,
-    feature: int,
-    over_log: bool,
-    marginal: str = "exact",
+    parameters: Parameters, index: EventIndex, present: Floats, feature: int, over_log: bool, marginal: str
 ) -> Mixture:
     """g (Eq. 41) of one feature as a mixture.
 
@@ -322,12 +314,7 @@ def feature_mixture(
 
 
 def feature_area(
-    parameters: Parameters,
-    index: EventIndex,
-    x: Floats,
-    feature: int,
-    over_log: bool,
-    marginal: str = "exact",
+    parameters: Parameters, index: EventIndex, x: Floats, feature: int, over_log: bool, marginal: str
 ) -> float:
     """The area between the values (N,) of a feature, NaN where missing, and the model's marginal."""
     present = ~np.isnan(x)

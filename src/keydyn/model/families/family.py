@@ -336,6 +336,13 @@ def sums_by_type(posterior: Floats, rows: Integers, n_rows: int, *values: Floats
     ]
 
 
+def not_a_value(place: str, value: float, family: Family) -> ValueError:
+    """The error for a value that a family cannot take."""
+    return ValueError(
+        f"{place}: {value} is not a value of a {family.name} emission, which is {family.domain}"
+    )
+
+
 def at_least(values: Floats, floor: float) -> tuple[Floats, Truths]:
     """Values raised to the floor, and where it acted."""
     return np.maximum(values, floor), values < floor

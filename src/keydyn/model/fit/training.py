@@ -9,7 +9,7 @@ from keydyn.model.data import vocabulary
 from keydyn.model.data.sequences import Sequences, check_weights
 from keydyn.model.data.settings import Settings
 from keydyn.model.data.vocabulary import Types
-from keydyn.model.families.family import Family
+from keydyn.model.families.family import Family, not_a_value
 from keydyn.model.fit.batch import Batch
 from keydyn.model.theta.parameters import Parameters
 
@@ -68,10 +68,7 @@ def check_domain(sequences: Sequences, families: tuple[Family, ...]) -> None:
         outside = family.outside(sequences.X[:, k])
         if outside.any():
             row = int(np.argmax(outside))
-            raise ValueError(
-                f"{sequences.place(row, k)}: {sequences.X[row, k]} is not a value of a {family.name} "
-                f"emission, which is {family.domain}"
-            )
+            raise not_a_value(sequences.place(row, k), sequences.X[row, k], family)
 
 
 def check_values(batch: Batch) -> None:

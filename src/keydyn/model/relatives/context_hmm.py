@@ -129,7 +129,8 @@ class ContextHMM(Relative):
     @property
     def _memory(self) -> int:  # type: ignore[override]
         """Nothing but a callable looks further back than the last values seen."""
-        if not any(_is_function(g) for g in (self.emission_context, self.transition_context)):
+        given = self.emission_context, self.transition_context
+        if not any(isinstance(one, (str, Labels)) or callable(one) for one in given):
             return 0
         return check_number("memory", self.memory)
 
@@ -163,7 +164,3 @@ class ContextHMM(Relative):
         self, evidence: Evidence, contexts: Contexts, settings: Settings, jitter: np.random.Generator | None
     ) -> Tables:
         return uniform_tables(evidence, contexts[0].n_rows, contexts[1].n_rows, settings, jitter)
-
-
-def _is_function(given: Any) -> bool:
-    return isinstance(given, (str, Labels)) or callable(given)

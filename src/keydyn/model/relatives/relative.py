@@ -190,11 +190,6 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
     def _approximate(self) -> bool:
         return self.density_floor is not None
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
-
     def _settings(self, n_features: int) -> Settings:
         """The POHMM's checks of the parameters that are the same here; the others have their own."""
         own = self.get_params(deep=False)

@@ -18,8 +18,10 @@ from keydyn.model.data.input_forms import as_numbers
 from keydyn.model.data.settings import check_number
 from keydyn.model.data.vocabulary import MISSING
 from keydyn.model.engine.log_domain import filter_step
+from keydyn.model.families.family import not_a_value
 from keydyn.model.relatives.contexts import Contexts, Past
 from keydyn.model.theta.lattice import log_densities
+from keydyn.model.watch.filter_bank import check_rows
 from keydyn.model.watch.online_filters import (
     STATE_VERSION,
     OneStream,
@@ -81,7 +83,7 @@ class Streams:
         `x` is (B, K); `events` and `labels` are one per stream, for models that look at them; `streams` the
         distinct numbers of the streams.
         """
-        which = np.arange(len(self)) if streams is None else np.asarray(streams)
+        which = np.arange(len(self)) if streams is None else check_rows(streams, len(self), "stream")
         values = as_numbers("x", x)
         self._check(values, which)
         kinds = (
@@ -162,23 +164,17 @@ class Streams:
         return states
 
     def _check(self, values: Floats, which: Integers) -> None:
-        if which.ndim != 1 or which.dtype.kind not in "iu":
-            raise ValueError("streams must be a list of whole numbers")
         shape = (len(which), len(self._theta.emission))
         if values.shape != shape:
             raise ValueError(f"x must have shape {shape}, one row per stream, not {values.shape}")
-        if len(which) and (which.min() < 0 or which.max() >= len(self)):
-            raise ValueError(f"streams are numbered 0 to {len(self) - 1}")
         if len(np.unique(which)) < len(which):
             raise ValueError("a stream is named twice; one event each in a call")
         for k, emission in enumerate(self._theta.emission):
             bad = emission.distribution.outside(values[:, k]) | np.isinf(values[:, k])
             if bad.any():
                 row = int(np.argmax(bad))
-                raise ValueError(
-                    f"stream {which[row]}, column {k}: {values[row, k]} is not a value of a "
-                    f"{emission.family} emission, which is {emission.distribution.domain}"
-                )
+                place = f"stream {which[row]}, column {k}"
+                raise not_a_value(place, values[row, k], emission.distribution)
 
 
 class Stream(OneStream):

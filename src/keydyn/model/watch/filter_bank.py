@@ -28,7 +28,7 @@ from keydyn.model.engine.online_step import (
     update_many,
 )
 from keydyn.model.families.compiled import features_of
-from keydyn.model.families.family import Family, Params
+from keydyn.model.families.family import Family, Params, not_a_value
 from keydyn.model.theta.parameters import SMALL_TABLE, Parameters
 
 
@@ -133,7 +133,7 @@ class FilterBank:
 
         A `ValueError` says what is wrong with the input, and then nothing has changed.
         """
-        which = np.arange(len(self)) if rows is None else self.check_rows(rows)
+        which = np.arange(len(self)) if rows is None else check_rows(rows, len(self), self._what)
         if rows is not None:
             self._check_distinct(which)
         values = x if type(x) is np.ndarray and x.dtype == np.float64 else as_numbers("x", x)
@@ -164,15 +164,6 @@ class FilterBank:
         if bad >= 0:
             self._refuse(bad, values, which)
         return increments
-
-    def check_rows(self, rows: ArrayLike) -> Integers:
-        """The sessions that a call names, or a `ValueError`."""
-        which = np.asarray(rows)
-        if which.ndim != 1 or which.dtype.kind not in "iu":
-            raise ValueError(f"{self._what}s must be a list of whole numbers")
-        if len(which) and (which.min() < 0 or which.max() >= len(self)):
-            raise ValueError(f"{self._what}s are numbered 0 to {len(self) - 1}")
-        return plain(which.astype(np.int64, copy=False))
 
     def _check_distinct(self, which: Integers) -> None:
         """Each session gets a number here, and one that is named twice the last of its numbers."""
@@ -230,14 +221,21 @@ class FilterBank:
     def _refuse(self, k: int, values: Floats, which: Integers) -> NoReturn:
         family = self.thetas[0].families[k]
         row = int(np.argmax(family.outside(values[:, k])))
-        raise ValueError(
-            f"{self._what} {which[row]}, column {k}: {values[row, k]} is not a value of a {family.name} "
-            f"emission, which is {family.domain}"
-        )
+        raise not_a_value(f"{self._what} {which[row]}, column {k}", values[row, k], family)
 
     def _column(self, column: int) -> Floats:
         values: Floats = self.filters[:, column - EXTRA]
         return values
+
+
+def check_rows(rows: ArrayLike, n: int, what: str) -> Integers:
+    """Which of n streams or sessions (`what`) a call names, or a `ValueError`."""
+    which = np.asarray(rows)
+    if which.ndim != 1 or which.dtype.kind not in "iu":
+        raise ValueError(f"{what}s must be a list of whole numbers")
+    if len(which) and (which.min() < 0 or which.max() >= n):
+        raise ValueError(f"{what}s are numbered 0 to {n - 1}")
+    return plain(which.astype(np.int64, copy=False))
 
 
 def feature_table(families: tuple[Family, ...]) -> Floats:

@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike
 
 from keydyn.arrays import Floats, Given, Integers
 from keydyn.model.data import vocabulary
-from keydyn.model.data.settings import is_whole
+from keydyn.model.data.settings import check_number, is_whole
 from keydyn.model.fit.estimator import Estimator
 from keydyn.model.model_files import fingerprint
 from keydyn.model.theta.parameters import Parameters
 from keydyn.model.watch import online_filters
-from keydyn.model.watch.filter_bank import FilterBank, Watched
+from keydyn.model.watch.filter_bank import FilterBank, Watched, check_rows
 
 
 class OnlineBatch:
@@ -43,9 +43,7 @@ class OnlineBatch:
     ) -> None:
         self._thetas = _alike(models)
         if cohorts is None:
-            if not is_whole(n_sessions) or n_sessions is None or n_sessions < 1:
-                raise ValueError(f"n_sessions must be a whole number, 1 or more, not {n_sessions!r}")
-            chosen = np.tile(np.arange(len(models)), (n_sessions, 1))
+            chosen = np.tile(np.arange(len(models)), (check_number("n_sessions", n_sessions), 1))
         else:
             chosen = _check_cohorts(cohorts, len(models), n_sessions)
         types = [theta.event_types for theta in self._thetas]
@@ -110,7 +108,7 @@ class OnlineBatch:
 
     def restart(self, sessions: Given = None, cohorts: Given = None) -> None:
         """Forget what these sessions (all unless named) have seen; `cohorts` (B, C) gives them new models."""
-        which = np.arange(len(self)) if sessions is None else self._bank.check_rows(sessions)
+        which = np.arange(len(self)) if sessions is None else check_rows(sessions, len(self), "session")
         if cohorts is not None:
             chosen = _check_cohorts(cohorts, len(self._thetas), len(which))
             if chosen.shape[1] != self._bank.chosen.shape[1]:
