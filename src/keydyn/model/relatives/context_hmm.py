@@ -92,13 +92,9 @@ class ContextHMM(Relative):
         start = distribution("startprob", startprob, (None,))
         m = len(start)
         steps = distribution("transmat", transmat, (transition_context.n_tables, m, m))
-        shape = (emission_context.n_tables, m)
-        emissions = given_emissions(emission, shape)
-        pair = emission_context, transition_context
-        given = {"n_states": m, "emission_context": pair[0], "transition_context": pair[1]}
-        made = cls._unfitted(emissions, given, parameters)
-        made._take_given(Tables(start, steps, emissions), pair)
-        return made
+        theta = Tables(start, steps, given_emissions(emission, (emission_context.n_tables, m)))
+        own = {"emission_context": emission_context, "transition_context": transition_context}
+        return cls._given(theta, (emission_context, transition_context), own, parameters)
 
     @property
     def emission_context_(self) -> Context:

@@ -120,11 +120,9 @@ class PartiallyHMM(Relative):
         steps = distribution("transmat", transmat, (m, m))
         emissions = given_emissions(emission, (1, m))
         names = tuple(vocabulary.check_types(range(m) if state_labels is None else state_labels).tolist())
-        given = {"n_states": m, "p_observed": p_observed, "p_true": p_true, "state_labels": names}
-        made = cls._unfitted(emissions, given, parameters)
         theta = LabelledTables(start, steps[None], emissions, Reliability(p_observed, p_true), names)
-        made._take_given(theta, (NoContext(), NoContext()))
-        return made
+        own = {"p_observed": p_observed, "p_true": p_true, "state_labels": names}
+        return cls._given(theta, (NoContext(), NoContext()), own, parameters)
 
     @property
     def transmat_(self) -> Floats:

@@ -100,14 +100,12 @@ class PartlyHMM(Relative):
         m, rows = len(start), 1 if previous is None else previous.n_tables
         emissions = given_emissions(emission, (rows, m))
         n_features = len(emissions)
-        given = {"n_states": m, "previous": "linear" if previous is None else previous}
-        made = cls._unfitted(emissions, given, parameters)
         if previous is not None:
             if not (emission_slopes is None and transition_slopes is None and centre is None):
                 raise ValueError("a model in bins has no slopes and no centre")
             steps = distribution("transmat", transmat, (rows, m, m))
-            made._take_given(Tables(start, steps, emissions), (previous, previous))
-            return made
+            tables = Tables(start, steps, emissions)
+            return cls._given(tables, (previous, previous), {"previous": previous}, parameters)
         theta = Lines(
             start,
             distribution("transmat", transmat, (m, m)),
@@ -115,10 +113,9 @@ class PartlyHMM(Relative):
             _finite("emission_slopes", emission_slopes, (n_features, m)),
             _finite("transition_slopes", transition_slopes, (m, m)),
             _finite("centre", centre, (n_features,)),
-            int(made.previous_feature),
+            parameters.get("previous_feature", 0),
         )
-        made._take_given(theta, (EachItsOwn(), EachItsOwn()))
-        return made
+        return cls._given(theta, (EachItsOwn(), EachItsOwn()), {"previous": "linear"}, parameters)
 
     @property
     def emission_slopes_(self) -> Floats:

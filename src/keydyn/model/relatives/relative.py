@@ -293,11 +293,12 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
         )
 
     @classmethod
-    def _unfitted(cls, emissions: list[Emission], given: dict[str, Any], parameters: dict[str, Any]) -> Self:
-        """The estimator to which given parameters belong, with further settings of the caller's."""
-        settings = {"emission": [e.distribution for e in emissions]} | given | parameters
-        made = cls(**settings)
-        made._settings(len(emissions))
+    def _given(cls, theta: Any, contexts: Contexts, own: dict[str, Any], settings: dict[str, Any]) -> Self:
+        """A model of given parameters: with the settings that follow from them, and the caller's."""
+        emission = [e.distribution for e in theta.emission]
+        made = cls(**({"n_states": len(theta.startprob), "emission": emission} | own | settings))
+        made._settings(len(emission))
+        made._take_given(theta, contexts)
         return made
 
     def _take_given(self, theta: Any, contexts: Contexts) -> None:
