@@ -39,7 +39,12 @@ def restorable(kind: Any) -> Any:
 
 def save(model: POHMM, path: str | PathLike[str], *, event_chain: bool = True) -> None:
     """Write a fitted model; the file is there in full or not at all."""
-    files.write(path, files.packed(*contents_of(model, event_chain)))
+    files.write(path, packed(model, event_chain=event_chain))
+
+
+def packed(model: POHMM, *, event_chain: bool = True) -> bytes:
+    """The contents of a fitted model's file."""
+    return files.packed(*contents_of(model, event_chain))
 
 
 def contents_of(model: POHMM, event_chain: bool = True) -> tuple[Values, Tensors]:
