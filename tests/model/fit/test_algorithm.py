@@ -15,7 +15,7 @@ from scipy import special, stats
 from keydyn import HMM, POHMM, Sequences
 from keydyn.model import Categorical
 from keydyn.model.families.family import families_of
-from keydyn.model.fit.training import training_data
+from keydyn.model.fit.estimator import training_data
 from tests.examples import examples
 from tests.model.enumeration import Truth, random_values
 from tests.model.plain_fit import PARAMETERS, ImpossibleError, PlainFit, values_of

@@ -15,9 +15,9 @@ from keydyn.model.data.settings import Settings
 from keydyn.model.engine.densities import END, FIRST
 from keydyn.model.engine.layout import OF_TYPES, Sums, Tables, variant_of
 from keydyn.model.families.family import families_of
-from keydyn.model.fit import custom_families, training
+from keydyn.model.fit import custom_families
 from keydyn.model.fit.algorithm import maximise
-from keydyn.model.fit.estimator import Estimator, State
+from keydyn.model.fit.estimator import Estimator, State, check_unchanged, training_data
 from keydyn.model.fit.fits import Fits, rules_of
 from keydyn.model.fit.learning import learning
 from keydyn.model.fit.result import FitResult, Statistics, around_locations, n_parameters
@@ -113,14 +113,14 @@ class Chunks(Estimator):
         settings = self._settings(sequences.n_features)
         if state is not None:
             families_now = families_of(self.emission, sequences.n_features)
-            training.check_unchanged(state.parameters, settings, families_now)
+            check_unchanged(state.parameters, settings, families_now)
         known, closed = (None, False) if state is None else (state.parameters.event_types, state.closed)
         if event_types is not None:
             given = vocabulary.check_types(event_types)
             if known is not None and given.tolist() != known.tolist():
                 raise ValueError("event_types differs from the model's; give it on the first call only")
             known, closed = given, True
-        batch = training.training_data(sequences, families, sample_weight, known, closed)
+        batch = training_data(sequences, families, sample_weight, known, closed)
         if state is None:
             fits = Fits(batch, settings)
             parameters, totals = fits.parameters(), fits.expectation()

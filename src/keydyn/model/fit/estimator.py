@@ -13,11 +13,11 @@ from sklearn.exceptions import ConvergenceWarning
 from keydyn.arrays import Floats, Given, Integers, Truths
 from keydyn.model.data import vocabulary
 from keydyn.model.data.input_forms import check_size, refuse_lengths_as_y
-from keydyn.model.data.sequences import Sequences, as_sequences
+from keydyn.model.data.sequences import Sequences, as_sequences, check_weights
 from keydyn.model.data.settings import Settings, check_settings, checked_floor
 from keydyn.model.data.vocabulary import Types
-from keydyn.model.families.family import Emission, Family, families_of
-from keydyn.model.fit import training
+from keydyn.model.families.family import Emission, Family, families_of, not_a_value
+from keydyn.model.fit.batch import Batch
 from keydyn.model.fit.fits import fit_from_starts, fit_further
 from keydyn.model.fit.learning import Learner, learning, parameter_names
 from keydyn.model.fit.result import FitResult, n_parameters
@@ -118,12 +118,12 @@ class Estimator(Learner):
             sequences, families = self._checked(X, events, lengths, state)
             settings = self._settings(sequences.n_features)
             if state is None:
-                batch = training.training_data(sequences, families, sample_weight)
+                batch = training_data(sequences, families, sample_weight)
                 results = fit_from_starts(batch, settings, self.random_state)
             else:
                 current = state.parameters
-                training.check_unchanged(current, settings, families_of(self.emission, sequences.n_features))
-                batch = training.training_data(sequences, families, sample_weight, current.event_types)
+                check_unchanged(current, settings, families_of(self.emission, sequences.n_features))
+                batch = training_data(sequences, families, sample_weight, current.event_types)
                 results = fit_further(batch, settings, current)
             self._become(sequences, results, state)
         return self
@@ -271,7 +271,7 @@ class Estimator(Learner):
         else:
             self._compare_features(sequences, state.n_features, state.feature_names)
             families = state.parameters.families
-        training.check_domain(sequences, families)
+        check_domain(sequences, families)
         return sequences, families
 
     def _encoded(
@@ -314,3 +314,78 @@ def _pairs(theta: Parameters, earlier: Any, later: Any) -> tuple[Integers, Integ
     if len(codes[0]) != len(codes[1]):
         raise ValueError(f"there are {len(codes[0])} earlier and {len(codes[1])} later event types")
     return codes[0], codes[1]
+
+
+def training_data(
+    sequences: Sequences,
+    families: tuple[Family, ...],
+    sample_weight: Given,
+    known: Types | None = None,
+    closed: bool = False,
+) -> Batch:
+    """Sequences with weights and codes into a vocabulary: the known types, then new ones unless it is closed.
+
+    Sequences of weight zero are left out: they count as if they were not there. Data without any event
+    type have a single one.
+    """
+    sequences, weights = weighted(sequences, sample_weight)
+    if known is not None:
+        seen = sequences.event_types[np.unique(sequences.codes[sequences.codes >= 0])]
+        if vocabulary.is_single(known) and len(seen):
+            raise ValueError(
+                "the model was fitted without event types and cannot learn them now: fit it again"
+            )
+        known = known if closed else vocabulary.union(known, seen)
+    check_values_present(sequences)
+    return Batch.of([sequences], [weights], families, known)
+
+
+def weighted(sequences: Sequences, sample_weight: Given) -> tuple[Sequences, Floats]:
+    """Sequences and their weights, those of weight zero left out."""
+    if sample_weight is None:
+        return sequences, np.ones(len(sequences))
+    weights = check_weights(sample_weight, len(sequences))
+    if (weights == 0).any():
+        return sequences[weights > 0], weights[weights > 0]
+    return sequences, weights
+
+
+def check_unchanged(current: Parameters, settings: Settings, families: tuple[Family, ...]) -> None:
+    """`ValueError` if a model is to learn further with other states or families than it began with."""
+    if settings.n_states != current.n_states:
+        raise ValueError(f"the model has {current.n_states} states, but n_states is {settings.n_states}")
+    for k, (family, wanted) in enumerate(zip(current.families, families, strict=True)):
+        if family != wanted:
+            raise ValueError(f"the model has {family} for feature {k}, but emission says {wanted}")
+
+
+def check_domain(sequences: Sequences, families: tuple[Family, ...]) -> None:
+    """`ValueError` naming the first value that its feature's family cannot emit."""
+    least, largest = sequences.extremes.tolist()
+    for k, family in enumerate(families):
+        if type(family).outside is Family.outside and not (
+            least[k] < family.lowest or largest[k] > family.highest
+        ):
+            continue
+        outside = family.outside(sequences.X[:, k])
+        if outside.any():
+            row = int(np.argmax(outside))
+            raise not_a_value(sequences.place(row, k), sequences.X[row, k], family)
+
+
+def check_values(batch: Batch) -> None:
+    """`ValueError` if some value of several models is none of its family, or a column has no value at all."""
+    for k, family in enumerate(batch.families):
+        if family.outside(batch.values[:, k]).any():
+            raise ValueError("there are values that a family cannot emit")
+    if not (batch.overall[0].weight > 0.0).all():
+        raise ValueError("there are columns without a value")
+
+
+def check_values_present(sequences: Sequences) -> None:
+    """`ValueError` naming a column without a single value."""
+    nothing = np.isnan(sequences.extremes[0])
+    if nothing.any():
+        k = int(np.argmax(nothing))
+        name = f" ({sequences.feature_names[k]!r})" if sequences.feature_names else ""
+        raise ValueError(f"column {k}{name} has no value at all: every entry is NaN")

@@ -18,9 +18,8 @@ from keydyn.model.data.sequences import Sequences, as_sequences
 from keydyn.model.data.settings import Settings
 from keydyn.model.families.compiled import custom_features
 from keydyn.model.families.family import Family, families_of
-from keydyn.model.fit import training
 from keydyn.model.fit.batch import Batch
-from keydyn.model.fit.estimator import Estimator
+from keydyn.model.fit.estimator import Estimator, check_values, weighted
 from keydyn.model.fit.fits import Fits
 from keydyn.model.fit.threads import check_wanted, done_in_threads
 
@@ -158,11 +157,9 @@ def _fit_some(
             if shared:
                 batch = Batch.shared(sequences, families)
             else:
-                together = [
-                    training.weighted(item, weights[k]) for item, k in zip(sequences, numbers, strict=True)
-                ]
+                together = [weighted(item, weights[k]) for item, k in zip(sequences, numbers, strict=True)]
                 batch = Batch.of([item for item, _ in together], [own for _, own in together], families)
-            training.check_values(batch)
+            check_values(batch)
             results = Fits(batch, settings).run().results()
         except ValueError:
             # What is wrong is reported where that model is fitted alone.

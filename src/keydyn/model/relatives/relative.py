@@ -24,7 +24,7 @@ from keydyn.model.data.sequences import Sequences, as_sequences
 from keydyn.model.data.settings import Settings, check_settings, checked_floor, generator_of
 from keydyn.model.engine.scores_and_states import Lattice
 from keydyn.model.families.family import Emission, Family, families_of
-from keydyn.model.fit import training
+from keydyn.model.fit.estimator import check_domain, check_values_present, weighted
 from keydyn.model.pohmm import POHMM
 from keydyn.model.relatives import relative_files
 from keydyn.model.relatives.contexts import Contexts, Past
@@ -206,7 +206,7 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
         known = self._known()
         sequences = self._as_sequences(X, events, lengths)
         self._compare_features(sequences, known.n_features, known.feature_names)
-        training.check_domain(sequences, tuple(e.distribution for e in known.theta.emission))
+        check_domain(sequences, tuple(e.distribution for e in known.theta.emission))
         return sequences
 
     def _labels_in_fitting(self, sequences: Sequences) -> tuple[Integers | None, tuple[Any, ...]]:
@@ -231,10 +231,10 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
 
     def _fit(self, sequences: Sequences, sample_weight: Given) -> Self:
         families = families_of(self.emission, sequences.n_features)
-        training.check_domain(sequences, families)
+        check_domain(sequences, families)
         settings = self._settings(sequences.n_features)
-        sequences, weights = training.weighted(sequences, sample_weight)
-        training.check_values_present(sequences)
+        sequences, weights = weighted(sequences, sample_weight)
+        check_values_present(sequences)
         past = Past.of(sequences, self._memory)
         event_weights = np.repeat(weights, sequences.lengths)
         contexts = self._learn_contexts(past, sequences.X, event_weights)
