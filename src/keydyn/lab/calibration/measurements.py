@@ -21,7 +21,7 @@ from keydyn.lab.frame.user_intervals import intervals_by_user, stream
 from keydyn.lab.goodness_of_fit.measurements import LEVEL, Progress, collected, outcome
 from keydyn.model import Sequences
 from keydyn.model.check import surrogates
-from keydyn.model.families.family import family
+from keydyn.model.families.family import families_of
 
 P_VALUES = ("p_value", "p_one_sided", "p_double")
 # Surrogates of each surrogate for the double bootstrap.
@@ -62,7 +62,7 @@ def user_calibration(
         drawn,
         n_surrogates=n_surrogates,
         n_second=n_second,
-        scale="linear" if family(tested.emission).lowest < 0.0 else "log",
+        scale="linear" if families_of(tested.emission, sequences.n_features)[0].lowest < 0.0 else "log",
         random_state=generator,
         n_jobs=n_jobs,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -141,7 +141,7 @@ class Lines:
                 limits = Limits(evidence.least_scale(k, settings), settings.count_floor, self.free_slopes)
                 seen = Seen(evidence.working[k], u[k])
                 emission[k], slopes[k], floored[k] = line_update(e, slopes[k], seen, weighted, limits)
-        slopes_of = {"emission_slopes": slopes, "transition_slopes": steepness}
+        slopes_of: Any = {"emission_slopes": slopes, "transition_slopes": steepness}
         return replace(self, startprob=startprob, transmat=transmat, emission=emission, **slopes_of), floored
 
     def pooled_emission(self, evidence: Evidence, posterior: Posterior) -> list[Emission]:

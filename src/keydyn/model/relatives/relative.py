@@ -209,6 +209,10 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
         check_domain(sequences, tuple(e.distribution for e in known.theta.emission))
         return sequences
 
+    def _past(self, sequences: Sequences) -> Past:
+        """What conditions may see of the events before each event."""
+        return Past.of(sequences, self._memory)
+
     def _labels_in_fitting(self, sequences: Sequences) -> tuple[Integers | None, tuple[Any, ...]]:
         """The state that each event's label names, and the label of each state, if there are labels."""
         return None, ()
@@ -220,7 +224,7 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
     def _lattice(self, X: Any, events: Any, lengths: Given) -> Lattice:
         own = self._as_it_is()
         sequences = own._checked(X, events, lengths)
-        past = Past.of(sequences, own._memory)
+        past = own._past(sequences)
         rows, steps = (context.tables(past) for context in own._contexts)
         tables = own._theta.tables_for(past.last)
         log_density = log_densities(tables, sequences.X, rows, own._floor)
@@ -235,7 +239,7 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
         settings = self._settings(sequences.n_features)
         sequences, weights = weighted(sequences, sample_weight)
         check_values_present(sequences)
-        past = Past.of(sequences, self._memory)
+        past = self._past(sequences)
         event_weights = np.repeat(weights, sequences.lengths)
         contexts = self._learn_contexts(past, sequences.X, event_weights)
         rows, steps = (context.tables(past) for context in contexts)
@@ -296,7 +300,8 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
     def _given(cls, theta: Any, contexts: Contexts, own: dict[str, Any], settings: dict[str, Any]) -> Self:
         """A model of given parameters: with the settings that follow from them, and the caller's."""
         emission = [e.distribution for e in theta.emission]
-        made = cls(**({"n_states": len(theta.startprob), "emission": emission} | own | settings))
+        follows: dict[str, Any] = {"n_states": len(theta.startprob), "emission": emission}
+        made = cls(**(follows | own | settings))
         made._settings(len(emission))
         made._take_given(theta, contexts)
         return made
