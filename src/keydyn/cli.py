@@ -7,15 +7,7 @@ from typing import Annotated
 
 import typer
 
-from keydyn.commands import (
-    data,
-    demonstration,
-    pair_events,
-    population,
-    record,
-    serve,
-    service,
-)
+from keydyn.commands import data, demonstration, pair_events, population, record, serve, service
 from keydyn.commands.people import enrol, recognise, watch
 from keydyn.exit_codes import EXIT_CODES
 from keydyn.lab import rebuild_report, run_study

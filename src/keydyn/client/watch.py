@@ -75,13 +75,7 @@ class Watch:
     """
 
     def __init__(
-        self,
-        address: str,
-        key: str,
-        hello: Hello,
-        session: str | None,
-        timeout_s: float,
-        patience_s: float,
+        self, address: str, key: str, hello: Hello, session: str | None, timeout_s: float, patience_s: float
     ) -> None:
         self._address, self._key, self._hello = address, key, hello
         self._timeout_s, self._patience_s = timeout_s, patience_s
@@ -99,10 +93,7 @@ class Watch:
         return self
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         try:
             if error is None:

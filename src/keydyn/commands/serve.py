@@ -30,8 +30,7 @@ def serve(
         typer.Option("--name", help="Host name by which the service is reached; repeatable."),
     ] = None,
     private_webhooks: Annotated[
-        bool,
-        typer.Option("--private-webhooks", help="Allow webhooks to addresses in your own network."),
+        bool, typer.Option("--private-webhooks", help="Allow webhooks to addresses in your own network.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:

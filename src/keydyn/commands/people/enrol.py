@@ -116,10 +116,7 @@ def users(
     undo: Annotated[
         str | None,
         typer.Option(
-            "--undo",
-            metavar="NAME",
-            help="Undo the last update of this user's template.",
-            show_default=False,
+            "--undo", metavar="NAME", help="Undo the last update of this user's template.", show_default=False
         ),
     ] = None,
     key_file: KeyFileOption = None,

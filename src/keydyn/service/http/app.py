@@ -71,11 +71,7 @@ def create_app(
     admission = Admission(context, rates)
     limits = Limits(sessions=deployment.live_sessions, idle_s=deployment.idle_seconds)
     engine = LiveSessions(
-        database,
-        clock,
-        limits,
-        Hooks(admission.opened, admission.locked, admission.unlocked),
-        metrics,
+        database, clock, limits, Hooks(admission.opened, admission.locked, admission.unlocked), metrics
     )
     delivery = WebhookDelivery(database, clock, allow_private=deployment.private_webhooks)
     runner = JobRunner(

@@ -169,10 +169,7 @@ def is_loopback(host: str) -> bool:
 async def answer(send: Send, problem: Problem, request_id: str) -> None:
     """Send a problem."""
     body = json.dumps(problem.as_json(request_id)).encode()
-    headers = [
-        (b"content-type", b"application/problem+json"),
-        (b"content-length", str(len(body)).encode()),
-    ]
+    headers = [(b"content-type", b"application/problem+json"), (b"content-length", str(len(body)).encode())]
     if problem.status in (408, 413):
         # What is left of the request would be taken for the next one.
         headers.append((b"connection", b"close"))

@@ -12,15 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from keydyn.service.problems import Problem
-from keydyn.service.wire.frames import (
-    FRAME_BYTES,
-    Bye,
-    ClientFrame,
-    Hello,
-    KeysFrame,
-    ServiceFrame,
-    Unlock,
-)
+from keydyn.service.wire.frames import FRAME_BYTES, Bye, ClientFrame, Hello, KeysFrame, ServiceFrame, Unlock
 
 # The number of frames that cannot be understood after which the connection is closed.
 BAD_FRAMES = 3

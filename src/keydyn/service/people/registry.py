@@ -13,26 +13,12 @@ from keydyn.service.clock import SECOND
 from keydyn.service.jobs.queue import enqueue
 from keydyn.service.people.attempts import waiting
 from keydyn.service.people.context import Context, Write
-from keydyn.service.people.rows import (
-    Person,
-    Profile,
-    person_named,
-    person_row,
-    profile_answer,
-    profiles_of,
-)
+from keydyn.service.people.rows import Person, Profile, person_named, person_row, profile_answer, profiles_of
 from keydyn.service.people.templates import start_again, stored_samples
 from keydyn.service.problems import Problem
 from keydyn.service.storage import audit
 from keydyn.service.storage.sealing import DataKey
-from keydyn.service.storage.tables import (
-    fingerprints,
-    members,
-    populations,
-    profiles,
-    users,
-    watch_sessions,
-)
+from keydyn.service.storage.tables import fingerprints, members, populations, profiles, users, watch_sessions
 from keydyn.service.wire.answers import Erased, User
 from keydyn.service.wire.encoding import Moment
 

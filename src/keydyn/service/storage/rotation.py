@@ -19,13 +19,7 @@ from pathlib import Path
 from sqlalchemy import ColumnElement, Connection, Table, bindparam, func, select, update
 
 from keydyn.service.storage.database import Database
-from keydyn.service.storage.master_keys import (
-    VARIABLE,
-    MasterKeyError,
-    given,
-    open_master_keys,
-    register,
-)
+from keydyn.service.storage.master_keys import VARIABLE, MasterKeyError, given, open_master_keys, register
 from keydyn.service.storage.sealing import ID_BYTES, KEY_BYTES, MasterKeys
 from keydyn.service.storage.tables import master_keys, tenants, users
 

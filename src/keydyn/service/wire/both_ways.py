@@ -25,9 +25,7 @@ ENDS_THERE = r"(?!\n)"
 def about(description: str = "", *, pattern: str | None = None, **limits: Any) -> Meta:
     """What a field means, and its limits."""
     return Meta(
-        description=description or None,
-        pattern=None if pattern is None else pattern + ENDS_THERE,
-        **limits,
+        description=description or None, pattern=None if pattern is None else pattern + ENDS_THERE, **limits
     )
 
 
@@ -115,6 +113,5 @@ class Settings(Struct, frozen=True):
         bool, about("Whether people who are enrolled may enter the tenant's own population and cohort.")
     ] = False
     origins: Annotated[
-        tuple[Origin, ...],
-        about("Origins of the tenant's own pages, as browsers name them.", max_length=20),
+        tuple[Origin, ...], about("Origins of the tenant's own pages, as browsers name them.", max_length=20)
     ] = ()

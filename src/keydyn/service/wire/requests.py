@@ -59,8 +59,7 @@ class KeyEvent(Request, frozen=True, kw_only=True):
         Literal["press", "release", "keydown", "keyup", "blur", "focus", "paste"], about("What happened.")
     ]
     key: Annotated[
-        str,
-        about("The key's name; empty for events without one.", pattern=f"{PRINTABLE}*$", max_length=64),
+        str, about("The key's name; empty for events without one.", pattern=f"{PRINTABLE}*$", max_length=64)
     ] = ""
     time: Annotated[Time, about("When it happened, in milliseconds.")]
     repeat: Annotated[bool, about("Whether the event repeats a key that is held.")] = False
@@ -129,8 +128,7 @@ class SessionBody(Request, frozen=True):
     """What opens a session of a page: one of the two."""
 
     link: Annotated[
-        Secret | None,
-        about("What follows `#link=` in a link of `keydyn serve` or `keydyn service link`."),
+        Secret | None, about("What follows `#link=` in a link of `keydyn serve` or `keydyn service link`.")
     ] = None
     key: Annotated[Secret | None, about("An API key with the scope admin.")] = None
 
@@ -172,8 +170,7 @@ class TenantSettings(Settings, frozen=True, forbid_unknown_fields=True):
         TenantLevels()
     )
     origins: Annotated[
-        tuple[Origin, ...],
-        about("Origins of the tenant's own pages, as browsers name them.", max_length=20),
+        tuple[Origin, ...], about("Origins of the tenant's own pages, as browsers name them.", max_length=20)
     ] = ()
 
     def __post_init__(self) -> None:

@@ -60,9 +60,7 @@ def export_user(call: Call, id: Id) -> dict[str, Any]:
 
 @routes.route("GET", "/{id}/densities", ADMIN)
 def read_densities(
-    call: Call,
-    id: Id,
-    device: Annotated[Device, Query(description="What they typed on.")] = "keyboard",
+    call: Call, id: Id, device: Annotated[Device, Query(description="What they typed on.")] = "keyboard"
 ) -> DensitiesAnswer:
     """Show how long a user's most typed keys take in free text, beside everybody's."""
     return densities_of(call.context, call.caller.tenant, id, device)
