@@ -287,7 +287,7 @@ def api_keys(url: str, number: int = 20) -> list[str]:
     from keydyn.service.storage.master_keys import open_master_keys
     from keydyn.service.storage.tables import tenants
     from keydyn.service.storage.upgrading import upgrade
-    from keydyn.service.wire.encoding import encoded
+    from keydyn.service.wire.both_ways import encoded
 
     database = Database(url)
     upgrade(database)

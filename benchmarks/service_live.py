@@ -63,14 +63,14 @@ def serve(port: int, url: str, ws: str, tick: float) -> None:
     from fastapi import FastAPI
 
     from keydyn.service.clock import wall_clock
-    from keydyn.service.live.admission import Admitted, Arrival
     from keydyn.service.live.endpoint import UVICORN, watch_router
-    from keydyn.service.live.limits import Limits
     from keydyn.service.live.live_sessions import LiveSessions
+    from keydyn.service.live.peer import Limits
+    from keydyn.service.live.session import Admitted, Arrival
+    from keydyn.service.serving import warm
     from keydyn.service.storage.database import Database
     from keydyn.service.storage.sealing import DataKey
     from keydyn.service.storage.tables import metadata, profiles, tenants, users
-    from keydyn.service.warming import warm
 
     verifier, database, key = known_people(), Database(url), DataKey.new()
     metadata.create_all(database.engine)

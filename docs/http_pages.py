@@ -159,7 +159,7 @@ def described() -> tuple[list[Operation], dict[str, Any]]:
     with tempfile.TemporaryDirectory() as folder:
         deployment = Deployment(database=f"sqlite:///{folder}/none.db")
         database = Database(deployment.database)
-        app = create_app(deployment, database, MasterKeys.of([bytes(32)]))
+        app = create_app(deployment, database, MasterKeys([bytes(32)]))
         document = app.openapi()
         rules = {(method, route.path): _rule(route) for route in _routes(app) for method in route.methods}
         database.close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from keydyn.service.warming import warm
+from keydyn.service.serving import warm
 from tests.fuzz.targets import makers
 
 

@@ -15,7 +15,7 @@ import pytest
 from keydyn.service.clock import wall_clock
 from keydyn.service.live import protocol
 from keydyn.service.people.keystroke_payload import TypedSample
-from keydyn.service.wire.encoding import decoded
+from keydyn.service.wire.both_ways import decoded
 from keydyn.service.wire.frames import ClientFrame
 from keydyn.service.wire.requests import SampleBody
 from tests.documents import DOCS, program

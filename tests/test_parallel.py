@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from distributed import Client
 
-from keydyn import dask_cluster
+from keydyn import parallel
 from keydyn.detectors import fit_population
 from keydyn.parallel import EngineError, mapped, using
 from tests.detectors.test_detectors import typed
@@ -93,7 +93,7 @@ def cluster_in(folder, n_workers=2, nanny=False):
             cluster.start_worker("--nanny" if nanny else "--no-nanny")
         with pytest.MonkeyPatch.context() as patch:
             # A busy machine takes long to start them.
-            patch.setattr(dask_cluster, "PATIENCE", 300)
+            patch.setattr(parallel, "PATIENCE", 300)
             yield cluster
     finally:
         watch.cancel()
@@ -222,14 +222,14 @@ def test_what_cannot_be_used_is_reported(monkeypatch, tmp_path):
     for wrong in ("dask://nowhere", "tcp://127.0.0.1:1", "dask://:1", "dask", "dask://a:1/b"):
         with pytest.raises(ValueError, match="engine must be dask://HOST:PORT"):
             mapped(square, [1], engine=wrong)
-    monkeypatch.setattr(dask_cluster, "PATIENCE", 0.5)
+    monkeypatch.setattr(parallel, "PATIENCE", 0.5)
     with pytest.raises(EngineError, match=r"no Dask scheduler answers at dask://127\.0\.0\.1"):
         mapped(square, [1], engine=f"dask://127.0.0.1:{free_port()}")
     with cluster_in(tmp_path, n_workers=0) as empty:
         # It answers, after however long.
         with Client(empty.engine.replace("dask://", "tcp://"), timeout=300, set_as_default=False):
             pass
-        monkeypatch.setattr(dask_cluster, "PATIENCE", 2)
+        monkeypatch.setattr(parallel, "PATIENCE", 2)
         with pytest.raises(EngineError, match="the scheduler has no workers"):
             mapped(square, [1], engine=empty.engine)
 

@@ -21,7 +21,6 @@ from typing import Any
 import matplotlib
 import pytest
 
-from keydyn import dask_cluster
 from keydyn.client import Client
 from keydyn.datasets import make_typists
 from keydyn.service.clock import wall_clock
@@ -142,7 +141,7 @@ def quiet(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, sketched: None, own_r
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     # No cluster answers in any case.
-    monkeypatch.setattr(dask_cluster, "PATIENCE", 0.2)
+    monkeypatch.setattr("keydyn.parallel.PATIENCE", 0.2)
 
 
 @pytest.fixture(scope="session")

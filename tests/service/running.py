@@ -20,7 +20,7 @@ from keydyn.service.settings import Deployment
 from keydyn.service.storage.database import Database
 from keydyn.service.storage.sealing import MasterKeys
 
-KEYS = MasterKeys.of([b"k" * 32])
+KEYS = MasterKeys([b"k" * 32])
 STARTED = 1_700_000_000_000
 # For clients that encrypt nothing: by default, each of them would read all certificates of the machine.
 UNENCRYPTED = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

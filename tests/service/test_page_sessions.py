@@ -9,14 +9,14 @@ import pytest
 from msgspec import structs
 from sqlalchemy import func, select, text, update
 
-from keydyn.service import accounts, page_sessions
+from keydyn.service import accounts
 from keydyn.service.clock import HOUR
 from keydyn.service.problems import Problem
 from keydyn.service.storage import audit
 from keydyn.service.storage.database import Database
 from keydyn.service.storage.tables import api_keys
 from keydyn.service.storage.upgrading import upgrade
-from keydyn.service.wire.encoding import encoded
+from keydyn.service.wire.both_ways import encoded
 from tests.service.running import KEYS, MovedClock
 
 URL = "http://127.0.0.1:8421"
@@ -28,7 +28,7 @@ def clock():
 
 
 def link_of(database, clock, tenant="page"):
-    return page_sessions.new_link(database, KEYS, clock, tenant, URL).partition("#link=")[2]
+    return accounts.new_link(database, KEYS, clock, tenant, URL).partition("#link=")[2]
 
 
 def holder_of(database, presented, now):
@@ -46,10 +46,10 @@ def new_key(database, clock, scopes=accounts.SCOPES):
 
 def test_a_link_opens_one_session_with_all_scopes(database, clock):
     link = link_of(database, clock)
-    opened = page_sessions.open_by_link(database, clock, link)
+    opened = accounts.open_by_link(database, clock, link)
     assert holder_of(database, opened.token, clock()).scopes == set(accounts.SCOPES)
     with pytest.raises(Problem, match="cannot be used"):
-        page_sessions.open_by_link(database, clock, link)
+        accounts.open_by_link(database, clock, link)
     # The first time was not undone by the second.
     assert holder_of(database, opened.token, clock()) is not None
     with database.reading() as connection:
@@ -63,7 +63,7 @@ def test_of_many_that_use_a_link_at_once_one_succeeds(database, clock):
     def use(_):
         together.wait()
         try:
-            return page_sessions.open_by_link(database, clock, link)
+            return accounts.open_by_link(database, clock, link)
         except Problem as problem:
             return problem.kind
 
@@ -77,10 +77,10 @@ def test_of_many_that_use_a_link_at_once_one_succeeds(database, clock):
 
 def test_links_and_sessions_end_by_themselves(database, clock):
     late = link_of(database, clock)
-    opened = page_sessions.open_by_link(database, clock, link_of(database, clock))
+    opened = accounts.open_by_link(database, clock, link_of(database, clock))
     clock.now += HOUR
     with pytest.raises(Problem, match="cannot be used"):
-        page_sessions.open_by_link(database, clock, late)
+        accounts.open_by_link(database, clock, late)
     clock.now += 11 * HOUR - 1
     assert holder_of(database, opened.token, clock()) is not None
     assert holder_of(database, opened.token, clock() + 1) is None
@@ -92,26 +92,26 @@ def test_links_and_sessions_end_by_themselves(database, clock):
 
 def test_a_session_that_a_key_opened_ends_with_it_or_after_an_hour(database, clock):
     key_id, key = new_key(database, clock)
-    opened = [page_sessions.open_by_key(database, clock, key) for _ in range(2)]
+    opened = [accounts.open_by_key(database, clock, key) for _ in range(2)]
     first, second = opened[0].token, opened[1].token
     assert holder_of(database, first, clock() + HOUR - 1) is not None
     assert holder_of(database, first, clock() + HOUR) is None
-    page_sessions.end_session(database, clock, first.split("_")[1], opened[0].tenant_id)
+    accounts.end_session(database, clock, first.split("_")[1], opened[0].tenant_id)
     assert holder_of(database, first, clock()) is None
     assert database.write(lambda connection: accounts.revoke_key(connection, key_id, clock()))
     assert holder_of(database, second, clock()) is None
     with pytest.raises(Problem, match="not valid"):
-        page_sessions.open_by_key(database, clock, key)
+        accounts.open_by_key(database, clock, key)
 
 
 def test_only_a_key_with_the_scope_admin_opens_a_session(database, clock):
     _, key = new_key(database, clock, ["enrol", "verify", "watch"])
     with pytest.raises(Problem, match="not allowed"):
-        page_sessions.open_by_key(database, clock, key)
-    session = page_sessions.open_by_link(database, clock, link_of(database, clock)).token
+        accounts.open_by_key(database, clock, key)
+    session = accounts.open_by_link(database, clock, link_of(database, clock)).token
     for wrong in (session, link_of(database, clock), "kdk_", ""):
         with pytest.raises(Problem, match="not valid"):
-            page_sessions.open_by_key(database, clock, wrong)
+            accounts.open_by_key(database, clock, wrong)
 
 
 def test_one_kind_is_not_taken_for_another(database, clock):
@@ -121,20 +121,20 @@ def test_one_kind_is_not_taken_for_another(database, clock):
     for presented in (link.replace("kdl_", "kdk_"), link.replace("kdl_", "kds_"), f"kds{key[3:]}"):
         assert holder_of(database, presented, clock()) is None
     with pytest.raises(Problem, match="cannot be used"):
-        page_sessions.open_by_link(database, clock, f"kdl{key[3:]}")
+        accounts.open_by_link(database, clock, f"kdl{key[3:]}")
     with database.reading() as connection:
         assert [one.id for one in accounts.list_keys(connection)] == [key.split("_")[1]]
 
 
 def test_the_page_s_tenant_needs_fewer_samples_unless_it_says_otherwise(database, clock):
-    session = page_sessions.open_by_link(database, clock, link_of(database, clock))
+    session = accounts.open_by_link(database, clock, link_of(database, clock))
 
     def needed():
         with database.reading() as connection:
             return accounts.find_tenant(connection, KEYS, session.tenant_id).settings.samples_needed
 
     assert needed() == 3
-    settings = encoded(structs.replace(page_sessions.PAGE_SETTINGS, samples_needed=7)).decode()
+    settings = encoded(structs.replace(accounts.PAGE_SETTINGS, samples_needed=7)).decode()
     table = accounts.tenants
     database.write(
         lambda c: c.execute(update(table).where(table.c.id == session.tenant_id).values(settings=settings))

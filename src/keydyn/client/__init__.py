@@ -1,6 +1,6 @@
 """A client of the service: typed answers, and requests that are sent again where that can help."""
 
-from keydyn.client.answers import Trust, UnexpectedAnswerError
+from keydyn.client.answers import Trust, UnexpectedAnswerError, verify_signature
 from keydyn.client.client import Client
 from keydyn.client.problems import (
     NotEnrolled,
@@ -10,7 +10,6 @@ from keydyn.client.problems import (
     ServiceUnreachable,
     TooManyAttempts,
 )
-from keydyn.client.signatures import verify_signature
 from keydyn.client.watch import Watch
 from keydyn.service.wire.answers import (
     Candidate,

@@ -10,8 +10,7 @@ from urllib.parse import quote, urlsplit
 
 from msgspec import structs
 
-from keydyn.client.calls import Calls
-from keydyn.client.keystrokes import Keystrokes, sample
+from keydyn.client.calls import Calls, Keystrokes, sample
 from keydyn.client.watch import Watch
 from keydyn.service.wire.answers import (
     Decision,

@@ -15,8 +15,7 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidSta
 from websockets.sync.client import ClientConnection, connect
 
 from keydyn.client.answers import Trust, UnexpectedAnswerError
-from keydyn.client.calls import LATER, Patience, refusal
-from keydyn.client.keystrokes import Keystroke, Keystrokes, keystrokes
+from keydyn.client.calls import LATER, Keystroke, Keystrokes, Patience, keystrokes, refusal
 from keydyn.client.problems import ServiceProblem, ServiceUnreachable, problem
 from keydyn.service.wire.frames import (
     Bye,

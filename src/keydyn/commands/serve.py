@@ -47,10 +47,9 @@ def serve(
     `keydyn serve --database postgresql://keydyn@localhost/keydyn --workers 4`
     """
     with needs_service():
-        from keydyn.service.serving import check_deployment, first_key, page_link, prepare
+        from keydyn.service.serving import check_deployment, first_key, page_link, prepare, warm
         from keydyn.service.serving import serve as run
         from keydyn.service.settings import Deployment, default_database
-        from keydyn.service.warming import warm
     deployment = Deployment(
         database=database or default_database(),
         key_file=key_file,

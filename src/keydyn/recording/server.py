@@ -21,8 +21,8 @@ from keydyn.recording.participants import Attempt, Participants, User
 from keydyn.service.http import page_files
 from keydyn.service.http.connections import HttpProtocol
 from keydyn.service.http.gate import Gate
-from keydyn.service.http.metrics import Metrics
 from keydyn.service.http.problem_answers import add_handlers, answered
+from keydyn.service.metrics import Metrics
 from keydyn.service.problems import Problem
 from keydyn.service.settings import Deployment
 
@@ -63,12 +63,8 @@ def create_app(
     def allowed(request: Request) -> None:
         given = request.headers.get("authorization", "").removeprefix("Bearer ")
         if not secrets.compare_digest(given.encode(), secret.encode()):
-            raise Problem(
-                401,
-                "wrong-secret",
-                "This page belongs to another recording",
-                "open the address that was printed last",
-            )
+            detail = "open the address that was printed last"
+            raise Problem(401, "wrong-secret", "This page belongs to another recording", detail)
         origin = request.headers.get("origin")
         if origin is not None and origin != f"http://{request.headers['host']}":
             raise Problem(403, "wrong-origin", "Other pages are not allowed to do this", "")

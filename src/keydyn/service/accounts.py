@@ -1,4 +1,4 @@
-"""Tenants, and the keys of their programs."""
+"""Tenants, the keys of their programs, and the sessions of the service's own pages."""
 
 from __future__ import annotations
 
@@ -6,15 +6,19 @@ import hashlib
 import hmac
 import re
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import Connection, bindparam, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, insert, select, update
 
+from keydyn.service.clock import HOUR, Clock
+from keydyn.service.problems import Problem
 from keydyn.service.storage import audit
+from keydyn.service.storage.database import Database
 from keydyn.service.storage.sealing import DataKey, MasterKeys
 from keydyn.service.storage.tables import api_keys, tenants
-from keydyn.service.wire.encoding import decoded, encoded
+from keydyn.service.wire.both_ways import decoded, encoded
 from keydyn.service.wire.requests import TenantSettings
 
 SCOPES = ("enrol", "verify", "watch", "admin")
@@ -23,6 +27,10 @@ TENANT_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 KINDS = {"kdk": "key", "kdl": "link", "kds": "session"}
 PRESENTED = re.compile(r"(kd[kls])_([0-9a-f]{16})_([A-Za-z0-9_-]{43})")
 NO_HASH = hashlib.sha256(b"").digest()
+# For how long a link can be opened, and how long the session lasts that a link or a key opens.
+LINK, BY_LINK, BY_KEY = HOUR, 12 * HOUR, HOUR
+# People who try it on themselves type little: three texts are enough for a template.
+PAGE, PAGE_SETTINGS = "page", TenantSettings(samples_needed=3)
 
 
 @dataclass(frozen=True)
@@ -33,18 +41,6 @@ class Tenant:
     name: str
     settings: TenantSettings
     key: DataKey
-
-
-@dataclass(frozen=True)
-class ApiKey:
-    """What is stored of a key: everything but the secret."""
-
-    id: str
-    tenant: str
-    name: str
-    scopes: tuple[str, ...]
-    created_at: int
-    revoked_at: int | None
 
 
 @dataclass(frozen=True)
@@ -139,18 +135,14 @@ def _known(scopes: Iterable[str]) -> tuple[str, ...]:
     return wanted
 
 
-def list_keys(connection: Connection) -> list[ApiKey]:
-    """All keys of programs, revoked ones too, the oldest first."""
-    rows = connection.execute(
+def list_keys(connection: Connection) -> Sequence[Row[Any]]:
+    """The rows of all keys of programs, revoked ones too, the oldest first, with their tenants' names."""
+    return connection.execute(
         select(api_keys, tenants.c.name.label("tenant"))
         .join(tenants, tenants.c.id == api_keys.c.tenant_id)
         .where(api_keys.c.kind == "key")
         .order_by(api_keys.c.created_at, api_keys.c.id)
-    )
-    return [
-        ApiKey(row.id, row.tenant, row.name, tuple(row.scopes.split()), row.created_at, row.revoked_at)
-        for row in rows
-    ]
+    ).all()
 
 
 def revoke_key(connection: Connection, key_id: str, now: int) -> bool:
@@ -212,3 +204,78 @@ _KEY = select(
 
 def _hash(secret: str) -> bytes:
     return hashlib.sha256(secret.encode()).digest()
+
+
+@dataclass(frozen=True)
+class PageSession:
+    """A session that was opened: what the page presents, and until when."""
+
+    tenant_id: str
+    token: str
+    scopes: frozenset[str]
+    expires_at: int
+
+
+def new_link(database: Database, keys: MasterKeys, clock: Clock, tenant: str, url: str) -> str:
+    """A link that opens the page at an address, once, for a tenant; made if there is none of that name."""
+    now = clock()
+
+    def change(connection: Connection) -> str:
+        settings = PAGE_SETTINGS if tenant == PAGE else None
+        owner = tenant_named(connection, keys, tenant, now, settings)
+        new, link = new_row(connection, owner, SCOPES, now, "kdl", expires_at=now + LINK)
+        audit.append(connection, owner, now, "operator", "link.created", "", {"link": new})
+        return link
+
+    # What comes after # is not sent to any server, and is in no log.
+    return f"{url.rstrip('/')}/#link={database.write(change)}"
+
+
+def open_by_link(database: Database, clock: Clock, link: str) -> PageSession:
+    """Exchange a link for a session; a `Problem` if it was used before, or is not valid."""
+
+    def change(connection: Connection) -> PageSession:
+        now = clock()
+        holder = key_holder(connection, link, now)
+        # One change of the row: of two at the same time, one finds it used.
+        if holder is None or holder.kind != "link" or not revoke_row(connection, holder.key_id, now):
+            detail = "A link works once, within an hour. keydyn service link makes a new one."
+            raise Problem(401, "link-not-valid", "This link cannot be used", detail)
+        return _opened(connection, holder, now, BY_LINK)
+
+    return database.write(change)
+
+
+def open_by_key(database: Database, clock: Clock, key: str) -> PageSession:
+    """Open a session with an API key of the scope admin; it ends when that key is revoked."""
+
+    def change(connection: Connection) -> PageSession:
+        now = clock()
+        holder = key_holder(connection, key, now)
+        if holder is None or holder.kind != "key":
+            raise Problem(401, "not-authenticated", "This API key is not valid", "")
+        if "admin" not in holder.scopes:
+            raise Problem(403, "forbidden", "This is not allowed", "The API key lacks the scope admin.")
+        return _opened(connection, holder, now, BY_KEY)
+
+    return database.write(change)
+
+
+def end_session(database: Database, clock: Clock, holder_id: str, tenant_id: str) -> None:
+    """End a session: what the page presents is refused from now on."""
+
+    def change(connection: Connection) -> None:
+        now = clock()
+        if revoke_row(connection, holder_id, now):
+            audit.append(connection, tenant_id, now, f"session:{holder_id}", "page.closed", "", {})
+
+    database.write(change)
+
+
+def _opened(connection: Connection, holder: KeyHolder, now: int, lasting: int) -> PageSession:
+    until = now + lasting
+    columns: dict[str, str | int] = {"expires_at": until, "made_with": holder.key_id}
+    new, token = new_row(connection, holder.tenant_id, holder.scopes, now, "kds", **columns)
+    actor, details = f"{holder.kind}:{holder.key_id}", {"session": new}
+    audit.append(connection, holder.tenant_id, now, actor, "page.opened", "", details)
+    return PageSession(holder.tenant_id, token, holder.scopes, until)

@@ -10,26 +10,27 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
+from contextlib import closing, contextmanager
 
+import numpy as np
 import uvicorn
 from fastapi import FastAPI
 from sqlalchemy import select
 from uvicorn.supervisors import Multiprocess
 
+from keydyn.datasets import make_typists
+from keydyn.decisions import Verifier
 from keydyn.exit_codes import UsageError
-from keydyn.service.accounts import SCOPES, create_key, tenant_named
+from keydyn.service.accounts import PAGE, SCOPES, create_key, new_link, tenant_named
 from keydyn.service.clock import wall_clock
 from keydyn.service.http.connections import HttpProtocol
 from keydyn.service.http.gate import is_loopback
-from keydyn.service.page_sessions import PAGE, new_link
+from keydyn.service.live.endpoint import UVICORN
 from keydyn.service.settings import Deployment
 from keydyn.service.storage.database import Database
 from keydyn.service.storage.master_keys import open_master_keys
 from keydyn.service.storage.tables import api_keys
 from keydyn.service.storage.upgrading import upgrade
-from keydyn.service.warming import warm
 
 # How workers learn what was decided; the metrics of several processes are counted in a folder.
 DEPLOYMENT, SHARED_METRICS = "KEYDYN_DEPLOYMENT", "PROMETHEUS_MULTIPROC_DIR"
@@ -68,12 +69,9 @@ def prepare(deployment: Deployment) -> None:
     >>> from keydyn.service.settings import Deployment
     >>> prepare(Deployment(database="sqlite:///new.db"))
     """
-    database = Database(deployment.database)
-    try:
+    with closing(Database(deployment.database)) as database:
         upgrade(database)
         open_master_keys(database, deployment.key_file)
-    finally:
-        database.close()
 
 
 def first_key(deployment: Deployment) -> str | None:
@@ -90,8 +88,7 @@ def first_key(deployment: Deployment) -> str | None:
     >>> first_key(deployment) is None  # there is one already
     True
     """
-    database = Database(deployment.database)
-    try:
+    with closing(Database(deployment.database)) as database:
         keys = open_master_keys(database, deployment.key_file)
         with database.reading() as connection:
             if connection.execute(select(api_keys.c.id).where(api_keys.c.kind == "key")).first() is not None:
@@ -102,19 +99,14 @@ def first_key(deployment: Deployment) -> str | None:
                 connection, tenant_named(connection, keys, "default", now), "first key", SCOPES, now
             )[1]
         )
-    finally:
-        database.close()
 
 
 def page_link(deployment: Deployment, address: str) -> str:
     """A link that opens the page of a service that is reached at this address."""
-    database = Database(deployment.database)
-    try:
+    with closing(Database(deployment.database)) as database:
         keys = open_master_keys(database, deployment.key_file)
         outside = f"https://{deployment.names[0]}" if deployment.behind_proxy else address
         return new_link(database, keys, wall_clock, PAGE, outside)
-    finally:
-        database.close()
 
 
 def serve(deployment: Deployment, ready: Callable[[str], None]) -> None:
@@ -137,7 +129,7 @@ def serve(deployment: Deployment, ready: Callable[[str], None]) -> None:
             timeout_worker_healthcheck=60,
             limit_concurrency=None,
             http=HttpProtocol,
-            **_websockets(),
+            **UVICORN,
         )
         log_to_stderr()
         threading.Thread(target=_announce, args=(listening, ready), daemon=True).start()
@@ -201,15 +193,22 @@ def _announce(listening: socket.socket, ready: Callable[[str], None]) -> None:
     ready(f"http://{f'[{host}]' if ':' in host else host}:{port}")
 
 
-def _websockets() -> dict[str, Any]:
-    from keydyn.service.live.endpoint import UVICORN
-
-    return UVICORN
-
-
 def log_to_stderr() -> None:
     """Log what operators need, and nothing that names people."""
     logging.basicConfig(level=logging.INFO, format=FORMAT)
     # They say nothing of use; httpx names addresses, and uvicorn paths, which have the names of users.
     for chatty in ("httpx", "httpcore", "alembic", "numba", "uvicorn"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
+
+
+def warm() -> None:
+    """Run everything that requests run, on simulated typing."""
+    typed = make_typists(n_users=1, n_samples=4)
+    session = typed["session"]
+    verifier = Verifier.shipped()
+    enrolled = typed[session < 3]
+    verifier.enrol("a person", enrolled)
+    sample = typed[session == np.max(session)]
+    verifier.update("a person", sample)
+    verifier.identify(sample)
+    verifier.watch("a person").update(sample)

@@ -14,7 +14,7 @@ from keydyn.service.settings import TenantSettings
 from keydyn.service.storage.database import Database
 from keydyn.service.storage.tables import tenants
 from keydyn.service.storage.upgrading import upgrade
-from keydyn.service.wire.encoding import encoded
+from keydyn.service.wire.both_ways import encoded
 from tests.service.faults.lives import ENROLLED, Acknowledged, Life
 from tests.service.faults.served import Loaded, Served
 from tests.service.faults.whole import KEYS

@@ -96,8 +96,7 @@ def wait_for_answer(url, seconds=120.0):
 
 def main():
     from keydyn.service.http import app
-    from keydyn.service.serving import serve
-    from keydyn.service.warming import warm
+    from keydyn.service.serving import serve, warm
 
     assert app
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)

@@ -26,7 +26,7 @@ from keydyn.service.storage.tables import (
 from keydyn.service.storage.upgrading import check
 from tests.service.faults.served import KEY
 
-KEYS = MasterKeys.of([KEY])
+KEYS = MasterKeys([KEY])
 
 
 def assert_whole(url, acknowledged, settled=False):

@@ -12,11 +12,11 @@ from keydyn.datasets import make_typists
 from keydyn.decisions import Verifier
 from keydyn.keystrokes import Samples, one_sample
 from keydyn.service.accounts import find_tenant
-from keydyn.service.jobs.expiry import expire
+from keydyn.service.jobs.periodic import expire
 from keydyn.service.people import populations
-from keydyn.service.people.backgrounds import find_background
 from keydyn.service.people.context import Write
 from keydyn.service.people.populations import PopulationKind
+from keydyn.service.people.templates import find_background
 from keydyn.service.storage.tables import tenants
 from keydyn.service.wire.both_ways import Text
 from tests.service.running import KEYS

@@ -193,7 +193,7 @@ def test_an_administrator_unblocks(service, client):
 def test_samples_that_expired_ask_for_a_reset(service, client):
     enrol(client, "ada", 0)
     assert verify(client, "ada", 0, 6).json()["answer"] == "accept"
-    from keydyn.service.jobs.expiry import expire
+    from keydyn.service.jobs.periodic import expire
 
     service.clock.now += 31 * 86_400_000
     assert expire(service.database, service.clock())["samples"] == 5

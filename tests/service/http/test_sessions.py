@@ -6,7 +6,7 @@ from itertools import count
 
 import pytest
 
-from keydyn.service import page_sessions
+from keydyn.service import accounts
 from keydyn.service.clock import HOUR
 from tests.service.conftest import opened
 from tests.service.running import KEYS, http_post, running
@@ -28,7 +28,7 @@ def service(tmp_path_factory):
 
 def link_of(service, tenant=None):
     name = tenant or next(NAMES)
-    link = page_sessions.new_link(service.database, KEYS, service.clock, name, service.url)
+    link = accounts.new_link(service.database, KEYS, service.clock, name, service.url)
     assert link.startswith(f"{service.url}/#link=kdl_")
     return link.partition("#link=")[2]
 
@@ -89,9 +89,7 @@ def test_an_api_key_opens_a_session_of_an_hour_that_ends_with_the_key(service):
     assert exchange(service, key=service.key(next(NAMES), scopes=["verify"])).status_code == 403
     assert service.client(key).delete("/v1/session").status_code == 403
     service.database.write(
-        lambda connection: page_sessions.revoke_row(
-            connection, page.headers["authorization"].split("_")[1], 0
-        )
+        lambda connection: accounts.revoke_row(connection, page.headers["authorization"].split("_")[1], 0)
     )
     assert page.get("/v1/settings").status_code == 401
 

@@ -43,7 +43,7 @@ def clock() -> MovableClock:
 
 def new_tenant(database: Database, name: str = "a") -> Tenant:
     """A tenant of that name, of one letter."""
-    keys, key = MasterKeys.of([b"m" * 32]), DataKey.new()
+    keys, key = MasterKeys([b"m" * 32]), DataKey.new()
     tenant = Tenant(name * 32, key, name * 31 + "u", keys)
     wrapped = keys.wrap(key, f"tenants/{tenant.id}")
     row = {"id": tenant.id, "name": name, "created_at": 0, "settings": "{}", "wrapped_key": wrapped}

@@ -8,8 +8,7 @@ import socket
 
 import pytest
 
-from keydyn.service.jobs.addresses import ForbiddenAddressError, is_public, resolved
-from keydyn.service.jobs.webhooks import check_address
+from keydyn.service.jobs.webhooks import ForbiddenAddressError, check_address, is_public, resolved
 from keydyn.service.problems import Problem
 
 # From the registries of special-purpose addresses (IANA, RFC 6890), with forms of IPv6 that hide one of IPv4.

@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import Connection, insert, select
 
 from keydyn.service.clock import DAY
-from keydyn.service.jobs import expiry
+from keydyn.service.jobs import periodic
 from keydyn.service.storage.database import Database
 from keydyn.service.storage.tables import api_keys, idempotency, profiles, samples, watch_sessions
 from tests.service.jobs.conftest import START, new_tenant
@@ -59,19 +59,19 @@ def fill(connection: Connection, tenant_id: str, user_id: str) -> None:
 def test_what_has_expired_is_deleted_and_nothing_else(
     database: Database, batch: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(expiry, "BATCH", batch)
+    monkeypatch.setattr(periodic, "BATCH", batch)
     tenant = new_tenant(database)
     database.write(lambda connection: fill(connection, tenant.id, tenant.user_id))
-    assert expiry.expire(database, START) == dict.fromkeys(TABLES, 6)
+    assert periodic.expire(database, START) == dict.fromkeys(TABLES, 6)
     with database.reading() as connection:
         assert connection.execute(select(samples.c.id)).scalars().all() == ["s6"]
         left = select(api_keys.c.id).order_by(api_keys.c.id)
         assert connection.execute(left).scalars().all() == ["key", "l6"]
         assert connection.execute(select(idempotency.c.key)).scalars().all() == ["i6"]
         assert connection.execute(select(watch_sessions.c.id)).scalars().all() == ["w6"]
-    assert expiry.expire(database, START + 1) == dict.fromkeys(TABLES, 1)
+    assert periodic.expire(database, START + 1) == dict.fromkeys(TABLES, 1)
 
 
 def test_finding_nothing_writes_nothing(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(database, "write", None)
-    assert expiry.expire(database, START) == dict.fromkeys(TABLES, 0)
+    assert periodic.expire(database, START) == dict.fromkeys(TABLES, 0)

@@ -217,7 +217,7 @@ def test_a_job_that_cannot_be_opened_waits_for_a_worker_that_has_the_key(
     sqlite_database: Database, tenant: Tenant, clock: MovableClock
 ) -> None:
     add(sqlite_database, tenant, clock)
-    wrong = MasterKeys.of([b"x" * 32])
+    wrong = MasterKeys([b"x" * 32])
     with running(sqlite_database, tenant, clock, {"fit": lambda job: None}, keys=wrong) as outcomes:
         assert outcomes.next() == ("fit", "failed")
     clock.now += FARTHEST

@@ -16,8 +16,8 @@ from sqlalchemy import select
 from keydyn.decisions.watching.watch import WatchedPool
 from keydyn.decisions.watching.watched import Watching
 from keydyn.service.clock import DAY
-from keydyn.service.jobs.expiry import expire
-from keydyn.service.live.limits import Limits
+from keydyn.service.jobs.periodic import expire
+from keydyn.service.live.peer import Limits
 from keydyn.service.live.session_rows import Hooks
 from keydyn.service.storage.database import Database, DatabaseUnavailableError
 from keydyn.service.storage.tables import watch_sessions

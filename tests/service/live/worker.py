@@ -14,8 +14,8 @@ from dataclasses import replace
 from keydyn.decisions.watching.watched import Watching
 from keydyn.service.clock import wall_clock
 from keydyn.service.live.live_sessions import LiveSessions
+from keydyn.service.serving import warm
 from keydyn.service.storage.database import Database
-from keydyn.service.warming import warm
 from tests.service.live.world import QUICK, admit, server_of, verifier
 
 

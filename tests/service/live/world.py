@@ -18,10 +18,10 @@ from websockets.sync.client import connect
 from keydyn.datasets import make_typists
 from keydyn.decisions import Verifier
 from keydyn.service.clock import wall_clock
-from keydyn.service.live.admission import Admitted
 from keydyn.service.live.endpoint import UVICORN, watch_router
-from keydyn.service.live.limits import Limits
 from keydyn.service.live.live_sessions import LiveSessions
+from keydyn.service.live.peer import Limits
+from keydyn.service.live.session import Admitted
 from keydyn.service.problems import Problem
 from keydyn.service.storage.database import Database
 from keydyn.service.storage.sealing import DataKey

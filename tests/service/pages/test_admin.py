@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 from sqlalchemy import text
 
 from keydyn.service import accounts
-from keydyn.service.page_sessions import new_link
+from keydyn.service.accounts import new_link
 from keydyn.service.storage import audit
 from tests.service.pages.administering import VIEWS, Office, every_state, go, make_busy
 from tests.service.pages.visiting import COLOURS

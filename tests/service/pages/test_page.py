@@ -12,8 +12,8 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, expect
 from sqlalchemy import select
 
+from keydyn.service.accounts import new_link
 from keydyn.service.clock import HOUR
-from keydyn.service.page_sessions import new_link
 from keydyn.service.storage.tables import users, watch_sessions
 from tests.client.flaky_proxy import LOST, PASS, flaky
 from tests.service.pages.conftest import database_in, served

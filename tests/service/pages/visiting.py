@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from playwright.sync_api import Locator, Page, expect
 
-from keydyn.service.page_sessions import PAGE, new_link
+from keydyn.service.accounts import PAGE, new_link
 from tests.service.pages.keyboard import Keyboard, Row
 from tests.service.pages.people import typed
 from tests.service.running import KEYS, Service

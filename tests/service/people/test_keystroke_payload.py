@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from keydyn.service.people.keystroke_payload import Typed, TypedSample, samples_of
 from keydyn.service.problems import Problem
-from keydyn.service.wire.both_ways import Text
-from keydyn.service.wire.encoding import decoded
+from keydyn.service.wire.both_ways import Text, decoded
 from keydyn.service.wire.requests import SampleBody
 
 

@@ -6,11 +6,11 @@ import subprocess
 import sys
 from itertools import groupby
 
-from keydyn.service.storage.sqlite_write_queue import WriteQueue
+from keydyn.service.storage.sqlite import WriteQueue
 
 WRITER = """
 import os, sys, time
-from keydyn.service.storage.sqlite_write_queue import WriteQueue
+from keydyn.service.storage.sqlite import WriteQueue
 file, log, letter = sys.argv[1:]
 turns = WriteQueue(file, 60.0)
 log = os.open(log, os.O_WRONLY | os.O_APPEND)
@@ -23,7 +23,7 @@ for _ in range(60):
 """
 HOLDER = """
 import sys, time
-from keydyn.service.storage.sqlite_write_queue import WriteQueue
+from keydyn.service.storage.sqlite import WriteQueue
 turns = WriteQueue(sys.argv[1], 60.0)
 with turns.turn():
     print("held", flush=True)

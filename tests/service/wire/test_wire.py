@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from keydyn.client import Client, Decision, Settings, Text, User
 from keydyn.service.http.routing import located
 from keydyn.service.wire import answers, both_ways, reports, requests
-from keydyn.service.wire.encoding import Moment, decoded, encoded
+from keydyn.service.wire.both_ways import Moment, decoded, encoded
 
 USER = {"id": "ada", "created_at": 1_750_000_000_123, "profiles": [], "failed_attempts": 0, "wait_s": 0}
 ROWS = [{"keyname": "a", "timepress": 100.0 * n, "timerelease": 100.0 * n + 50} for n in range(60)]

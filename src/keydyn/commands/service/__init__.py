@@ -41,7 +41,7 @@ def make_link(
     Example: `keydyn service link`
     """
     with service_context(database, key_file) as context:
-        from keydyn.service.page_sessions import new_link
+        from keydyn.service.accounts import new_link
 
         try:
             link = new_link(context.database, context.keys, context.clock, tenant, url)

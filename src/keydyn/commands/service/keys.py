@@ -80,7 +80,7 @@ def list_keys(
             "id": key.id,
             "tenant": key.tenant,
             "name": key.name,
-            "scopes": ", ".join(key.scopes),
+            "scopes": key.scopes.replace(" ", ", "),
             "created": date(key.created_at),
             "revoked": date(key.revoked_at),
         }

@@ -78,9 +78,8 @@ def identified(
     """The holder of the key or token in the `Authorization` header, who must have this scope or purpose."""
     kind, _, presented = headers.get("authorization", "").partition(" ")
     if kind.lower() != "bearer" or not presented:
-        raise Problem(
-            401, "not-authenticated", "An API key is needed", "Send it as Authorization: Bearer KEY."
-        )
+        detail = "Send it as Authorization: Bearer KEY."
+        raise Problem(401, "not-authenticated", "An API key is needed", detail)
     if presented.startswith("kdt_"):
         if purpose is None:
             raise forbidden("This cannot be done with a token.")
@@ -171,10 +170,5 @@ class Rates:
             if len(self._left) > REMEMBERED_CALLERS:
                 self._left.popitem(last=False)
         if left < 1.0:
-            raise Problem(
-                429,
-                "too-many-requests",
-                "Too many requests",
-                f"{self._rate:g} requests per second are allowed.",
-                retry_after=1,
-            )
+            detail = f"{self._rate:g} requests per second are allowed."
+            raise Problem(429, "too-many-requests", "Too many requests", detail, retry_after=1)

@@ -14,27 +14,26 @@ from keydyn import __version__
 from keydyn.service.clock import Clock, wall_clock
 from keydyn.service.http import page_files
 from keydyn.service.http.access import Rates
-from keydyn.service.http.cors import Origins, TenantOrigins
-from keydyn.service.http.gate import Gate
-from keydyn.service.http.metrics import Metrics
+from keydyn.service.http.gate import Gate, Origins, TenantOrigins
 from keydyn.service.http.openapi import add_reference
 from keydyn.service.http.problem_answers import ANSWERS, add_handlers
 from keydyn.service.http.routes import health, pages, people, recognition, reports, tenants
 from keydyn.service.http.watch_admission import Admission
 from keydyn.service.jobs.delivery import WebhookDelivery
-from keydyn.service.jobs.expiry import Expiry
+from keydyn.service.jobs.periodic import EXPIRY_S, Periodic, expire
 from keydyn.service.jobs.runner import JobRunner
 from keydyn.service.live.endpoint import watch_router
-from keydyn.service.live.limits import Limits
 from keydyn.service.live.live_sessions import LiveSessions
+from keydyn.service.live.peer import Limits
 from keydyn.service.live.session_rows import Hooks
+from keydyn.service.metrics import Metrics
 from keydyn.service.people.context import Context
 from keydyn.service.people.job_handlers import handlers
 from keydyn.service.settings import Deployment
 from keydyn.service.storage.database import Database
 from keydyn.service.storage.sealing import MasterKeys
 from keydyn.service.storage.tables import tenants as tenant_rows
-from keydyn.service.wire.encoding import decoded
+from keydyn.service.wire.both_ways import decoded
 from keydyn.service.wire.requests import TenantSettings
 
 log = logging.getLogger("keydyn.service")
@@ -82,7 +81,7 @@ def create_app(
         threads={"webhook": 4},
         observe=lambda kind, outcome: metrics.jobs.labels(kind, outcome).inc(),
     )
-    expiry = Expiry(database, clock)
+    expiry = Periodic("expiry", lambda: expire(database, clock()), EXPIRY_S)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:

@@ -11,16 +11,16 @@ from fastapi import Request
 from msgspec import Struct
 from sqlalchemy import Connection, insert, select
 
+from keydyn.service.http.openapi import LONGEST_KEY
 from keydyn.service.http.routing import Call, Replayed
 from keydyn.service.people.context import Write
 from keydyn.service.problems import Problem
 from keydyn.service.storage.tables import idempotency
-from keydyn.service.wire.encoding import encoded
+from keydyn.service.wire.both_ways import encoded
 
 Answered = TypeVar("Answered")
 Changed = TypeVar("Changed", bound=Struct)
 HEADER = "idempotency-key"
-LONGEST_KEY = 128
 
 
 def once(call: Call, run: Callable[[Write], Answered]) -> Answered:
@@ -46,12 +46,9 @@ def once(call: Call, run: Callable[[Write], Answered]) -> Answered:
         if row is None:
             return
         if not hmac.compare_digest(row.request, asked):
-            raise Problem(
-                422,
-                "idempotency-key-reused",
-                "This Idempotency-Key belongs to another request",
-                "Use a new key for each write.",
-            )
+            detail = "Use a new key for each write."
+            title = "This Idempotency-Key belongs to another request"
+            raise Problem(422, "idempotency-key-reused", title, detail)
         raise Replayed(row.status, caller.tenant.key.open(row.answer, place))
 
     def finish(connection: Connection, answer: Struct, user_id: str | None) -> None:
@@ -98,12 +95,8 @@ def change_once(call: Call, change: Callable[[Connection, Write], Changed]) -> C
 def _key(request: Request) -> str | None:
     key = request.headers.get(HEADER)
     if key is not None and not (0 < len(key) <= LONGEST_KEY and key.isascii() and key.isprintable()):
-        raise Problem(
-            400,
-            "bad-idempotency-key",
-            "This Idempotency-Key cannot be used",
-            f"A key has 1 to {LONGEST_KEY} printable ASCII characters.",
-        )
+        detail = f"A key has 1 to {LONGEST_KEY} printable ASCII characters."
+        raise Problem(400, "bad-idempotency-key", "This Idempotency-Key cannot be used", detail)
     return key
 
 

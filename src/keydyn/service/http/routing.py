@@ -7,7 +7,9 @@ worker thread, off the event loop.
 
 from __future__ import annotations
 
+import base64
 import inspect
+import json
 import re
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
@@ -19,13 +21,13 @@ from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse
 
+from keydyn.files import Field, matching, sha256, whole
 from keydyn.service.http.access import Caller, Rule, context_of
+from keydyn.service.http.openapi import reference
 from keydyn.service.http.problem_answers import WORDS
-from keydyn.service.http.schemas import reference
 from keydyn.service.people.context import Context
 from keydyn.service.problems import Problem
-from keydyn.service.wire.both_ways import ABOUT_USER_ID, USER_ID
-from keydyn.service.wire.encoding import decoded, encoded
+from keydyn.service.wire.both_ways import ABOUT_USER_ID, USER_ID, decoded, encoded
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 # The id of a person in a path.
@@ -33,6 +35,10 @@ Id = Annotated[str, Path(pattern=USER_ID, max_length=128, description=ABOUT_USER
 JSON = "application/json"
 # What an error is about is not repeated at greater length than this.
 LONGEST_DETAIL = 200
+# What a cursor may hold.
+CURSOR_NUMBER = whole(-(1 << 60), 1 << 60)
+CURSOR_ID = matching("[0-9a-f]{32}", "an id")
+CURSOR_HASH = sha256
 
 
 @dataclass
@@ -193,3 +199,20 @@ def located(message: str) -> tuple[str, str]:
 def _invalid(pointer: str, detail: str) -> Problem:
     errors = [{"pointer": pointer, "detail": detail}]
     return Problem(422, "invalid-request", WORDS[422], f"{pointer}: {detail}", errors=errors)
+
+
+def cursor_at(*values: int | str) -> str:
+    """A cursor that holds these values."""
+    return base64.urlsafe_b64encode(json.dumps(values).encode()).decode()
+
+
+def cursor_values(cursor: str | None, *fields: Field) -> Any:
+    """The values of a cursor; None without one, a `Problem` if they are not as the fields say."""
+    if cursor is None:
+        return None
+    try:
+        values = json.loads(base64.urlsafe_b64decode(cursor))
+        return tuple(field("cursor", value) for field, value in zip(fields, values, strict=True))
+    except (ValueError, TypeError, RecursionError):
+        problem = "This cursor cannot be used", "Use the cursor from the previous page."
+        raise Problem(400, "bad-cursor", *problem) from None

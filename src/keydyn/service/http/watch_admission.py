@@ -13,7 +13,7 @@ from keydyn.decisions.calibration.background import Background
 from keydyn.service.accounts import find_tenant
 from keydyn.service.http.access import Caller, Rates, forbidden, identified, token_holder
 from keydyn.service.jobs.webhooks import announce
-from keydyn.service.live.admission import Admitted, Arrival
+from keydyn.service.live.session import Admitted, Arrival
 from keydyn.service.live.session_rows import SessionEvent, new_id, open_session
 from keydyn.service.people.context import Context, Write
 from keydyn.service.people.rows import Person, find_person, person_row
@@ -141,9 +141,8 @@ def _asked_for(text: dict[str, Any] | None, device: str | None) -> tuple[Text, D
     try:
         return msgspec.convert(text or {}, TypedText).plain, msgspec.convert(device or "keyboard", Device)
     except msgspec.ValidationError:
-        raise Problem(
-            422, "invalid-request", "The hello frame is not valid", "Check text and device."
-        ) from None
+        detail = "Check text and device."
+        raise Problem(422, "invalid-request", "The hello frame is not valid", detail) from None
 
 
 def _owner(connection: Connection, context: Context, session: str) -> Person | None:

@@ -14,8 +14,8 @@ import httpx
 
 from keydyn.service.clock import SECOND, Clock
 from keydyn.service.jobs import webhooks
-from keydyn.service.jobs.addresses import ForbiddenAddressError, resolved
 from keydyn.service.jobs.queue import Job
+from keydyn.service.jobs.webhooks import ForbiddenAddressError, resolved
 from keydyn.service.storage.database import Database
 
 # For one delivery from the resolution of the name to the status of the answer, and for each step, seconds.

@@ -1,15 +1,30 @@
-"""A function that is called periodically, in a thread of its own."""
+"""Work that is done periodically in a thread of its own; above all deleting what has expired."""
 
 from __future__ import annotations
 
 import logging
 import threading
 from collections.abc import Callable
+from functools import partial
 from random import SystemRandom
 
-from keydyn.service.storage.database import DatabaseUnavailableError
+from sqlalchemy import Column, ColumnElement, Connection, delete, exists, select, tuple_
+
+from keydyn.service.clock import DAY
+from keydyn.service.storage.database import Database, DatabaseUnavailableError
+from keydyn.service.storage.tables import api_keys, idempotency, samples, watch_sessions
 
 logger = logging.getLogger(__name__)
+# Columns with a moment, and how long after it a row is kept.
+KEPT = {
+    samples.c.expires_at: 0,
+    # Links and sessions of pages; keys do not expire.
+    api_keys.c.expires_at: 0,
+    idempotency.c.created_at: DAY,
+    watch_sessions.c.seen_at: 30 * DAY,
+}
+# How often a process looks, seconds, and how many rows are deleted in one change.
+EXPIRY_S, BATCH = 600.0, 500
 
 
 class Periodic:
@@ -39,3 +54,28 @@ class Periodic:
             except Exception as error:
                 # The message of an error may name people; its type does not.
                 logger.error("%s: %s; tried again later", self._thread.name, type(error).__name__)
+
+
+def expire(database: Database, now: int) -> dict[str, int]:
+    """Delete what has expired; the number of rows deleted from each table."""
+    deleted = {column.table.name: 0 for column in KEPT}
+    for column, kept in KEPT.items():
+        condition = column < now - kept
+        # In parts, so that others can write in between.
+        while _any(database, condition):
+            found = database.write(partial(_delete, column=column, condition=condition))
+            deleted[column.table.name] += found
+            if found < BATCH:
+                break
+    return deleted
+
+
+def _any(database: Database, condition: ColumnElement[bool]) -> bool:
+    with database.reading() as connection:
+        return bool(connection.execute(select(exists().where(condition))).scalar())
+
+
+def _delete(connection: Connection, column: Column[int], condition: ColumnElement[bool]) -> int:
+    key = column.table.primary_key.columns
+    oldest = select(*key).where(condition).order_by(column).limit(BATCH).with_for_update(skip_locked=True)
+    return connection.execute(delete(column.table).where(tuple_(*key).in_(oldest))).rowcount

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import secrets
+import socket
 from collections.abc import Sequence
 from typing import Any, get_args
 
@@ -12,18 +14,55 @@ from sqlalchemy import Connection, func, insert, select
 from sqlalchemy import delete as sql_delete
 
 from keydyn.service.accounts import Tenant
-from keydyn.service.jobs.addresses import IPAddress, is_public
 from keydyn.service.jobs.queue import enqueue
 from keydyn.service.problems import Problem
 from keydyn.service.storage.sealing import DataKey
 from keydyn.service.storage.tables import webhooks
 from keydyn.service.wire.answers import NewWebhook, Webhook
-from keydyn.service.wire.both_ways import Event
-from keydyn.service.wire.encoding import Moment
+from keydyn.service.wire.both_ways import Event, Moment
 
+IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
+# The only part of IPv6 that is handed out for public addresses, and addresses of IPv4 as translators between
+# the two write them (RFC 6052).
+HANDED_OUT = ipaddress.IPv6Network("2000::/3")
+TRANSLATED = ipaddress.IPv6Network("64:ff9b::/96")
 EVENTS: tuple[Event, ...] = get_args(Event)
 # Webhooks of one tenant, and characters of an address.
 MOST_WEBHOOKS, LONGEST_URL = 20, 2000
+
+
+class ForbiddenAddressError(ValueError):
+    """A webhook leads to an address that is not public."""
+
+
+async def resolved(host: str, port: int, allow_private: bool) -> list[str]:
+    """The addresses behind a name; a `ForbiddenAddressError` if one of them is not public.
+
+    A tenant chooses the name, and could otherwise make the service talk to machines that only the service can
+    reach. The report goes to the very address that was checked.
+    """
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
+    # An address with a zone ("fe80::1%eth0") is local to a link.
+    if not allow_private and not all(
+        "%" not in one and is_public(ipaddress.ip_address(one)) for one in addresses
+    ):
+        raise ForbiddenAddressError("the webhook leads to an address that is not public")
+    return addresses
+
+
+def is_public(address: IPAddress) -> bool:
+    """Whether an address can be reached from anywhere, and is no hidden form of one that cannot."""
+    if isinstance(address, ipaddress.IPv6Address):
+        hidden = [address.ipv4_mapped, address.sixtofour, *(address.teredo or ())]
+        if address in TRANSLATED:
+            hidden.append(ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF))
+        for one in hidden:
+            if one is not None:
+                return is_public(one)
+        if address not in HANDED_OUT:
+            return False
+    return address.is_global and not address.is_multicast
 
 
 def check_address(url: str, allow_private: bool) -> str:

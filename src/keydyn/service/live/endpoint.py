@@ -12,10 +12,9 @@ from starlette.concurrency import run_in_threadpool
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from keydyn.service.live import protocol
-from keydyn.service.live.admission import Admit, Arrival, CheckUnlock
 from keydyn.service.live.live_sessions import LiveSessions
 from keydyn.service.live.peer import Ending, Peer
-from keydyn.service.live.session import Live
+from keydyn.service.live.session import Admit, Arrival, CheckUnlock, Live
 from keydyn.service.problems import Problem
 from keydyn.service.storage.database import DatabaseUnavailableError
 from keydyn.service.wire.frames import (

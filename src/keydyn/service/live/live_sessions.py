@@ -18,13 +18,10 @@ from keydyn.decisions.watching.watch import NotWatchableError, WatchedPool
 from keydyn.decisions.watching.watched import Watching
 from keydyn.service.clock import Clock
 from keydyn.service.live import protocol
-from keydyn.service.live.admission import Admitted
 from keydyn.service.live.judging import judged
-from keydyn.service.live.limits import Limits, Meter, NoMeter
-from keydyn.service.live.model_thread import ModelThread
-from keydyn.service.live.peer import Ending, Peer
-from keydyn.service.live.saving import Saver
-from keydyn.service.live.session import LOCKED, UNLOCKED, Answer, Live, Waiting
+from keydyn.service.live.peer import Ending, Limits, Peer
+from keydyn.service.live.saving import ModelThread, Saver
+from keydyn.service.live.session import LOCKED, UNLOCKED, Admitted, Answer, Live, Waiting
 from keydyn.service.live.session_rows import (
     Hooks,
     SessionEvent,
@@ -34,6 +31,7 @@ from keydyn.service.live.session_rows import (
     place,
     take_over,
 )
+from keydyn.service.metrics import Metrics
 from keydyn.service.problems import Problem
 from keydyn.service.storage.database import Database
 from keydyn.service.wire.frames import Lock, TrustFrame
@@ -54,11 +52,10 @@ class LiveSessions:
         clock: Clock,
         limits: Limits | None = None,
         hooks: Hooks | None = None,
-        meter: Meter | None = None,
+        meter: Metrics | None = None,
     ) -> None:
         self.limits = limits or Limits()
-        self._database, self._clock = database, clock
-        self._meter: Meter = meter or NoMeter()
+        self._database, self._clock, self._meter = database, clock, meter or Metrics()
         self._model = ModelThread()
         self._hooks = hooks or Hooks()
         self._saver = Saver(database, clock, self._model, self.limits.save_s, self._hooks, self)

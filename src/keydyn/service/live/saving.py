@@ -6,21 +6,44 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterable
-from concurrent.futures import Future
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from sqlalchemy import Connection
 
 from keydyn.service.clock import Clock
-from keydyn.service.live.model_thread import ModelThread
 from keydyn.service.live.session import LOCKED, UNLOCKED, Live
 from keydyn.service.live.session_rows import Hooks, Saving, SessionEvent, place, save
 from keydyn.service.storage.database import Database, DatabaseUnavailableError
 
+if TYPE_CHECKING:
+    from keydyn.service.live.live_sessions import LiveSessions
+
+Result = TypeVar("Result")
 log = logging.getLogger(__name__)
 # Sessions that another connection holds now, by their epochs; None for those that are gone.
 Lost = dict[str, int | None]
+
+
+class ModelThread:
+    """The only thread that touches pools. Hold `turn` while pools and live sessions must agree."""
+
+    def __init__(self) -> None:
+        self.turn = asyncio.Lock()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="keydyn-watch")
+
+    async def run(self, work: Callable[[], Result]) -> Result:
+        """Run work in the thread, after all earlier work, and return its result."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+    def ask(self, work: Callable[[], object]) -> None:
+        """Run work in the thread without waiting for it."""
+        self._thread.submit(work)
+
+    def close(self) -> None:
+        """Finish the work that waits."""
+        self._thread.shutdown()
 
 
 class Snapshot(NamedTuple):
@@ -30,19 +53,6 @@ class Snapshot(NamedTuple):
     sequence: int
     event: str
     row: Saving
-
-
-class SaveListener(Protocol):
-    """Hears what became of sessions that were to be saved."""
-
-    def saved(self, live: Live, event: str) -> None:
-        """A session is durable, with this event if there was one."""
-
-    def lost(self, live: Live, epoch: int | None) -> None:
-        """A session belongs to another connection, by its epoch, or is gone (None)."""
-
-    def not_saved(self) -> None:
-        """The database could not store sessions."""
 
 
 class Saver:
@@ -55,7 +65,7 @@ class Saver:
         model: ModelThread,
         every: float,
         hooks: Hooks,
-        listener: SaveListener,
+        listener: LiveSessions,
     ) -> None:
         self._database, self._clock, self._model, self._every = database, clock, model, every
         self._hooks, self._listener = {LOCKED: hooks.locked, UNLOCKED: hooks.unlocked}, listener
@@ -108,9 +118,10 @@ class Saver:
             began, now = time.monotonic(), self._clock()
             snapshots = await self._model.run(lambda: _snapshots(some))
         plain = [one for one in snapshots if not one.event]
-        changes = [(plain, self._submitted(lambda connection: save(connection, [p.row for p in plain], now)))]
+        submit, rows = self._database.submit, [one.row for one in plain]
+        changes = [(plain, submit(lambda connection: save(connection, rows, now)))]
         # Each event in a change of its own: what its hook does concerns no other session.
-        changes += [([one], self._submitted(self._event(one, now))) for one in snapshots if one.event]
+        changes += [([one], submit(self._event(one, now))) for one in snapshots if one.event]
         waiting = [asyncio.wrap_future(done) for _, done in changes]
         found = await asyncio.gather(*waiting, return_exceptions=True)
         for (those, _), lost in zip(changes, found, strict=True):
@@ -120,9 +131,6 @@ class Saver:
             for one in those:
                 self._saved(one, began, lost)
         return not any(isinstance(lost, BaseException) for lost in found)
-
-    def _submitted(self, change: Callable[[Connection], Lost]) -> Future[Lost]:
-        return self._database.submit(change)
 
     def _event(self, one: Snapshot, now: int) -> Callable[[Connection], Lost]:
         live, who, hook = one.live, one.live.admitted, self._hooks[one.event]

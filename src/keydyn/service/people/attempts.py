@@ -59,19 +59,10 @@ _COUNT = update(users).where(_ONE)
 
 def _refuse(failures: int, failed_at: int, now: int) -> None:
     if failures >= MOST_FAILURES:
-        raise Problem(
-            403,
-            "blocked",
-            "Too many failed attempts",
-            f"{failures} attempts in a row failed; an administrator must unblock the user.",
-        )
+        detail = f"{failures} attempts in a row failed; an administrator must unblock the user."
+        raise Problem(403, "blocked", "Too many failed attempts", detail)
     left = waiting(failures, failed_at, now)
     if left > 0:
         seconds = -(-left // SECOND)
-        raise Problem(
-            429,
-            "too-many-attempts",
-            "Too many failed attempts",
-            f"{failures} attempts in a row failed; the next may be made in {seconds} seconds.",
-            retry_after=seconds,
-        )
+        detail = f"{failures} attempts in a row failed; the next may be made in {seconds} seconds."
+        raise Problem(429, "too-many-attempts", "Too many failed attempts", detail, retry_after=seconds)

@@ -6,15 +6,16 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from msgspec import Struct
 from sqlalchemy import Connection
 
 from keydyn.service.accounts import Tenant
 from keydyn.service.clock import Clock
+from keydyn.service.storage import audit
 from keydyn.service.storage.database import Database
-from keydyn.service.storage.sealing import MasterKeys
+from keydyn.service.storage.sealing import DataKey, MasterKeys
 
 # Importing these takes seconds, which commands about keys and databases save.
 if TYPE_CHECKING:
@@ -103,3 +104,10 @@ class Write:
     tenant: Tenant
     actor: str
     finish: Callable[[Connection, Struct, str | None], None] = _nothing
+
+    def note(
+        self, connection: Connection, now: int, action: str, person: DataKey | None = None, **details: Any
+    ) -> None:
+        """Add an entry to the audit log, about the person whose key this is."""
+        subject = "" if person is None else audit.pseudonym(person)
+        audit.append(connection, self.tenant.id, now, self.actor, action, subject, details)

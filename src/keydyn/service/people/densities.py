@@ -31,9 +31,8 @@ def densities_of(context: Context, tenant: Tenant, name: str, device: Device) ->
     subject = subject_of(context, tenant, name, Text(), device)
     template = subject.enrolled.template
     if not isinstance(template, PopulationDetector):
-        raise Problem(
-            409, "no-densities", "There are no densities", f"Templates of {template.name} have none."
-        )
+        detail = f"Templates of {template.name} have none."
+        raise Problem(409, "no-densities", "There are no densities", detail)
     with context.database.reading() as connection:
         kept = stored_samples(connection, subject.person, subject.profile)
     typed = Counter(pair for one in kept for pair in pairwise(one.keys))

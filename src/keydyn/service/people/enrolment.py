@@ -15,7 +15,6 @@ from keydyn.service.accounts import Tenant
 from keydyn.service.clock import DAY
 from keydyn.service.jobs.queue import enqueue
 from keydyn.service.jobs.webhooks import announce
-from keydyn.service.people.backgrounds import background_for, find_background
 from keydyn.service.people.context import Context, Write
 from keydyn.service.people.keystroke_payload import TypedSample, samples_of
 from keydyn.service.people.rows import (
@@ -27,9 +26,15 @@ from keydyn.service.people.rows import (
     profile_of,
     unchanged,
 )
-from keydyn.service.people.templates import kept_samples, known_fingerprints, secret_of, settled
+from keydyn.service.people.templates import (
+    background_for,
+    find_background,
+    kept_samples,
+    known_fingerprints,
+    secret_of,
+    settled,
+)
 from keydyn.service.problems import Problem
-from keydyn.service.storage import audit
 from keydyn.service.storage.tables import fingerprints, profiles, samples
 from keydyn.service.wire.answers import Quality, Sample
 from keydyn.service.wire.both_ways import POSITIONS
@@ -101,11 +106,10 @@ def _attempt(context: Context, write: Write, name: str, sample: TypedSample) -> 
                 complete_at=after.complete_at,
             )
         )
-        subject = audit.pseudonym(person.key)
-        audit.append(connection, tenant.id, now, write.actor, "sample.stored", subject, {"number": number})
+        write.note(connection, now, "sample.stored", person.key, number=number)
         enqueue(connection, tenant, "fit", {"profile": profile.id}, user_id=person.id, now=now)
         if complete:
-            audit.append(connection, tenant.id, now, write.actor, "enrolment.complete", subject, {})
+            write.note(connection, now, "enrolment.complete", person.key)
             body = {"user": person.name, "text": str(text), "device": device, "samples": number}
             announce(connection, tenant, "enrolment.complete", body, now=now, user_id=person.id)
         told = Quality(quality.keystrokes, quality.known, quality.tick, tuple(quality.remarks))
@@ -146,16 +150,11 @@ _FORGET = delete(fingerprints).where(_OWN, fingerprints.c.number < _OLDEST_KEPT.
 
 def _check_room(profile: Profile, kept: int) -> None:
     if profile.samples >= MOST_SAMPLES:
-        raise Problem(
-            409, "enough-samples", "No more samples are needed", f"{profile.samples} samples are enrolled."
-        )
+        detail = f"{profile.samples} samples are enrolled."
+        raise Problem(409, "enough-samples", "No more samples are needed", detail)
     if kept < profile.samples:
-        raise Problem(
-            409,
-            "samples-expired",
-            "The samples of this enrolment have expired",
-            "A template cannot be learnt from the new sample alone; reset the user to enrol again.",
-        )
+        detail = "A template cannot be learnt from the new sample alone; reset the user to enrol again."
+        raise Problem(409, "samples-expired", "The samples of this enrolment have expired", detail)
 
 
 def _checked(
@@ -166,7 +165,6 @@ def _checked(
     quality = enrolment_quality(sample, background, known, secret)
     reasons = list(quality.reasons)
     if reasons:
-        raise Problem(
-            422, "not-typing", "This sample cannot be enrolled", "; ".join(reasons), reasons=reasons
-        )
+        detail = "; ".join(reasons)
+        raise Problem(422, "not-typing", "This sample cannot be enrolled", detail, reasons=reasons)
     return quality, Fingerprints.of(sample, secret)

@@ -23,14 +23,12 @@ from keydyn.decisions.calibration.operating_point import (
 from keydyn.decisions.calibration.trials import spread
 from keydyn.evaluation.rates.confidence import Rate
 from keydyn.service.accounts import Tenant
-from keydyn.service.people.backgrounds import background_for
 from keydyn.service.people.context import Context, Write
 from keydyn.service.people.keystroke_payload import Typed, samples_of
 from keydyn.service.people.populations import list_populations
 from keydyn.service.people.rows import person_row, profile_row, with_users
-from keydyn.service.people.templates import stored_samples
+from keydyn.service.people.templates import background_for, stored_samples
 from keydyn.service.problems import Problem
-from keydyn.service.storage import audit
 from keydyn.service.storage.tables import profiles, samples, users
 from keydyn.service.wire.answers import PopulationAnswer
 from keydyn.service.wire.both_ways import Device, Level, Text
@@ -87,13 +85,8 @@ def counted(context: Context, write: Write, text: Text, device: Device) -> Count
             "Set learn_from_people to let samples of people who are enrolled be compared with each other.",
         )
     if not _MEASURING.acquire(blocking=False):
-        raise Problem(
-            503,
-            "busy",
-            "Error rates are being measured",
-            "Only one measurement can run at a time.",
-            retry_after=5,
-        )
+        detail = "Only one measurement can run at a time."
+        raise Problem(503, "busy", "Error rates are being measured", detail, retry_after=5)
     try:
         return _counted(context, write, text, device)
     finally:
@@ -106,30 +99,22 @@ def _counted(context: Context, write: Write, text: Text, device: Device) -> Coun
         background = background_for(connection, context, tenant, text, device)
         own = _population(connection, tenant, text, device)
         if own is not None and own.learnt_here:
-            raise Problem(
-                409,
-                "learnt-from-them",
-                "The population was learnt from these people",
+            detail = (
                 "It knows them already. Its own calibration was measured among them, with each left out: "
-                "see the rates that it states.",
+                "see the rates that it states."
             )
+            raise Problem(409, "learnt-from-them", "The population was learnt from these people", detail)
         kept = _kept_samples(connection, context, tenant, text, device)
     if len(kept) < 2:
-        raise Problem(
-            409,
-            "too-few-people",
-            "Too few people to measure with",
+        detail = (
             "At least two people are needed who are enrolled and have at least two stored samples; "
-            f"there {'is one' if kept else 'are none'}.",
+            f"there {'is one' if kept else 'are none'}."
         )
+        raise Problem(409, "too-few-people", "Too few people to measure with", detail)
     owners = [name for name, typed in kept.items() for _ in typed]
     found = _judged(tenant, background, kept, owners, text)
-    details = {"people": found.people, "samples": found.samples}
-    context.database.write(
-        lambda connection: audit.append(
-            connection, tenant.id, context.clock(), write.actor, "errors.measured", "", details
-        )
-    )
+    now, details = context.clock(), {"people": found.people, "samples": found.samples}
+    context.database.write(lambda c: write.note(c, now, "errors.measured", **details))
     return found
 
 

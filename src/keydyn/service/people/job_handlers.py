@@ -7,11 +7,10 @@ from sqlalchemy import select
 from keydyn.service.accounts import Tenant, find_tenant
 from keydyn.service.jobs.queue import Job
 from keydyn.service.jobs.runner import Handler
-from keydyn.service.people.backgrounds import find_background
 from keydyn.service.people.context import Context, Write
 from keydyn.service.people.populations import PopulationKind, learn, learn_again
 from keydyn.service.people.rows import Person, Profile, person_row, profile_row, with_users
-from keydyn.service.people.templates import fit, settled
+from keydyn.service.people.templates import find_background, fit, settled
 from keydyn.service.problems import Problem
 from keydyn.service.storage.tables import profiles, users
 

@@ -20,11 +20,9 @@ from keydyn.service.people.keystroke_payload import Typed, samples_of
 from keydyn.service.people.rows import Person, Profile, person_row, profile_row, with_users
 from keydyn.service.people.templates import stored_samples
 from keydyn.service.problems import Problem
-from keydyn.service.storage import audit
 from keydyn.service.storage.tables import members, populations, profiles, users
 from keydyn.service.wire.answers import PopulationAnswer
-from keydyn.service.wire.both_ways import Device, Text
-from keydyn.service.wire.encoding import Moment
+from keydyn.service.wire.both_ways import Device, Moment, Text
 
 
 class PopulationKind(NamedTuple):
@@ -57,22 +55,16 @@ def learn(context: Context, write: Write, kind: PopulationKind) -> PopulationAns
     """
     tenant = write.tenant
     if not tenant.settings.learn_from_people:
-        raise Problem(
-            409,
-            "not-allowed",
-            "The settings do not allow it",
-            "Set learn_from_people to let people who are enrolled enter the tenant's own population.",
-        )
+        detail = "Set learn_from_people to let people who are enrolled enter the tenant's own population."
+        raise Problem(409, "not-allowed", "The settings do not allow it", detail)
     people, typed, text = _everybody(context, tenant, kind)
     several = sum(len(each) >= 2 for each in typed)
     if several < LEAST_PEOPLE:
-        raise Problem(
-            409,
-            "too-few-people",
-            "Too few people to learn from",
+        detail = (
             f"A population needs {LEAST_PEOPLE} people with at least two stored samples each; "
-            f"there are {several}.",
+            f"there are {several}."
         )
+        raise Problem(409, "too-few-people", "Too few people to learn from", detail)
     users_of = [person.id for person, each in zip(people, typed, strict=True) for _ in each]
     samples = samples_of([one for each in typed for one in each], text, users_of)
     background = Verifier.learn(samples).background
@@ -177,7 +169,7 @@ def _after_replacing(
 ) -> None:
     """Note it in the audit log, and have everybody's template learnt again."""
     details = kind._asdict()
-    audit.append(connection, write.tenant.id, now, write.actor, action, "", details)
+    write.note(connection, now, action, **details)
     enqueue(connection, write.tenant, "migrate", details, now=now)
 
 

@@ -20,7 +20,7 @@ from keydyn.service.storage import audit
 from keydyn.service.storage.sealing import DataKey
 from keydyn.service.storage.tables import fingerprints, members, populations, profiles, users, watch_sessions
 from keydyn.service.wire.answers import Erased, User
-from keydyn.service.wire.encoding import Moment
+from keydyn.service.wire.both_ways import Moment
 
 
 def create(context: Context, write: Write, name: str | None) -> User:
@@ -46,7 +46,7 @@ def create(context: Context, write: Write, name: str | None) -> User:
                 failed_at=0,
             )
         )
-        audit.append(connection, tenant.id, now, write.actor, "user.created", audit.pseudonym(key), {})
+        write.note(connection, now, "user.created", key)
         done = _user(connection, context, tenant, person)
         write.finish(connection, done, new)
         return done
@@ -104,8 +104,7 @@ def _forgiven(context: Context, write: Write, name: str, action: str) -> User:
             for profile in profiles_of(connection, person):
                 start_again(connection, profile)
         connection.execute(update(users).where(users.c.id == person.id).values(failures=0, failed_at=0))
-        subject = audit.pseudonym(person.key)
-        audit.append(connection, tenant.id, context.clock(), write.actor, action, subject, {})
+        write.note(connection, context.clock(), action, person.key)
         again = person_named(connection, context, tenant, name)
         done = _user(connection, context, tenant, again)
         write.finish(connection, done, person.id)
@@ -140,8 +139,7 @@ def erase(context: Context, write: Write, name: str) -> Erased:
             .join(members, members.c.population_id == populations.c.id)
             .where(members.c.user_id == person.id)
         ).all()
-        subject = audit.pseudonym(person.key)
-        audit.append(connection, tenant.id, context.clock(), write.actor, "user.erased", subject, {})
+        write.note(connection, context.clock(), "user.erased", person.key)
         connection.execute(delete(users).where(users.c.id == person.id))
         for row in learnt:
             payload = {"device": row.device, "vocabulary": row.vocabulary, "without": True}

@@ -15,8 +15,7 @@ from keydyn.service.problems import Problem
 from keydyn.service.storage.sealing import DataKey
 from keydyn.service.storage.tables import profiles, users
 from keydyn.service.wire import answers
-from keydyn.service.wire.both_ways import Device, Text
-from keydyn.service.wire.encoding import Moment
+from keydyn.service.wire.both_ways import Device, Moment, Text
 
 
 @dataclass(frozen=True)

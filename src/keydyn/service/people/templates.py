@@ -1,4 +1,4 @@
-"""Templates: what a profile's samples have taught, kept beside them and learnt again when they change."""
+"""What decisions rest on: a population, and templates, which are learnt again when their samples change."""
 
 from __future__ import annotations
 
@@ -11,22 +11,84 @@ from sqlalchemy import Connection, bindparam, delete, func, select, update
 from sqlalchemy.exc import IntegrityError
 
 from keydyn.decisions import Targets, Verifier
-from keydyn.decisions.calibration.background import Background
+from keydyn.decisions.calibration.background import Background, shipped_background
 from keydyn.decisions.enrolled import Enrolled
-from keydyn.decisions.folder.enrolled_bytes import enrolled_of, template_bytes
+from keydyn.decisions.folder.enrolled_bytes import background_of, enrolled_of, template_bytes
 from keydyn.decisions.liveness.copies import MOST_SAMPLES, Fingerprints, fingerprints_of
+from keydyn.detectors import Detector
 from keydyn.service.accounts import Tenant
-from keydyn.service.people.context import Context, Known
+from keydyn.service.people.context import Context, Known, Write
 from keydyn.service.people.keystroke_payload import Typed, samples_of
 from keydyn.service.people.rows import Person, Profile, Stale, unchanged
 from keydyn.service.problems import Problem
-from keydyn.service.storage import audit
-from keydyn.service.storage.tables import fingerprints, profiles, samples
-from keydyn.service.wire.both_ways import Level
+from keydyn.service.storage.tables import fingerprints, members, populations, profiles, samples, users
+from keydyn.service.wire.both_ways import KEYBOARD, KEYS, PHONE, Level, Text
 
+_POPULATION = select(populations.c.id, populations.c.background).where(
+    populations.c.tenant_id == bindparam("tenant"),
+    populations.c.device == bindparam("on"),
+    populations.c.vocabulary == bindparam("keys"),
+)
+_MEMBERS = select(func.count()).select_from(members).where(members.c.population_id == bindparam("population"))
 # How often a request is computed again because another one changed the same profile meanwhile.
 TRIES = 20
 Result = TypeVar("Result")
+
+
+def find_background(
+    connection: Connection, context: Context, tenant: Tenant, text: Text, device: str
+) -> Background | None:
+    """The tenant's own background, the shipped one where it serves, or None."""
+    own = {"tenant": tenant.id, "on": device, "keys": text.vocabulary}
+    row = connection.execute(_POPULATION, own).first()
+    if row is None:
+        return shipped_background() if (device, text.vocabulary) == (KEYBOARD, KEYS) else None
+    # Members only ever leave, when they are erased: their number tells versions of the cohort apart.
+    count = connection.execute(_MEMBERS, {"population": row.id}).scalar_one()
+    cached = context.backgrounds.get(f"{row.id}/{count}", 0)
+    if cached is None:
+        cached = _read(connection, context, tenant, row.id)
+        context.backgrounds.put(f"{row.id}/{count}", 0, cached)
+    return cached
+
+
+def background_for(
+    connection: Connection, context: Context, tenant: Tenant, text: Text, device: str
+) -> Background:
+    """The background for this text and device; a `Problem` says why there is none."""
+    found = find_background(connection, context, tenant, text, device)
+    if found is not None:
+        return found
+    if device == PHONE:
+        detail = (
+            "The population that comes with keydyn was learnt on keyboards. Learn one from typing on phones "
+            "(keydyn population fit) and install it (keydyn service population install)."
+        )
+    else:
+        detail = (
+            "Only positions are sent for this text, which mean something only in comparison with other "
+            "people who typed it: install a population for it, or let one be learnt from the people enrolled."
+        )
+    raise Problem(422, "no-population", "There is no population to compare with", detail)
+
+
+def _read(connection: Connection, context: Context, tenant: Tenant, population_id: str) -> Background:
+    contents = connection.execute(
+        select(populations.c.contents).where(populations.c.id == population_id)
+    ).scalar_one()
+    background = background_of(tenant.key.open(contents, f"populations/{population_id}/contents"))
+    rows = connection.execute(
+        select(members.c.user_id, members.c.template, users.c.wrapped_key)
+        .join(users, users.c.id == members.c.user_id)
+        .where(members.c.population_id == population_id, members.c.template.is_not(None))
+        .order_by(members.c.user_id)
+    )
+    cohort: dict[str, Detector] = {}
+    for row in rows:
+        key = context.keys.unwrap(row.wrapped_key, f"users/{row.user_id}")
+        template = key.open(row.template, f"members/{population_id}/{row.user_id}/template")
+        cohort[row.user_id] = enrolled_of(template, background.pattern, Fingerprints.none()).template
+    return background.with_cohort(cohort)
 
 
 def settled(attempt: Callable[[], Result]) -> Result:
@@ -37,10 +99,8 @@ def settled(attempt: Callable[[], Result]) -> Result:
         except (Stale, IntegrityError):
             # Two that made the same row at the same time: the one whose row was refused finds the other's.
             time.sleep(SystemRandom().uniform(0.0, 0.01) * tried)
-    raise Problem(
-        409, "busy", "This user is being changed", "Other requests are changing the same user; try again.",
-        retry_after=1,
-    )  # fmt: skip
+    detail = "Other requests are changing the same user; try again."
+    raise Problem(409, "busy", "This user is being changed", detail, retry_after=1)
 
 
 def verifier_for(
@@ -152,7 +212,7 @@ def fit(context: Context, tenant: Tenant, person: Person, profile: Profile, back
         if tenant.settings.retention_days == 0 and profile.complete_at is not None:
             connection.execute(delete(samples).where(samples.c.profile_id == profile.id))
         if migrated:
-            _audit(connection, tenant, person, now, "template.migrated")
+            Write(tenant, "service").note(connection, now, "template.migrated", person.key)
 
     context.database.write(change)
 
@@ -160,7 +220,7 @@ def fit(context: Context, tenant: Tenant, person: Person, profile: Profile, back
 def _ask_again(connection: Connection, tenant: Tenant, person: Person, profile: Profile, now: int) -> None:
     unchanged(connection, profile)
     start_again(connection, profile)
-    _audit(connection, tenant, person, now, "enrolment.needed")
+    Write(tenant, "service").note(connection, now, "enrolment.needed", person.key)
 
 
 def start_again(connection: Connection, profile: Profile) -> None:
@@ -191,7 +251,3 @@ def kept_samples(connection: Connection, profile: Profile) -> int:
     return connection.execute(
         select(func.count()).select_from(samples).where(samples.c.profile_id == profile.id)
     ).scalar_one()
-
-
-def _audit(connection: Connection, tenant: Tenant, person: Person, now: int, action: str) -> None:
-    audit.append(connection, tenant.id, now, "service", action, audit.pseudonym(person.key), {})

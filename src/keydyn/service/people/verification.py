@@ -1,4 +1,4 @@
-"""Verification: the decision of `keydyn.decisions`, and what it changes."""
+"""Verification and identification: the answers of `keydyn.decisions`, and what they change."""
 
 from __future__ import annotations
 
@@ -18,20 +18,37 @@ from keydyn.keystrokes.samples import Samples
 from keydyn.service.accounts import Tenant
 from keydyn.service.jobs.webhooks import announce
 from keydyn.service.people import attempts
-from keydyn.service.people.backgrounds import background_for
 from keydyn.service.people.context import Context, Known, Write
 from keydyn.service.people.enrolment import remember
 from keydyn.service.people.keystroke_payload import TypedSample, samples_of
-from keydyn.service.people.rows import Person, Profile, person_named, profile_of, unchanged
-from keydyn.service.people.templates import enrolled_from, fit, secret_of, settled, verifier_for
+from keydyn.service.people.rows import (
+    Person,
+    Profile,
+    Stale,
+    person_named,
+    person_row,
+    profile_of,
+    profile_row,
+    unchanged,
+    with_users,
+)
+from keydyn.service.people.templates import (
+    background_for,
+    enrolled_from,
+    fit,
+    secret_of,
+    settled,
+    verifier_for,
+)
 from keydyn.service.problems import Problem
-from keydyn.service.storage import audit
-from keydyn.service.storage.tables import profiles
-from keydyn.service.wire.answers import Decision, Evidence, Spoke
+from keydyn.service.storage.tables import profiles, users
+from keydyn.service.wire.answers import Candidate, Decision, Evidence, Identification, Spoke
 from keydyn.service.wire.both_ways import Device, Level, Text
 
 # JSON has no infinity: a certain answer has an llr of this size.
 LARGEST_LLR = 1e300
+# People who are compared with one sample at most; with more, a claim can still be verified.
+MOST_PEOPLE = 20_000
 
 
 @dataclass(frozen=True)
@@ -74,14 +91,9 @@ def subject_of(context: Context, tenant: Tenant, name: str, text: Text, device: 
 def not_enrolled(samples: int, tenant: Tenant) -> Problem:
     """The problem of a person from whom more samples are needed."""
     needed = tenant.settings.samples_needed
-    return Problem(
-        409,
-        "not-enrolled",
-        "Enrolment is not complete",
-        f"{samples} of {needed} samples of this text on this kind of device are enrolled.",
-        samples=samples,
-        samples_needed=needed,
-    )
+    detail = f"{samples} of {needed} samples of this text on this kind of device are enrolled."
+    title = "Enrolment is not complete"
+    return Problem(409, "not-enrolled", title, detail, samples=samples, samples_needed=needed)
 
 
 def verify(context: Context, write: Write, name: str, typed: TypedSample, level: Level) -> Decision:
@@ -134,9 +146,7 @@ def _decided(context: Context, write: Write, subject: Subject, sample: Samples, 
                 body = {"user": person.name, "text": str(profile.text), "device": profile.device}
                 announce(connection, tenant, "template.drifted", body, now=now, user_id=person.id)
             connection.execute(_PROFILE, {"profile": profile.id, **values})
-        details = {"answer": decision.answer, "level": level}
-        subject_name = audit.pseudonym(person.key)
-        audit.append(connection, tenant.id, now, write.actor, "verified", subject_name, details)
+        write.note(connection, now, "verified", person.key, answer=decision.answer, level=level)
         write.finish(connection, done, person.id)
         return known
 
@@ -176,3 +186,71 @@ def evidence_answer(
 def finite(llr: float) -> float:
     """An llr as JSON can have it."""
     return llr if math.isfinite(llr) else math.copysign(LARGEST_LLR, llr)
+
+
+def identify(context: Context, write: Write, typed: TypedSample, level: Level, most: int) -> Identification:
+    """Rank everybody whose enrolment in this kind of text is complete."""
+    tenant = write.tenant
+    sample = samples_of([typed.typed], typed.text)
+    background, people, names = settled(lambda: _everybody(context, tenant, typed.text, typed.device))
+    if not people:
+        detail = "Nobody's enrolment in this kind of text is complete."
+        raise Problem(409, "nobody-enrolled", "Nobody is enrolled", detail)
+    found = verifier_for(tenant, background, people, level).identify(sample)
+    now = context.clock()
+    context.database.write(lambda c: write.note(c, now, "identified", nobody=found.nobody))
+    return Identification(
+        candidates=tuple(
+            Candidate(names[one.user], one.probability, finite(one.llr), one.false_match_rate)
+            for one in found.candidates[:most]
+        ),
+        nobody=found.nobody,
+        nobody_probability=found.nobody_probability,
+        evidence=evidence_answer(found.evidence),
+        reasons=tuple(found.reasons),
+    )
+
+
+def _everybody(
+    context: Context, tenant: Tenant, text: Text, device: Device
+) -> tuple[Background, dict[str, Enrolled], dict[str, str]]:
+    """Everybody at one moment. If templates have to be learnt first, they are, and `Stale` is raised."""
+    people: dict[str, Enrolled] = {}
+    names: dict[str, str] = {}
+    behind: list[tuple[Person, Profile]] = []
+    with context.database.reading() as connection:
+        background = background_for(connection, context, tenant, text, device)
+        rows = connection.execute(
+            with_users()
+            .where(
+                users.c.tenant_id == tenant.id,
+                profiles.c.text == str(text),
+                profiles.c.device == device,
+                profiles.c.complete_at.is_not(None),
+            )
+            .order_by(users.c.created_at, users.c.id)
+            .limit(MOST_PEOPLE + 1)
+        ).all()
+        if len(rows) > MOST_PEOPLE:
+            detail = f"Up to {MOST_PEOPLE:,} people are compared with one sample; verify a claim instead."
+            raise Problem(409, "too-many-people", "Too many people to identify among", detail)
+        for row in rows:
+            profile = profile_row(row)
+            names[row.user_id] = row.user_name
+            one = context.people.get(profile.id, profile.version) if _fitted(profile, background) else None
+            if one is None:
+                person = person_row(context, row, "user_")
+                one = enrolled_from(connection, context, person, profile, background)
+                if one is None:
+                    behind.append((person, profile))
+                    continue
+            people[row.user_id] = one.enrolled
+    if behind:
+        for person, profile in behind:
+            fit(context, tenant, person, profile, background)
+        raise Stale
+    return background, people, names
+
+
+def _fitted(profile: Profile, background: Background) -> bool:
+    return profile.fitted_samples == profile.samples and profile.background == background.sha256

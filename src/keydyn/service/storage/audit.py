@@ -104,15 +104,13 @@ def newest(
     return [_entry(row) for row in connection.execute(query.limit(limit))]
 
 
-def verify(connection: Connection, tenant_id: str) -> AuditReport:
-    """Recompute a tenant's log; the report names the first entry that does not fit."""
-    return verify_part(connection, tenant_id)
-
-
-def verify_part(
+def verify(
     connection: Connection, tenant_id: str, number: int = 0, hashed: bytes = START, most: int | None = None
 ) -> AuditReport:
-    """Recompute at most `most` entries, after one whose number and hash were already found to be right."""
+    """Recompute a tenant's log; the report names the first entry that does not fit.
+
+    Or at most `most` entries of it, after one whose number and hash were already found to be right.
+    """
     expected = connection.execute(_END, {"tenant": tenant_id}).one()
     last = None if most is None else number + most
     for row in _rows(connection, tenant_id, number or None):

@@ -27,7 +27,7 @@ from keydyn.service.storage.errors import (
     must_run_again,
     translated,
 )
-from keydyn.service.storage.sqlite_write_queue import WriteQueue
+from keydyn.service.storage.sqlite import WriteQueue
 
 __all__ = ["Change", "Database", "DatabaseUnavailableError", "checked_url"]
 
@@ -71,7 +71,8 @@ class Database:
         self.url = checked_url(url)
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         self._kind = sqlite if self.is_sqlite else postgresql
-        self._engine: Engine = self._kind.engine(self.url)
+        # On SQLite its connections begin no transactions.
+        self.engine: Engine = self._kind.engine(self.url)
         self._turns = WriteQueue(f"{self.url.database}-turns", PATIENCE) if self.is_sqlite else None
         self._idle: list[Connection] = []
         self._may_read = threading.Semaphore(READERS)
@@ -80,11 +81,6 @@ class Database:
         self._writer: threading.Thread | None = None
         self._submitting = threading.Lock()
         self._closed = False
-
-    @property
-    def engine(self) -> Engine:
-        """The engine, for migrations and backups; on SQLite its connections begin no transactions."""
-        return self._engine
 
     @property
     def queued(self) -> int:
@@ -141,7 +137,7 @@ class Database:
             writer.join()
         while self._idle:
             self._idle.pop().close()
-        self._engine.dispose()
+        self.engine.dispose()
         if self._turns is not None:
             self._turns.close()
 
@@ -151,7 +147,7 @@ class Database:
             if self._kind.is_usable(connection):
                 return connection
             connection.close()
-        made: Connection = self._kind.reader(self._engine)
+        made: Connection = self._kind.reader(self.engine)
         return made
 
     def _give_back(self, connection: Connection) -> None:
@@ -213,7 +209,7 @@ class Database:
         """
         if self._writing is None or not self._kind.is_usable(self._writing):
             self._drop_writer()
-            self._writing = self._engine.connect()
+            self._writing = self.engine.connect()
         connection = self._writing
         settled: list[Callable[[Future[Any]], None]] = []
         transaction = connection.begin()

@@ -70,11 +70,6 @@ class MasterKeys:
         self._keys = _named(keys)
         self._changed = changed
 
-    @classmethod
-    def of(cls, keys: Sequence[bytes]) -> MasterKeys:
-        """Keys that do not change, the newest first."""
-        return cls(keys)
-
     @property
     def current(self) -> str:
         """The name of the key that wraps."""
@@ -115,12 +110,7 @@ class MasterKeys:
 def _named(keys: Sequence[bytes]) -> dict[str, DataKey]:
     if not keys:
         raise ValueError("there is no master key")
-    return {key_id(key): key for key in map(DataKey, keys)}
-
-
-def key_id(key: DataKey) -> str:
-    """The public name of a master key."""
-    return key.derived("master key id")[:ID_BYTES].hex()
+    return {key.derived("master key id")[:ID_BYTES].hex(): key for key in map(DataKey, keys)}
 
 
 def wrapped_by(wrapped: bytes) -> str:

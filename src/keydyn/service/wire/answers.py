@@ -6,8 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Struct
 
-from keydyn.service.wire.both_ways import Device, Event, Level, Purpose, Text, about
-from keydyn.service.wire.encoding import Moment
+from keydyn.service.wire.both_ways import Device, Event, Level, Moment, Purpose, Text, about
 
 DATE = "milliseconds since 1970"
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from keydyn.service.accounts import end_session, open_by_key, open_by_link
 from keydyn.service.http.access import Rule, check_own_page, forbidden, peer_of
 from keydyn.service.http.routing import Call, Routes
-from keydyn.service.page_sessions import end_session, open_by_key, open_by_link
 from keydyn.service.wire.answers import SessionAnswer
-from keydyn.service.wire.encoding import Moment
+from keydyn.service.wire.both_ways import Moment
 from keydyn.service.wire.requests import SessionBody
 
 routes = Routes("/v1/session", "pages")

@@ -7,9 +7,8 @@ from typing import Annotated, Any
 from fastapi import Query
 
 from keydyn.service.http.access import Rule
-from keydyn.service.http.cursors import ID, NUMBER, decoded, encoded
 from keydyn.service.http.idempotency import once
-from keydyn.service.http.routing import Call, Id, Routes
+from keydyn.service.http.routing import CURSOR_ID, CURSOR_NUMBER, Call, Id, Routes, cursor_at, cursor_values
 from keydyn.service.people import registry
 from keydyn.service.people.densities import densities_of
 from keydyn.service.wire.answers import DensitiesAnswer, Erased, User, UsersAnswer
@@ -35,9 +34,9 @@ def list_users(
 ) -> UsersAnswer:
     """List users, the oldest first."""
     found, after = registry.listed(
-        call.context, call.caller.tenant, limit, decoded(cursor, NUMBER, ID), search
+        call.context, call.caller.tenant, limit, cursor_values(cursor, CURSOR_NUMBER, CURSOR_ID), search
     )
-    return UsersAnswer(tuple(found), None if after is None else encoded(*after))
+    return UsersAnswer(tuple(found), None if after is None else cursor_at(*after))
 
 
 @routes.route("GET", "/{id}", ENROL)

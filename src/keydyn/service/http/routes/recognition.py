@@ -11,14 +11,12 @@ from keydyn.service.http.routing import Call, Id, Routes
 from keydyn.service.http.watch_admission import session_for_token
 from keydyn.service.people.context import Write
 from keydyn.service.people.enrolment import add_sample
-from keydyn.service.people.identification import identify
 from keydyn.service.people.keystroke_payload import TypedSample
 from keydyn.service.people.rows import person_named
-from keydyn.service.people.verification import verify
-from keydyn.service.storage import audit
+from keydyn.service.people.verification import identify, verify
 from keydyn.service.tokens import TokenClaims
 from keydyn.service.wire.answers import Decision, Identification, Sample, Token
-from keydyn.service.wire.encoding import Moment
+from keydyn.service.wire.both_ways import Moment
 from keydyn.service.wire.requests import ClaimBody, IdentifyBody, SampleBody, TokenBody
 
 routes = Routes("/v1", "recognition")
@@ -69,9 +67,7 @@ def make_token(call: Call, id: Id, body: TokenBody) -> Token:
             session = opening(connection)
             expires = now + body.seconds * SECOND
             claims = TokenClaims.new(tenant, caller.key_id, person.id, body.purpose, expires, session or "")
-            subject = audit.pseudonym(person.key)
-            details = {"purpose": body.purpose}
-            audit.append(connection, tenant.id, now, write.actor, "token.made", subject, details)
+            write.note(connection, now, "token.made", person.key, purpose=body.purpose)
             token = Token(claims.signed(tenant), body.purpose, session, Moment.at(expires))
             write.finish(connection, token, person.id)
             return token

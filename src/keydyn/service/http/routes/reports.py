@@ -8,8 +8,7 @@ from fastapi import Query
 
 from keydyn.service.clock import DAY, HOUR
 from keydyn.service.http.access import Rule
-from keydyn.service.http.cursors import HASH, NUMBER, decoded, encoded
-from keydyn.service.http.routing import Call, Routes
+from keydyn.service.http.routing import CURSOR_HASH, CURSOR_NUMBER, Call, Routes, cursor_at, cursor_values
 from keydyn.service.people import activity, error_rates
 from keydyn.service.people.context import Write
 from keydyn.service.problems import Problem
@@ -101,11 +100,11 @@ def read_audit(
     ] = None,
 ) -> AuditAnswer:
     """List the entries of the audit log, or those of one action, the newest first."""
-    before = decoded(cursor, NUMBER, NUMBER)
+    before = cursor_values(cursor, CURSOR_NUMBER, CURSOR_NUMBER)
     with call.context.database.reading() as connection:
         found = audit.newest(connection, call.caller.tenant.id, limit + 1, action, before)
     shown = tuple(AuditEntry(**one) for one in found[:limit])
-    return AuditAnswer(shown, encoded(shown[-1].at, shown[-1].number) if len(found) > limit else None)
+    return AuditAnswer(shown, cursor_at(shown[-1].at, shown[-1].number) if len(found) > limit else None)
 
 
 @routes.route("GET", "/audit/check", ADMIN)
@@ -114,18 +113,17 @@ def check_audit(call: Call, cursor: Cursor = None) -> AuditCheckAnswer:
 
     A cursor carries the hash of the last entry that was checked, so that nothing can change in between.
     """
-    number, hashed = decoded(cursor, NUMBER, HASH) or (0, "")
+    number, hashed = cursor_values(cursor, CURSOR_NUMBER, CURSOR_HASH) or (0, "")
     if number < 0:
-        raise Problem(
-            400, "bad-cursor", "This cursor cannot be used", "Use the cursor from the previous answer."
-        )
+        detail = "Use the cursor from the previous answer."
+        raise Problem(400, "bad-cursor", "This cursor cannot be used", detail)
     start = bytes.fromhex(hashed)
     with call.context.database.reading() as connection:
-        report = audit.verify_part(connection, call.caller.tenant.id, number, start, MOST_CHECKED)
+        report = audit.verify(connection, call.caller.tenant.id, number, start, MOST_CHECKED)
     return AuditCheckAnswer(
         whole=not report.problem,
         checked=report.entries,
         end=report.end,
         problem=report.problem,
-        next=encoded(report.entries, report.end) if report.partial else None,
+        next=cursor_at(report.entries, report.end) if report.partial else None,
     )

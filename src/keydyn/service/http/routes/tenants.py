@@ -16,10 +16,9 @@ from keydyn.service.jobs.queue import enqueue
 from keydyn.service.people.context import Write
 from keydyn.service.people.populations import list_populations
 from keydyn.service.problems import Problem
-from keydyn.service.storage import audit
 from keydyn.service.storage.tables import tenants
 from keydyn.service.wire.answers import NewWebhook, PopulationsAnswer, Webhook, WebhooksAnswer
-from keydyn.service.wire.encoding import decoded, encoded
+from keydyn.service.wire.both_ways import decoded, encoded
 from keydyn.service.wire.requests import PopulationBody, TenantSettings, WebhookBody
 
 routes = Routes("/v1", "administration")
@@ -45,7 +44,7 @@ def change_settings(call: Call, body: TenantSettings) -> TenantSettings:
         connection.execute(update(tenants).where(one).values(settings=encoded(body).decode()))
         before = structs.asdict(decoded(TenantSettings, stored.encode()))
         changed = [name for name, value in structs.asdict(body).items() if value != before[name]]
-        _audit(connection, write, call.context.clock(), "settings.changed", changed=changed)
+        write.note(connection, call.context.clock(), "settings.changed", changed=changed)
         return body
 
     found = change_once(call, change)
@@ -61,7 +60,7 @@ def create_webhook(call: Call, body: WebhookBody) -> NewWebhook:
     def change(connection: Connection, write: Write) -> NewWebhook:
         now = call.context.clock()
         made = webhooks.create(connection, write.tenant, url, body.events, now=now)
-        _audit(connection, write, now, "webhook.created")
+        write.note(connection, now, "webhook.created")
         return made
 
     return change_once(call, change)
@@ -81,7 +80,7 @@ def delete_webhook(call: Call, webhook: WebhookId) -> Webhook:
     def change(connection: Connection, write: Write) -> Webhook:
         there = {one.id: one for one in webhooks.of_tenant(connection, write.tenant.id)}
         webhooks.delete(connection, write.tenant.id, webhook)
-        _audit(connection, write, call.context.clock(), "webhook.deleted")
+        write.note(connection, call.context.clock(), "webhook.deleted")
         return there[webhook]
 
     return change_once(call, change)
@@ -109,7 +108,3 @@ def learn_population(call: Call, body: PopulationBody) -> PopulationBody:
         return body
 
     return change_once(call, change)
-
-
-def _audit(connection: Connection, write: Write, now: int, action: str, **details: object) -> None:
-    audit.append(connection, write.tenant.id, now, write.actor, action, "", details)

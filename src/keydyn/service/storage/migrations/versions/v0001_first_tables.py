@@ -7,6 +7,7 @@ from alembic import op
 
 revision = "0001"
 down_revision = None
+NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 # What refuses to change or remove a row of the audit log, and to wrap a key with a retired master key.
 TRIGGERS = {
@@ -51,6 +52,13 @@ TRIGGERS = {
 }
 
 
+def _refers(table: str, column: str, to: str) -> sa.ForeignKeyConstraint:
+    """A column with the id of a row of another table, with which its own row goes."""
+    return sa.ForeignKeyConstraint(
+        [column], [f"{to}.id"], name=op.f(f"fk_{table}_{column}"), ondelete="CASCADE"
+    )
+
+
 def upgrade() -> None:
     """Make all tables."""
     op.create_table(
@@ -93,9 +101,7 @@ def upgrade() -> None:
         sa.Column("hash", sa.LargeBinary(), nullable=False),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
         sa.Column("revoked_at", sa.BigInteger(), nullable=True),
-        sa.ForeignKeyConstraint(
-            ["tenant_id"], ["tenants.id"], name=op.f("fk_api_keys_tenant_id"), ondelete="CASCADE"
-        ),
+        _refers("api_keys", "tenant_id", "tenants"),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_api_keys")),
     )
     op.create_table(
@@ -108,9 +114,7 @@ def upgrade() -> None:
         sa.Column("created_at", sa.BigInteger(), nullable=False),
         sa.Column("learnt_here", sa.Boolean(), nullable=False),
         sa.Column("contents", sa.LargeBinary(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["tenant_id"], ["tenants.id"], name=op.f("fk_populations_tenant_id"), ondelete="CASCADE"
-        ),
+        _refers("populations", "tenant_id", "tenants"),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_populations")),
         sa.UniqueConstraint("tenant_id", "device", "vocabulary", name=op.f("uq_populations_tenant_id")),
     )
@@ -123,9 +127,7 @@ def upgrade() -> None:
         sa.Column("wrapped_key", sa.LargeBinary(), nullable=False),
         sa.Column("failures", sa.Integer(), nullable=False),
         sa.Column("failed_at", sa.BigInteger(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["tenant_id"], ["tenants.id"], name=op.f("fk_users_tenant_id"), ondelete="CASCADE"
-        ),
+        _refers("users", "tenant_id", "tenants"),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_users")),
         sa.UniqueConstraint("tenant_id", "name", name=op.f("uq_users_tenant_id")),
     )
@@ -137,9 +139,7 @@ def upgrade() -> None:
         sa.Column("events", sa.String(length=200), nullable=False),
         sa.Column("secret", sa.LargeBinary(), nullable=False),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["tenant_id"], ["tenants.id"], name=op.f("fk_webhooks_tenant_id"), ondelete="CASCADE"
-        ),
+        _refers("webhooks", "tenant_id", "tenants"),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_webhooks")),
     )
     op.create_table(
@@ -151,21 +151,15 @@ def upgrade() -> None:
         sa.Column("status", sa.Integer(), nullable=False),
         sa.Column("answer", sa.LargeBinary(), nullable=False),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["tenant_id"], ["tenants.id"], name=op.f("fk_idempotency_tenant_id"), ondelete="CASCADE"
-        ),
-        sa.ForeignKeyConstraint(
-            ["user_id"], ["users.id"], name=op.f("fk_idempotency_user_id"), ondelete="CASCADE"
-        ),
+        _refers("idempotency", "tenant_id", "tenants"),
+        _refers("idempotency", "user_id", "users"),
         sa.PrimaryKeyConstraint("tenant_id", "key", name=op.f("pk_idempotency")),
     )
     op.create_index(op.f("ix_idempotency_created_at"), "idempotency", ["created_at"], unique=False)
     op.create_index("ix_idempotency_user_id", "idempotency", ["user_id"], unique=False)
     op.create_table(
         "jobs",
-        sa.Column(
-            "number", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=True, nullable=False
-        ),
+        sa.Column("number", NUMBER, autoincrement=True, nullable=False),
         sa.Column("tenant_id", sa.String(length=32), nullable=False),
         sa.Column("user_id", sa.String(length=32), nullable=True),
         sa.Column("kind", sa.String(length=32), nullable=False),
@@ -173,10 +167,8 @@ def upgrade() -> None:
         sa.Column("attempts", sa.Integer(), nullable=False),
         sa.Column("due_at", sa.BigInteger(), nullable=False),
         sa.Column("leased_until", sa.BigInteger(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["tenant_id"], ["tenants.id"], name=op.f("fk_jobs_tenant_id"), ondelete="CASCADE"
-        ),
-        sa.ForeignKeyConstraint(["user_id"], ["users.id"], name=op.f("fk_jobs_user_id"), ondelete="CASCADE"),
+        _refers("jobs", "tenant_id", "tenants"),
+        _refers("jobs", "user_id", "users"),
         sa.PrimaryKeyConstraint("number", name=op.f("pk_jobs")),
     )
     op.create_index("ix_jobs_due_at", "jobs", ["due_at"], unique=False)
@@ -186,12 +178,8 @@ def upgrade() -> None:
         sa.Column("population_id", sa.String(length=32), nullable=False),
         sa.Column("user_id", sa.String(length=32), nullable=False),
         sa.Column("template", sa.LargeBinary(), nullable=True),
-        sa.ForeignKeyConstraint(
-            ["population_id"], ["populations.id"], name=op.f("fk_members_population_id"), ondelete="CASCADE"
-        ),
-        sa.ForeignKeyConstraint(
-            ["user_id"], ["users.id"], name=op.f("fk_members_user_id"), ondelete="CASCADE"
-        ),
+        _refers("members", "population_id", "populations"),
+        _refers("members", "user_id", "users"),
         sa.PrimaryKeyConstraint("population_id", "user_id", name=op.f("pk_members")),
     )
     op.create_index("ix_members_user_id", "members", ["user_id"], unique=False)
@@ -214,23 +202,17 @@ def upgrade() -> None:
         sa.Column("drift_reported_at", sa.BigInteger(), nullable=True),
         sa.Column("background", sa.String(length=64), nullable=True),
         sa.Column("template", sa.LargeBinary(), nullable=True),
-        sa.ForeignKeyConstraint(
-            ["user_id"], ["users.id"], name=op.f("fk_profiles_user_id"), ondelete="CASCADE"
-        ),
+        _refers("profiles", "user_id", "users"),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_profiles")),
         sa.UniqueConstraint("user_id", "text", "device", name=op.f("uq_profiles_user_id")),
     )
     op.create_table(
         "fingerprints",
-        sa.Column(
-            "number", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=True, nullable=False
-        ),
+        sa.Column("number", NUMBER, autoincrement=True, nullable=False),
         sa.Column("profile_id", sa.String(length=32), nullable=False),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
         sa.Column("contents", sa.LargeBinary(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["profile_id"], ["profiles.id"], name=op.f("fk_fingerprints_profile_id"), ondelete="CASCADE"
-        ),
+        _refers("fingerprints", "profile_id", "profiles"),
         sa.PrimaryKeyConstraint("number", name=op.f("pk_fingerprints")),
     )
     op.create_index("ix_fingerprints_profile_id", "fingerprints", ["profile_id", "number"], unique=False)
@@ -243,9 +225,7 @@ def upgrade() -> None:
         sa.Column("expires_at", sa.BigInteger(), nullable=False),
         sa.Column("keystrokes", sa.Integer(), nullable=False),
         sa.Column("contents", sa.LargeBinary(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["profile_id"], ["profiles.id"], name=op.f("fk_samples_profile_id"), ondelete="CASCADE"
-        ),
+        _refers("samples", "profile_id", "profiles"),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_samples")),
         sa.UniqueConstraint("profile_id", "number", name=op.f("uq_samples_profile_id")),
     )
@@ -261,9 +241,7 @@ def upgrade() -> None:
         sa.Column("seen_at", sa.BigInteger(), nullable=False),
         sa.Column("background", sa.String(length=64), nullable=False),
         sa.Column("state", sa.LargeBinary(), nullable=True),
-        sa.ForeignKeyConstraint(
-            ["profile_id"], ["profiles.id"], name=op.f("fk_watch_sessions_profile_id"), ondelete="CASCADE"
-        ),
+        _refers("watch_sessions", "profile_id", "profiles"),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_watch_sessions")),
     )
     op.create_index("ix_watch_sessions_profile_id", "watch_sessions", ["profile_id"], unique=False)
