@@ -9,15 +9,8 @@ import typer
 from keydyn.commands.every_command import every_command
 from keydyn.commands.service import database, keys, populations, users
 from keydyn.commands.service.examples import examples
-from keydyn.commands.service.options import (
-    DatabaseOption,
-    ServiceKeyOption,
-    TenantOption,
-    group,
-    service_context,
-)
-from keydyn.exit_codes import UsageError
-from keydyn.terminal import JsonOption, print_json, say
+from keydyn.commands.service.options import Service, TenantOption, group, tell
+from keydyn.exit_codes import checking_options
 
 app = group("service", "Administer the verification service: keys, people, populations, database.")
 for part in (keys, users, populations, database):
@@ -32,22 +25,16 @@ URL_HELP = "Address at which browsers reach the service."
 def make_link(
     tenant: TenantOption = "page",
     url: Annotated[str, typer.Option("--url", help=URL_HELP)] = "http://127.0.0.1:8421",
-    database: DatabaseOption = None,
-    key_file: ServiceKeyOption = None,
-    as_json: JsonOption = False,
+    *,
+    service: Service,
 ) -> None:
     """Create a link that opens the service's page in a browser, once and within an hour.
 
     Example: `keydyn service link`
     """
-    with service_context(database, key_file) as context:
+    with service.opened() as context:
         from keydyn.service.accounts import new_link
 
-        try:
+        with checking_options():
             link = new_link(context.database, context.keys, context.clock, tenant, url)
-        except ValueError as error:
-            raise UsageError(str(error)) from None
-    if as_json:
-        print_json({"link": link, "tenant": tenant})
-        return
-    say(link)
+    tell(link, service.as_json, link=link, tenant=tenant)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -152,8 +152,5 @@ def _opened(database: str | None, new: bool = False) -> Iterator[Database]:
     file = checked_url(url).database
     if "sqlite" in checked_url(url).drivername and not new and not Path(file or "").exists():
         raise ValueError(f"{file}: there is no database yet; `keydyn serve` creates one")
-    opened = Database(url)
-    try:
+    with closing(Database(url)) as opened:
         yield opened
-    finally:
-        opened.close()

@@ -10,7 +10,8 @@ import typer
 
 from keydyn.atomic import write_text
 from keydyn.commands.every_command import every_command
-from keydyn.terminal import JsonOption, print_json, say
+from keydyn.commands.service.options import tell
+from keydyn.terminal import JsonOption
 
 # Who is simulated, how often they type, and how much.
 PEOPLE, SAMPLES, KEYS = ("ada", "bela", "cleo"), 7, 60
@@ -38,7 +39,5 @@ def examples(
         body = {"keystrokes": sample[COLUMNS].to_dict("records")}
         files.append(out / f"{PEOPLE[person]}-{session + 1}.json")
         write_text(files[-1], json.dumps(body))
-    if as_json:
-        print_json({"files": [str(file) for file in files]})
-        return
-    say(f"wrote {out}: {SAMPLES} samples each of {', '.join(PEOPLE)}, who are simulated")
+    text = f"wrote {out}: {SAMPLES} samples each of {', '.join(PEOPLE)}, who are simulated"
+    tell(text, as_json, files=[str(file) for file in files])

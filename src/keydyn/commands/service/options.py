@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from keydyn.exit_codes import UsageError
-from keydyn.terminal import print_json, say, show_table
+from keydyn.terminal import JsonOption, print_json, say, show_table
 
 if TYPE_CHECKING:
     from keydyn.service.accounts import Tenant
@@ -56,26 +57,35 @@ def needs_service() -> Iterator[None]:
         raise UsageError(f"{MISSING} ({error.name} is not installed)") from None
 
 
-@contextmanager
-def service_context(database: str | None, key_file: Path | None, create: bool = False) -> Iterator[Context]:
-    """The service's database, brought up to date, with its keys; unless it may be made, it must be there."""
-    with needs_service():
-        from keydyn.service.clock import wall_clock
-        from keydyn.service.people.context import Context
-        from keydyn.service.settings import default_database
-        from keydyn.service.storage.database import Database, checked_url
-        from keydyn.service.storage.master_keys import open_master_keys
-        from keydyn.service.storage.upgrading import upgrade
-    address = database or default_database()
-    url = checked_url(address)
-    if not create and url.get_backend_name() == "sqlite" and not Path(url.database or "").exists():
-        raise UsageError(f"there is no database {url.database}: keydyn serve creates one")
-    opened = Database(address)
-    try:
-        upgrade(opened)
-        yield Context(opened, open_master_keys(opened, key_file), wall_clock)
-    finally:
-        opened.close()
+@dataclass(frozen=True)
+class Service:
+    """The service that is administered, as the options say."""
+
+    database: DatabaseOption = None
+    key_file: ServiceKeyOption = None
+    as_json: JsonOption = False
+
+    @contextmanager
+    def opened(self, create: bool = False) -> Iterator[Context]:
+        """Its database, brought up to date, with its keys; unless it may be made, it must be there."""
+        with needs_service():
+            from keydyn.service.clock import wall_clock
+            from keydyn.service.people.context import Context
+            from keydyn.service.problems import Problem
+            from keydyn.service.settings import default_database
+            from keydyn.service.storage.database import Database, checked_url
+            from keydyn.service.storage.master_keys import open_master_keys
+            from keydyn.service.storage.upgrading import upgrade
+        address = self.database or default_database()
+        url = checked_url(address)
+        if not create and url.get_backend_name() == "sqlite" and not Path(url.database or "").exists():
+            raise UsageError(f"there is no database {url.database}: keydyn serve creates one")
+        with closing(Database(address)) as opened:
+            upgrade(opened)
+            try:
+                yield Context(opened, open_master_keys(opened, self.key_file), wall_clock)
+            except Problem as problem:
+                raise UsageError(str(problem)) from None
 
 
 def group(name: str, help: str) -> typer.Typer:

@@ -9,20 +9,17 @@ import typer
 
 from keydyn.commands.every_command import every_command
 from keydyn.commands.service.options import (
-    DatabaseOption,
-    ServiceKeyOption,
+    Service,
     TenantOption,
     as_operator,
     date,
     find_tenant,
     group,
-    service_context,
     show,
     tell,
 )
 from keydyn.exit_codes import UsageError
 from keydyn.progress import working
-from keydyn.terminal import JsonOption
 
 if TYPE_CHECKING:
     from keydyn.service.wire.both_ways import Device
@@ -43,9 +40,8 @@ def install_population(
     tenant: TenantOption = "default",
     device: DeviceOption = "keyboard",
     text: TextOption = "keys",
-    database: DatabaseOption = None,
-    key_file: ServiceKeyOption = None,
-    as_json: JsonOption = False,
+    *,
+    service: Service,
 ) -> None:
     """Compare a tenant's people with your own population, for example one for phones.
 
@@ -55,7 +51,7 @@ def install_population(
     Example: `keydyn service population install phones.keydyn --tenant shop --device phone`
     """
     _device(device)
-    with service_context(database, key_file) as context:
+    with service.opened() as context:
         from keydyn.decisions.calibration.background import read_background
         from keydyn.population import PopulationModel
         from keydyn.service.people import populations
@@ -65,7 +61,7 @@ def install_population(
             raise ValueError(f"{file} has no calibration beside it: use keydyn population fit --calibrate")
         kind = populations.PopulationKind(_device(device), text)
         populations.install(context, as_operator(context, tenant), kind, background)
-    tell(f"installed {file} for {tenant}, {device}, {text}", as_json, background=background.sha256)
+    tell(f"installed {file} for {tenant}, {device}, {text}", service.as_json, background=background.sha256)
 
 
 @app.command("learn")
@@ -74,41 +70,31 @@ def learn_population(
     tenant: TenantOption = "default",
     device: DeviceOption = "keyboard",
     text: TextOption = "keys",
-    database: DatabaseOption = None,
-    key_file: ServiceKeyOption = None,
-    as_json: JsonOption = False,
+    *,
+    service: Service,
 ) -> None:
     """Learn a population from a tenant's people, if its settings allow it.
 
     Example: `keydyn service population learn --tenant shop`
     """
     _device(device)
-    with service_context(database, key_file) as context:
+    with service.opened() as context:
         from keydyn.service.people import populations
-        from keydyn.service.problems import Problem
 
         write, kind = as_operator(context, tenant), populations.PopulationKind(_device(device), text)
-        try:
-            with working("learning"):
-                done = populations.learn(context, write, kind)
-        except Problem as problem:
-            raise UsageError(str(problem)) from None
-    tell(f"learnt from {done.people} people", as_json, background=done.background, people=done.people)
+        with working("learning"):
+            done = populations.learn(context, write, kind)
+    tell(f"learnt from {done.people} people", service.as_json, background=done.background, people=done.people)
 
 
 @app.command("list")
 @every_command
-def list_populations(
-    tenant: TenantOption = "default",
-    database: DatabaseOption = None,
-    key_file: ServiceKeyOption = None,
-    as_json: JsonOption = False,
-) -> None:
+def list_populations(tenant: TenantOption = "default", *, service: Service) -> None:
     """List a tenant's own populations.
 
     Example: `keydyn service population list --tenant shop`
     """
-    with service_context(database, key_file) as context:
+    with service.opened() as context:
         from keydyn.service.people import populations
 
         owner = find_tenant(context, tenant)
@@ -124,7 +110,7 @@ def list_populations(
         }
         for one in found
     ]
-    show("Populations", rows, as_json, f"{tenant} uses the population that comes with keydyn")
+    show("Populations", rows, service.as_json, f"{tenant} uses the population that comes with keydyn")
 
 
 def _device(device: str) -> Device:

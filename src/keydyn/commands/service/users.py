@@ -11,37 +11,28 @@ import typer
 from keydyn.atomic import replacing
 from keydyn.commands.every_command import every_command
 from keydyn.commands.service.options import (
-    DatabaseOption,
-    ServiceKeyOption,
+    Service,
     TenantOption,
     as_operator,
     date,
     find_tenant,
     group,
-    service_context,
     show,
     tell,
 )
-from keydyn.exit_codes import UsageError
-from keydyn.terminal import JsonOption
 
 app = group("users", "Enrolled people.")
 
 
 @app.command("list")
 @every_command
-def list_users(
-    tenant: TenantOption = "default",
-    database: DatabaseOption = None,
-    key_file: ServiceKeyOption = None,
-    as_json: JsonOption = False,
-) -> None:
+def list_users(tenant: TenantOption = "default", *, service: Service) -> None:
     """List a tenant's people.
 
     Example: `keydyn service users list --tenant shop`
     """
     rows: list[dict[str, Any]] = []
-    with service_context(database, key_file) as context:
+    with service.opened() as context:
         from keydyn.service.people import registry
 
         owner, after = find_tenant(context, tenant), None
@@ -60,7 +51,7 @@ def list_users(
             ]
             if after is None:
                 break
-    show(f"People of {tenant}", rows, as_json, f"{tenant} has no people")
+    show(f"People of {tenant}", rows, service.as_json, f"{tenant} has no people")
 
 
 @app.command("export")
@@ -69,26 +60,21 @@ def export_user(
     user: Annotated[str, typer.Argument(help="The person's id.")],
     out: Annotated[Path, typer.Option("--out", help="JSON file to write, readable only by you.")],
     tenant: TenantOption = "default",
-    database: DatabaseOption = None,
-    key_file: ServiceKeyOption = None,
-    as_json: JsonOption = False,
+    *,
+    service: Service,
 ) -> None:
     """Write everything that is stored about a person to a file.
 
     Example: `keydyn service users export ada --out ada.json`
     """
-    with service_context(database, key_file) as context:
+    with service.opened() as context:
         from keydyn.service.people import registry
-        from keydyn.service.problems import Problem
 
-        try:
-            found = registry.export(context, find_tenant(context, tenant), user)
-        except Problem as problem:
-            raise UsageError(str(problem)) from None
+        found = registry.export(context, find_tenant(context, tenant), user)
     with replacing(out) as temporary:
         temporary.touch(mode=0o600)
         temporary.write_text(json.dumps(found, indent=2))
-    tell(f"wrote {out}", as_json, user=user, file=str(out))
+    tell(f"wrote {out}", service.as_json, user=user, file=str(out))
 
 
 @app.command("erase")
@@ -97,9 +83,8 @@ def erase_user(
     user: Annotated[str, typer.Argument(help="The person's id.")],
     tenant: TenantOption = "default",
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
-    database: DatabaseOption = None,
-    key_file: ServiceKeyOption = None,
-    as_json: JsonOption = False,
+    *,
+    service: Service,
 ) -> None:
     """Erase a person: the key that encrypts everything stored about them, and the rows.
 
@@ -107,15 +92,11 @@ def erase_user(
     """
     if not yes:
         typer.confirm(f"Erase everything about {user}?", abort=True)
-    with service_context(database, key_file) as context:
+    with service.opened() as context:
         from keydyn.service.people import registry
-        from keydyn.service.problems import Problem
 
-        try:
-            done = registry.erase(context, as_operator(context, tenant), user)
-        except Problem as problem:
-            raise UsageError(str(problem)) from None
+        done = registry.erase(context, as_operator(context, tenant), user)
     text, learnt_again = f"erased {user}", done.population != "unchanged"
     if learnt_again:
         text += "; a running service learns the tenant's population again without them"
-    tell(text, as_json, erased=user, population_learnt_again=learnt_again)
+    tell(text, service.as_json, erased=user, population_learnt_again=learnt_again)
