@@ -7,20 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from keydyn.commands.every_command import every_command
+from keydyn.commands.every_command import every_command, group
 from keydyn.exit_codes import ExitCode, complain
 from keydyn.terminal import JsonOption, print_json, say, show_table
 
 if TYPE_CHECKING:
     from keydyn.datasets.published.fetching import FileState
 
-app = typer.Typer(
-    name="data",
-    help="List, fetch and check the paper's five datasets.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode="markdown",
-)
+app = group("data", "List, fetch and check the paper's five datasets.")
 
 EVERYTHING = "all"
 WORDS = {
@@ -50,17 +44,9 @@ def list_datasets(data: DataOption = None, as_json: JsonOption = False) -> None:
     for entry in CATALOGUE.values():
         paths = {file.source: find_file(file, folders) for file in entry.files}
         n_present = sum(path is not None for path in paths.values())
-        full.append(
-            {
-                "name": entry.name,
-                "title": entry.title,
-                "category": entry.category,
-                "description": entry.description,
-                "citation": entry.citation,
-                "terms": entry.terms,
-                "files": {source: path and str(path) for source, path in paths.items()},
-            }
-        )
+        about = ("name", "title", "category", "description", "citation", "terms")
+        found = {source: path and str(path) for source, path in paths.items()}
+        full.append({**{name: getattr(entry, name) for name in about}, "files": found})
         short.append(
             {
                 "dataset": entry.name,

@@ -20,6 +20,13 @@ QuietOption = Annotated[
 ]
 
 
+def group(name: str, help: str) -> typer.Typer:
+    """A group of commands."""
+    return typer.Typer(
+        name=name, help=help, no_args_is_help=True, add_completion=False, rich_markup_mode="markdown"
+    )
+
+
 def every_command(command: Command) -> Command:
     """Give a command its groups of options and --quiet; it ends with an exit code whatever happens."""
     whole = grouped(command)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from keydyn.commands.every_command import every_command
+from keydyn.commands.every_command import every_command, group
 from keydyn.commands.recording_options import Reading, listed
 from keydyn.commands.shared_options import EngineOption, JobsOption
 from keydyn.progress import progress_bar, share_bar
@@ -20,13 +20,7 @@ if TYPE_CHECKING:
     from keydyn.keystrokes.samples import Samples
     from keydyn.population import PopulationModel
 
-app = typer.Typer(
-    name="population",
-    help="Learn from many people what they share and how they differ.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode="markdown",
-)
+app = group("population", "Learn from many people what they share and how they differ.")
 
 
 @app.command()

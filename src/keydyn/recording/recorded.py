@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -118,15 +118,6 @@ class AppendedFile:
         os.close(self._file)
 
 
-class SampleFile(Protocol):
-    """Samples, each durable when `append` returns."""
-
-    def frame(self) -> pd.DataFrame | None: ...
-    def append(self, sample: pd.DataFrame) -> None: ...
-    def cut_last(self, count: int) -> None: ...
-    def close(self) -> None: ...
-
-
 class CsvSamples:
     """CSV, to which samples are appended."""
 
@@ -182,7 +173,7 @@ class Recorded:
     def __init__(self, out: Path, counts: tuple[str, ...]) -> None:
         self.out, self.quality_path, self._about_path = out, _beside(out, "quality.csv"), about_path(out)
         self._columns = (*ATTEMPT, *counts)
-        self.samples: SampleFile = CsvSamples(out) if out.suffix == ".csv" else ParquetSamples(out)
+        self.samples = CsvSamples(out) if out.suffix == ".csv" else ParquetSamples(out)
         self._quality = AppendedFile(self.quality_path, _line(self._columns))
         self.attempts = self._agreed()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -97,15 +98,7 @@ def identify(
         objects.append(
             {
                 **sample,
-                "candidates": [
-                    {
-                        "user": candidate.user,
-                        "probability": candidate.probability,
-                        "llr": candidate.llr,
-                        "false_match_rate": candidate.false_match_rate,
-                    }
-                    for candidate in candidates
-                ],
+                "candidates": [asdict(candidate) for candidate in candidates],
                 "nobody": one.nobody,
                 "nobody_probability": one.nobody_probability,
                 "enough_evidence": not short,

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from keydyn.commands.every_command import every_command
+from keydyn.commands.every_command import every_command, group
 from keydyn.commands.service import database, keys, populations, users
 from keydyn.commands.service.examples import examples
-from keydyn.commands.service.options import Service, TenantOption, group, tell
+from keydyn.commands.service.options import Service, TenantOption, tell
 from keydyn.exit_codes import checking_options
 
 app = group("service", "Administer the verification service: keys, people, populations, database.")

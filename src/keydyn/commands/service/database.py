@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from keydyn.commands.every_command import every_command
-from keydyn.commands.service.options import DatabaseOption, ServiceKeyOption, group, needs_service, tell
+from keydyn.commands.every_command import every_command, group
+from keydyn.commands.service.options import DatabaseOption, ServiceKeyOption, needs_service, tell
 from keydyn.exit_codes import ExitCode, complain
 from keydyn.progress import share_bar, working
 from keydyn.terminal import JsonOption, print_json, say, show_table

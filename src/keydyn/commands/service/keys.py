@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from keydyn.commands.every_command import every_command
-from keydyn.commands.service.options import Service, TenantOption, date, group, show, tell
+from keydyn.commands.every_command import every_command, group
+from keydyn.commands.service.options import Service, TenantOption, date, show, tell
 from keydyn.exit_codes import UsageError, checking_options
 
 app = group("keys", "API keys of programs.")

@@ -88,13 +88,6 @@ class Service:
                 raise UsageError(str(problem)) from None
 
 
-def group(name: str, help: str) -> typer.Typer:
-    """A group of commands."""
-    return typer.Typer(
-        name=name, help=help, no_args_is_help=True, add_completion=False, rich_markup_mode="markdown"
-    )
-
-
 def find_tenant(context: Context, name: str) -> Tenant:
     """The tenant of this name, which must exist."""
     from sqlalchemy import select

@@ -7,17 +7,8 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from keydyn.commands.every_command import every_command
-from keydyn.commands.service.options import (
-    Service,
-    TenantOption,
-    as_operator,
-    date,
-    find_tenant,
-    group,
-    show,
-    tell,
-)
+from keydyn.commands.every_command import every_command, group
+from keydyn.commands.service.options import Service, TenantOption, as_operator, date, find_tenant, show, tell
 from keydyn.exit_codes import UsageError
 from keydyn.progress import working
 

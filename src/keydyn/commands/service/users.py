@@ -9,17 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from keydyn.atomic import replacing
-from keydyn.commands.every_command import every_command
-from keydyn.commands.service.options import (
-    Service,
-    TenantOption,
-    as_operator,
-    date,
-    find_tenant,
-    group,
-    show,
-    tell,
-)
+from keydyn.commands.every_command import every_command, group
+from keydyn.commands.service.options import Service, TenantOption, as_operator, date, find_tenant, show, tell
 
 app = group("users", "Enrolled people.")
 

@@ -36,6 +36,14 @@ class Caller:
         if scope not in self.scopes:
             raise forbidden(f"The API key lacks the scope {scope}.")
 
+    def check_user(self, context: Context, name: str) -> None:
+        """A `Problem` if this is a token for another user."""
+        if self.token is not None:
+            with context.database.reading() as connection:
+                person = find_person(connection, context, self.tenant, name)
+            if person is None or person.id != self.token.user_id:
+                raise forbidden("The token is for another user.")
+
     @property
     def actor(self) -> str:
         """The caller's name in the audit log."""
@@ -63,12 +71,7 @@ class Rule:
             raise problem from None
         request.state.tenant_id = caller.tenant.id
         rates.count(f"key {caller.key_id}")
-        if caller.token is not None:
-            with context.database.reading() as connection:
-                name = request.path_params["id"]
-                person = find_person(connection, context, caller.tenant, name)
-            if person is None or person.id != caller.token.user_id:
-                raise forbidden("The token is for another user.")
+        caller.check_user(context, request.path_params.get("id", ""))
         return caller
 
 
@@ -112,14 +115,9 @@ def token_holder(context: Context, headers: Mapping[str, str], presented: str, p
             raise invalid
     if token.purpose != purpose:
         raise forbidden(f"The token is for the purpose {token.purpose}, not {purpose}.")
-    check_origin(headers, tenant)
-    return Caller(tenant, token.key_id, token=token)
-
-
-def check_origin(headers: Mapping[str, str], tenant: Tenant) -> None:
-    """A `Problem` if a browser sends this from a page that is neither the service's nor the tenant's."""
     if headers.get("origin", "").lower() not in tenant.settings.origins and not _is_own_page(headers):
         raise forbidden("The page's origin is not among those in the settings.")
+    return Caller(tenant, token.key_id, token=token)
 
 
 def check_own_page(headers: Mapping[str, str]) -> None:

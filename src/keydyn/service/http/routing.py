@@ -109,7 +109,8 @@ class Routes:
 
         def declare(function: Function) -> Function:
             hints = get_type_hints(function, include_extras=True)
-            declared = Declared(rule, hints.get("body"), _answered(hints["return"]), status)
+            answer = None if hints["return"] is type(None) else hints["return"]
+            declared = Declared(rule, hints.get("body"), answer, status)
             self.router.add_api_route(
                 path,
                 _endpoint(function, hints, declared),
@@ -160,10 +161,6 @@ def _endpoint(
     endpoint.__signature__ = inspect.Signature([first, *own])  # type: ignore[attr-defined]
     endpoint.declared = declared  # type: ignore[attr-defined]
     return endpoint
-
-
-def _answered(kind: Any) -> Any:
-    return None if kind is type(None) else kind
 
 
 def _content(kind: Any) -> dict[str, Any]:

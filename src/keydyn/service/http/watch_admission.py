@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -36,7 +36,10 @@ class Admission:
         """The person and the background of a session; a `Problem` if the client may not watch it."""
         hello, context = arrival.hello, self._context
         try:
-            caller = _caller(context, arrival.headers, hello.token, "watch")
+            if hello.token is not None:
+                caller = token_holder(context, arrival.headers, hello.token, "watch")
+            else:
+                caller = identified(context, arrival.headers, "watch")
         except Problem as problem:
             self._rates.count(f"peer {arrival.client}")
             raise problem from None
@@ -44,7 +47,7 @@ class Admission:
         session = hello.session
         if caller.token is not None:
             session = caller.token.session_id
-            _check_user(context, caller, arrival.user)
+            caller.check_user(context, arrival.user)
             text, device = _typed_in(context, session)
         else:
             text, device = _asked_for(hello.text, hello.device)
@@ -109,19 +112,6 @@ def _audit(connection: Connection, event: SessionEvent, action: str) -> None:
     subject = audit.pseudonym(event.data_key)
     details = {"session": event.session_id, "keystroke": event.keystroke}
     audit.append(connection, event.tenant_id, event.at, event.actor, action, subject, details)
-
-
-def _caller(context: Context, headers: Mapping[str, str], presented: str | None, purpose: str) -> Caller:
-    if presented is not None:
-        return token_holder(context, headers, presented, purpose)
-    return identified(context, headers, purpose)
-
-
-def _check_user(context: Context, caller: Caller, name: str) -> None:
-    with context.database.reading() as connection:
-        person = find_person(connection, context, caller.tenant, name)
-    if person is None or caller.token is None or person.id != caller.token.user_id:
-        raise forbidden("The token is for another user.")
 
 
 def _typed_in(context: Context, session: str) -> tuple[Text, Device]:

@@ -23,7 +23,9 @@ def judged(frames: Sequence[Waiting]) -> list[Answer | None]:
 
     Frames of a session are in order. Those of locked sessions, and those without keystrokes, are not judged.
     """
-    answers: list[Answer | None] = [_unjudged(frame) for frame in frames]
+    answers: list[Answer | None] = [
+        Answer(frame, [], [], None, frame.live.locked_at is not None) for frame in frames
+    ]
     by_pool: dict[WatchedPool, list[int]] = {}
     for n, frame in enumerate(frames):
         if frame.keys is not None and frame.live.locked_at is None and not frame.live.lost:
@@ -85,10 +87,6 @@ def _split(watched: Watched, some: Sequence[Typed], offsets: list[int]) -> list[
         states = _or_none(watched.pausing[begin:end]) if frame.live.states else None
         answers.append(Answer(frame, trusts[begin:end], suspicions[begin:end], pausing[n], locks, states))
     return answers
-
-
-def _unjudged(frame: Waiting) -> Answer:
-    return Answer(frame, [], [], None, frame.live.locked_at is not None)
 
 
 def _or_none(numbers: Floats) -> list[float | None]:

@@ -352,7 +352,8 @@ class LiveSessions:
                     self._end(live, Ending(protocol.TOO_SLOW, "answers are not read", abrupt=True))
                 elif live.moved_at is not None and now - live.moved_at > limits.not_durable_s:
                     if client.ending is None:
-                        client.refuse(_not_durable())
+                        detail = "connect again later, and send again what is not durable"
+                        client.refuse(Problem(503, "not-durable", "Keystrokes cannot be stored", detail))
                     self._end(live, Ending(protocol.LATER, "nothing can be stored"))
                 elif now - client.heard_at > limits.idle_s and not live.waiting:
                     self._end(live, Ending(protocol.IDLE, "nothing was sent"))
@@ -360,8 +361,3 @@ class LiveSessions:
 
 _TAKEN_OVER = Ending(protocol.TAKEN_OVER, "another connection has the session")
 _GONE = Ending(protocol.NOT_FOUND, "the session no longer exists")
-
-
-def _not_durable() -> Problem:
-    detail = "connect again later, and send again what is not durable"
-    return Problem(503, "not-durable", "Keystrokes cannot be stored", detail)

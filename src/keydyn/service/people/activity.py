@@ -1,19 +1,30 @@
-"""A tenant's activity, counted from the audit log, and how things stand now."""
+"""What pages show: a tenant's activity, how things stand, and how a user's keys differ from everybody's."""
 
 from __future__ import annotations
 
 import json
-from collections import defaultdict
-from typing import Any
+from collections import Counter, defaultdict
+from itertools import pairwise
+from typing import Any, Literal
 
+import numpy as np
 from sqlalchemy import ColumnElement, Connection, Integer, Select, case, cast, distinct, func, select
 
 from keydyn import __version__
 from keydyn.decisions.enrolled import DRIFTED
+from keydyn.detectors import PopulationDetector
+from keydyn.population.densities import Time, densities
+from keydyn.population.features import HOLD, INTERVAL
 from keydyn.service.accounts import Tenant
 from keydyn.service.clock import SECOND
 from keydyn.service.people.attempts import FREE_FAILURES, MOST_FAILURES
+from keydyn.service.people.context import Context
+from keydyn.service.people.templates import stored_samples
+from keydyn.service.people.verification import subject_of
+from keydyn.service.problems import Problem
 from keydyn.service.storage.tables import audit, jobs, profiles, users, watch_sessions
+from keydyn.service.wire.answers import CurveAnswer, DensitiesAnswer
+from keydyn.service.wire.both_ways import Device, Text
 from keydyn.service.wire.reports import AnswersCount, LevelsCount, PeriodAnswer, StandingAnswer
 
 # Actions of the audit log that are counted by themselves, and the name of each number.
@@ -27,6 +38,11 @@ COUNTED = {
 ANSWERED = ("verified", "identified")
 # A session that was heard of in this time is going on.
 LATELY = 300 * SECOND
+# Curves per feature, and the times in milliseconds at which they are drawn.
+CURVES = 4
+TIMES = {INTERVAL: np.linspace(10.0, 600.0, 119), HOLD: np.linspace(10.0, 300.0, 117)}
+# Pairs of keys that everybody types, for users whose samples have expired.
+USUAL = (("e", "space"), ("t", "h"), ("h", "e"), ("i", "n"))
 
 
 def over_time(
@@ -108,3 +124,26 @@ def standing(connection: Connection, tenant: Tenant, now: int) -> StandingAnswer
         locked=number(of_sessions, watch_sessions.c.locked_at.is_not(None)),
         jobs={row.kind: row.number for row in waiting},
     )
+
+
+def densities_of(context: Context, tenant: Tenant, name: str, device: Device) -> DensitiesAnswer:
+    """The densities of the keys that a user typed most in samples of free text."""
+    subject = subject_of(context, tenant, name, Text(), device)
+    template = subject.enrolled.template
+    if not isinstance(template, PopulationDetector):
+        detail = f"Templates of {template.name} have none."
+        raise Problem(409, "no-densities", "There are no densities", detail)
+    with context.database.reading() as connection:
+        kept = stored_samples(connection, subject.person, subject.profile)
+    typed = Counter(pair for one in kept for pair in pairwise(one.keys))
+    usual = list(dict.fromkeys([*(pair for pair, _ in typed.most_common(CURVES)), *USUAL]))[:CURVES]
+    model = subject.background.population
+    found: list[CurveAnswer] = []
+    for feature, at in TIMES.items():
+        for first, second in usual:
+            time = Time(feature, first, second)
+            own, everybody = densities(model, template.template_, time, at).T
+            named: Literal["interval", "hold"] = "interval" if feature == INTERVAL else "hold"
+            curve = (tuple(values.tolist()) for values in (at, own, everybody))
+            found.append(CurveAnswer(named, (first, second), *curve))
+    return DensitiesAnswer(tuple(found))

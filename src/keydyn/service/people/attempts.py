@@ -16,11 +16,8 @@ FREE_FAILURES, FIRST_DELAY, LONGEST_DELAY, MOST_FAILURES = 5, 30 * SECOND, 3600 
 
 def delay_after(failures: int) -> int:
     """Milliseconds to wait after a number of failures in a row."""
-    return (
-        0
-        if failures < FREE_FAILURES
-        else min(FIRST_DELAY << min(failures - FREE_FAILURES, 20), LONGEST_DELAY)
-    )
+    longer = min(FIRST_DELAY << min(max(failures - FREE_FAILURES, 0), 20), LONGEST_DELAY)
+    return longer if failures >= FREE_FAILURES else 0
 
 
 def waiting(failures: int, failed_at: int, now: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import replace
+from typing import Any
 
 from sqlalchemy import Connection, Integer, bindparam, delete, insert, select, update
 
@@ -73,15 +74,14 @@ def _attempt(context: Context, write: Write, name: str, sample: TypedSample) -> 
             profile = before
         number = profile.samples + 1
         complete = profile.complete_at is None and number >= tenant.settings.samples_needed
-        after = replace(
-            profile,
-            samples=number,
-            keystrokes=profile.keystrokes + len(typed),
-            known_keystrokes=profile.known_keystrokes + quality.known,
-            clock_tick=max(profile.clock_tick, quality.tick),
-            version=profile.version + 1,
-            complete_at=now if complete else profile.complete_at,
-        )
+        changed: dict[str, Any] = {
+            "samples": number,
+            "keystrokes": profile.keystrokes + len(typed),
+            "known_keystrokes": profile.known_keystrokes + quality.known,
+            "clock_tick": max(profile.clock_tick, quality.tick),
+            "version": profile.version + 1,
+            "complete_at": now if complete else profile.complete_at,
+        }
         connection.execute(
             insert(samples).values(
                 id=sample_id,
@@ -94,18 +94,7 @@ def _attempt(context: Context, write: Write, name: str, sample: TypedSample) -> 
             )
         )
         remember(connection, person, profile, seen, rows, now)
-        connection.execute(
-            update(profiles)
-            .where(profiles.c.id == profile.id)
-            .values(
-                samples=after.samples,
-                keystrokes=after.keystrokes,
-                known_keystrokes=after.known_keystrokes,
-                clock_tick=after.clock_tick,
-                version=after.version,
-                complete_at=after.complete_at,
-            )
-        )
+        connection.execute(update(profiles).where(profiles.c.id == profile.id).values(changed))
         write.note(connection, now, "sample.stored", person.key, number=number)
         enqueue(connection, tenant, "fit", {"profile": profile.id}, user_id=person.id, now=now)
         if complete:
@@ -113,7 +102,7 @@ def _attempt(context: Context, write: Write, name: str, sample: TypedSample) -> 
             body = {"user": person.name, "text": str(text), "device": device, "samples": number}
             announce(connection, tenant, "enrolment.complete", body, now=now, user_id=person.id)
         told = Quality(quality.keystrokes, quality.known, quality.tick, tuple(quality.remarks))
-        done = Sample(sample_id, profile_answer(after, tenant, now), told)
+        done = Sample(sample_id, profile_answer(replace(profile, **changed), tenant, now), told)
         write.finish(connection, done, person.id)
         return done
 

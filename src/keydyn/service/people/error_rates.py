@@ -26,10 +26,10 @@ from keydyn.service.accounts import Tenant
 from keydyn.service.people.context import Context, Write
 from keydyn.service.people.keystroke_payload import Typed, samples_of
 from keydyn.service.people.populations import list_populations
-from keydyn.service.people.rows import person_row, profile_row, with_users
+from keydyn.service.people.rows import everybody, person_row, profile_row
 from keydyn.service.people.templates import background_for, stored_samples
 from keydyn.service.problems import Problem
-from keydyn.service.storage.tables import profiles, samples, users
+from keydyn.service.storage.tables import profiles, samples
 from keydyn.service.wire.answers import PopulationAnswer
 from keydyn.service.wire.both_ways import Device, Level, Text
 from keydyn.service.wire.reports import (
@@ -163,17 +163,8 @@ def _kept_samples(
 ) -> dict[str, list[Typed]]:
     """The newest samples of people who have two or more; of many people, a part that is evenly spread."""
     number = select(func.count()).select_from(samples).where(samples.c.profile_id == profiles.c.id)
-    rows = connection.execute(
-        with_users()
-        .where(
-            users.c.tenant_id == tenant.id,
-            profiles.c.text == str(text),
-            profiles.c.device == device,
-            profiles.c.complete_at.is_not(None),
-            number.scalar_subquery() >= 2,
-        )
-        .order_by(users.c.created_at, users.c.id)
-    ).all()
+    several = everybody(tenant, device, text).where(number.scalar_subquery() >= 2)
+    rows = connection.execute(several).all()
     found: dict[str, list[Typed]] = {}
     keystrokes = 0
     for n in spread(np.arange(len(rows)), MOST_PEOPLE).tolist():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from sqlalchemy import select
 
 from keydyn.service.accounts import Tenant, find_tenant
@@ -9,7 +11,7 @@ from keydyn.service.jobs.queue import Job
 from keydyn.service.jobs.runner import Handler
 from keydyn.service.people.context import Context, Write
 from keydyn.service.people.populations import PopulationKind, learn, learn_again
-from keydyn.service.people.rows import Person, Profile, person_row, profile_row, with_users
+from keydyn.service.people.rows import person_row, profile_row, with_users
 from keydyn.service.people.templates import find_background, fit, settled
 from keydyn.service.problems import Problem
 from keydyn.service.storage.tables import profiles, users
@@ -18,26 +20,26 @@ from keydyn.service.storage.tables import profiles, users
 def handlers(context: Context) -> dict[str, Handler]:
     """The handler of each kind of job; doing a job twice does no harm."""
     return {
-        "fit": lambda job: _fit(context, job),
+        "fit": lambda job: settled(partial(_fitted, context, job.tenant_id, job.payload["profile"])),
         "migrate": lambda job: _migrate(context, job),
         "learn-population": lambda job: _learn(context, job),
     }
 
 
-def _fit(context: Context, job: Job) -> None:
-    settled(lambda: _fitted(context, job.tenant_id, job.payload["profile"]))
-
-
 def _migrate(context: Context, job: Job) -> None:
     """Learn everybody's template again after a population was replaced."""
     with context.database.reading() as connection:
-        found = connection.execute(
-            select(profiles.c.id, *(profiles.c[name] for name in ("text", "device")))
-            .join(users, users.c.id == profiles.c.user_id)
-            .where(users.c.tenant_id == job.tenant_id, profiles.c.device == job.payload["device"])
-        ).all()
-    for row in found:
-        settled(lambda profile_id=row.id: _fitted(context, job.tenant_id, profile_id))  # type: ignore[misc]
+        found = (
+            connection.execute(
+                select(profiles.c.id)
+                .join(users, users.c.id == profiles.c.user_id)
+                .where(users.c.tenant_id == job.tenant_id, profiles.c.device == job.payload["device"])
+            )
+            .scalars()
+            .all()
+        )
+    for profile_id in found:
+        settled(partial(_fitted, context, job.tenant_id, profile_id))
 
 
 def _learn(context: Context, job: Job) -> None:
@@ -66,8 +68,7 @@ def _fitted(context: Context, tenant_id: str, profile_id: str) -> None:
         row = connection.execute(with_users().where(profiles.c.id == profile_id)).first()
         if row is None:
             return
-        person: Person = person_row(context, row, "user_")
-        profile: Profile = profile_row(row)
+        person, profile = person_row(context, row, "user_"), profile_row(row)
         background = find_background(connection, context, tenant, profile.text, profile.device)
     known = profile.fitted_samples == profile.samples
     if background is None or profile.samples == 0 or (known and profile.background == background.sha256):

@@ -17,10 +17,10 @@ from keydyn.service.accounts import Tenant
 from keydyn.service.jobs.queue import enqueue
 from keydyn.service.people.context import Context, Write
 from keydyn.service.people.keystroke_payload import Typed, samples_of
-from keydyn.service.people.rows import Person, Profile, person_row, profile_row, with_users
+from keydyn.service.people.rows import Person, Profile, everybody, person_row, profile_row
 from keydyn.service.people.templates import stored_samples
 from keydyn.service.problems import Problem
-from keydyn.service.storage.tables import members, populations, profiles, users
+from keydyn.service.storage.tables import members, populations, users
 from keydyn.service.wire.answers import PopulationAnswer
 from keydyn.service.wire.both_ways import Device, Moment, Text
 
@@ -103,16 +103,7 @@ def _everybody(
     typed: dict[str, list[Typed]] = {}
     text = Text()
     with context.database.reading() as connection:
-        rows = connection.execute(
-            with_users()
-            .where(
-                users.c.tenant_id == tenant.id,
-                profiles.c.device == kind.device,
-                profiles.c.complete_at.is_not(None),
-            )
-            .order_by(users.c.created_at, users.c.id)
-        ).all()
-        for row in rows:
+        for row in connection.execute(everybody(tenant, kind.device)).all():
             profile: Profile = profile_row(row)
             if profile.text.vocabulary != kind.vocabulary:
                 continue

@@ -35,17 +35,9 @@ def create(context: Context, write: Write, name: str | None) -> User:
         ).first()
         if taken is not None:
             raise _taken()
-        connection.execute(
-            insert(users).values(
-                id=new,
-                tenant_id=tenant.id,
-                name=person.name,
-                created_at=now,
-                wrapped_key=context.keys.wrap(key, f"users/{new}"),
-                failures=0,
-                failed_at=0,
-            )
-        )
+        row = {name: value for name, value in vars(person).items() if name != "key"}
+        row["wrapped_key"] = context.keys.wrap(key, f"users/{new}")
+        connection.execute(insert(users).values(row))
         write.note(connection, now, "user.created", key)
         done = _user(connection, context, tenant, person)
         write.finish(connection, done, new)
@@ -153,7 +145,11 @@ def erase(context: Context, write: Write, name: str) -> Erased:
     for profile_id in held:
         context.people.drop(profile_id)
     if context.database.is_sqlite:
-        _empty_log(context)
+        # Its log still holds the pages as they were: write it into the database, and cut it off.
+        with context.database.engine.connect() as connection:
+            connection.execution_options(isolation_level="AUTOCOMMIT").execute(
+                text("PRAGMA wal_checkpoint(TRUNCATE)")
+            )
     return done
 
 
@@ -215,14 +211,6 @@ def _exported(connection: Connection, person: Person, profile: Profile) -> dict[
         ],
         "watch_sessions": [dict(row._mapping) for row in sessions],
     }
-
-
-def _empty_log(context: Context) -> None:
-    """SQLite's log still holds the pages as they were: write it into the database, and cut it off."""
-    with context.database.engine.connect() as connection:
-        connection.execution_options(isolation_level="AUTOCOMMIT").execute(
-            text("PRAGMA wal_checkpoint(TRUNCATE)")
-        )
 
 
 def _taken() -> Problem:

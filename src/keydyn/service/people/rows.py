@@ -51,6 +51,14 @@ class Profile:
     background: str | None
 
 
+# What a profile has before its first sample.
+NOTHING: dict[str, Any] = {
+    **dict.fromkeys(("samples", "keystrokes", "known_keystrokes", "fitted_samples"), 0),
+    **dict.fromkeys(("clock_tick", "drift"), 0.0),
+    **dict.fromkeys(("fitted_at", "complete_at", "drift_reported_at", "background")),
+}
+
+
 class Stale(Exception):  # noqa: N818  (caught and tried again, never an error)
     """What a change was computed from has changed meanwhile."""
 
@@ -70,9 +78,7 @@ _ONE_PROFILE = _PROFILE.where(
 def find_person(connection: Connection, context: Context, tenant: Tenant, name: str) -> Person | None:
     """The tenant's person of this name; None if there is none."""
     row = connection.execute(_PERSON, {"tenant": tenant.id, "called": name}).first()
-    if row is None:
-        return None
-    return person_row(context, row)
+    return None if row is None else person_row(context, row)
 
 
 def person_row(context: Context, row: Any, prefix: str = "") -> Person:
@@ -111,25 +117,18 @@ def with_users() -> Select[Any]:
     return select(*profile_columns, *of_user).join(users, users.c.id == profiles.c.user_id)
 
 
+def everybody(tenant: Tenant, device: Device, text: Text | None = None) -> Select[Any]:
+    """The tenant's people who are enrolled on this device, in this text or any; the oldest first."""
+    own = users.c.tenant_id == tenant.id, profiles.c.device == device, profiles.c.complete_at.is_not(None)
+    typed = () if text is None else (profiles.c.text == str(text),)
+    return with_users().where(*own, *typed).order_by(users.c.created_at, users.c.id)
+
+
 def new_profile(connection: Connection, person: Person, text: Text, device: Device, now: int) -> Profile:
     """Store an empty profile."""
-    new = Profile(secrets.token_hex(16), text, device, 0, 0, 0, 0, 0.0, 0, None, None, 0.0, None, None)
-    connection.execute(
-        insert(profiles).values(
-            id=new.id,
-            user_id=person.id,
-            text=str(text),
-            device=device,
-            created_at=now,
-            version=0,
-            samples=0,
-            keystrokes=0,
-            known_keystrokes=0,
-            clock_tick=0.0,
-            fitted_samples=0,
-            drift=0.0,
-        )
-    )
+    new = Profile(secrets.token_hex(16), text, device, version=0, **NOTHING)
+    row = {**vars(new), "text": str(text), "user_id": person.id, "created_at": now}
+    connection.execute(insert(profiles).values(row))
     return new
 
 

@@ -19,7 +19,7 @@ from keydyn.detectors import Detector
 from keydyn.service.accounts import Tenant
 from keydyn.service.people.context import Context, Known, Write
 from keydyn.service.people.keystroke_payload import Typed, samples_of
-from keydyn.service.people.rows import Person, Profile, Stale, unchanged
+from keydyn.service.people.rows import NOTHING, Person, Profile, Stale, unchanged
 from keydyn.service.problems import Problem
 from keydyn.service.storage.tables import fingerprints, members, populations, profiles, samples, users
 from keydyn.service.wire.both_ways import KEYBOARD, KEYS, PHONE, Level, Text
@@ -229,20 +229,7 @@ def start_again(connection: Connection, profile: Profile) -> None:
     connection.execute(
         update(profiles)
         .where(profiles.c.id == profile.id)
-        .values(
-            samples=0,
-            keystrokes=0,
-            known_keystrokes=0,
-            clock_tick=0.0,
-            fitted_samples=0,
-            drift=0.0,
-            template=None,
-            background=None,
-            fitted_at=None,
-            complete_at=None,
-            drift_reported_at=None,
-            version=profiles.c.version + 1,
-        )
+        .values(**NOTHING, template=None, version=profiles.c.version + 1)
     )
 
 

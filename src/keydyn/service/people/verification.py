@@ -25,12 +25,12 @@ from keydyn.service.people.rows import (
     Person,
     Profile,
     Stale,
+    everybody,
     person_named,
     person_row,
     profile_of,
     profile_row,
     unchanged,
-    with_users,
 )
 from keydyn.service.people.templates import (
     background_for,
@@ -41,7 +41,7 @@ from keydyn.service.people.templates import (
     verifier_for,
 )
 from keydyn.service.problems import Problem
-from keydyn.service.storage.tables import profiles, users
+from keydyn.service.storage.tables import profiles
 from keydyn.service.wire.answers import Candidate, Decision, Evidence, Identification, Spoke
 from keydyn.service.wire.both_ways import Device, Level, Text
 
@@ -220,17 +220,7 @@ def _everybody(
     behind: list[tuple[Person, Profile]] = []
     with context.database.reading() as connection:
         background = background_for(connection, context, tenant, text, device)
-        rows = connection.execute(
-            with_users()
-            .where(
-                users.c.tenant_id == tenant.id,
-                profiles.c.text == str(text),
-                profiles.c.device == device,
-                profiles.c.complete_at.is_not(None),
-            )
-            .order_by(users.c.created_at, users.c.id)
-            .limit(MOST_PEOPLE + 1)
-        ).all()
+        rows = connection.execute(everybody(tenant, device, text).limit(MOST_PEOPLE + 1)).all()
         if len(rows) > MOST_PEOPLE:
             detail = f"Up to {MOST_PEOPLE:,} people are compared with one sample; verify a claim instead."
             raise Problem(409, "too-many-people", "Too many people to identify among", detail)

@@ -18,6 +18,7 @@ from sqlalchemy import Connection, Row, bindparam, select, tuple_, update
 from keydyn.service.storage.sealing import DataKey
 from keydyn.service.storage.tables import audit, tenants
 
+PLAIN = ("number", "at", "actor", "action", "subject")
 # The hash before the first entry.
 START = b""
 # Entries that are read at a time.
@@ -143,15 +144,8 @@ def verify_all(connection: Connection) -> list[AuditReport]:
 
 
 def _entry(row: Row[Any]) -> dict[str, Any]:
-    return {
-        "number": row.number,
-        "at": row.at,
-        "actor": row.actor,
-        "action": row.action,
-        "subject": row.subject,
-        "details": json.loads(row.details),
-        "hash": row.hash.hex(),
-    }
+    plain = {name: getattr(row, name) for name in PLAIN}
+    return {**plain, "details": json.loads(row.details), "hash": row.hash.hex()}
 
 
 def _rows(connection: Connection, tenant_id: str, after: int | None = None) -> Iterator[Mapping[str, Any]]:
@@ -167,6 +161,5 @@ def _rows(connection: Connection, tenant_id: str, after: int | None = None) -> I
 
 
 def _hash(before: bytes, entry: Mapping[str, Any]) -> bytes:
-    fields = ("tenant_id", "number", "at", "actor", "action", "subject", "details")
-    text = json.dumps([entry[name] for name in fields], separators=(",", ":"))
+    text = json.dumps([entry[name] for name in ("tenant_id", *PLAIN, "details")], separators=(",", ":"))
     return hashlib.sha256(before + text.encode()).digest()

@@ -139,15 +139,14 @@ def _upgrading(database: Database) -> Iterator[Connection]:
                 connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({ADVISORY_LOCK})")
             yield connection
             if database.is_sqlite:
-                _check_references(connection)
+                broken = connection.exec_driver_sql("PRAGMA foreign_key_check").fetchall()
+                if broken:
+                    first = broken[0][0]
+                    raise ValueError(
+                        f"{len(broken)} rows refer to rows that do not exist, the first in {first}"
+                    )
     except DriverError as error:
         raise translated(error) from error
-
-
-def _check_references(connection: Connection) -> None:
-    broken = connection.exec_driver_sql("PRAGMA foreign_key_check").fetchall()
-    if broken:
-        raise ValueError(f"{len(broken)} rows refer to rows that do not exist, the first in {broken[0][0]}")
 
 
 def _damage(connection: Connection) -> list[str]:

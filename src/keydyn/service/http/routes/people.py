@@ -10,7 +10,7 @@ from keydyn.service.http.access import Rule
 from keydyn.service.http.idempotency import once
 from keydyn.service.http.routing import CURSOR_ID, CURSOR_NUMBER, Call, Id, Routes, cursor_at, cursor_values
 from keydyn.service.people import registry
-from keydyn.service.people.densities import densities_of
+from keydyn.service.people.activity import densities_of
 from keydyn.service.wire.answers import DensitiesAnswer, Erased, User, UsersAnswer
 from keydyn.service.wire.both_ways import Device
 from keydyn.service.wire.requests import NewUser
