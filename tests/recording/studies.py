@@ -18,7 +18,7 @@ from keydyn.recording.prompts import Study, read_study
 from keydyn.recording.recorded import opened
 from keydyn.recording.server import create_app
 from keydyn.service.clock import wall_clock
-from keydyn.service.http.connections import HttpProtocol
+from keydyn.service.http.gate import HttpProtocol
 
 SECRET = "the-secret-of-this-test"
 NOTHING: dict[str, Any] = dict.fromkeys(Quality.model_fields, 0) | {"clock_tick_ms": None}

@@ -14,7 +14,7 @@ import uvicorn
 
 from keydyn.service import accounts
 from keydyn.service.http.app import create_app
-from keydyn.service.http.connections import HttpProtocol
+from keydyn.service.http.gate import HttpProtocol
 from keydyn.service.live.endpoint import UVICORN
 from keydyn.service.settings import Deployment
 from keydyn.service.storage.database import Database

@@ -1,15 +1,17 @@
 """A client of the service: typed answers, and requests that are sent again where that can help."""
 
-from keydyn.client.answers import Trust, UnexpectedAnswerError, verify_signature
-from keydyn.client.client import Client
-from keydyn.client.problems import (
+from keydyn.client.answers import (
     NotEnrolled,
     NotFound,
     NotTyping,
     ServiceProblem,
     ServiceUnreachable,
     TooManyAttempts,
+    Trust,
+    UnexpectedAnswerError,
+    verify_signature,
 )
+from keydyn.client.client import Client
 from keydyn.client.watch import Watch
 from keydyn.service.wire.answers import (
     Candidate,

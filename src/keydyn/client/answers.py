@@ -1,18 +1,20 @@
-"""What the service sends: answers, parsed as the types that it has itself, and signed reports to webhooks."""
+"""What the service sends: answers, parsed as the types that it has itself, problems, and signed reports."""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from msgspec import DecodeError
 
 from keydyn.service.wire.both_ways import decoded
 
 Result = TypeVar("Result")
+PREFIX, REQUEST = "urn:keydyn:problem:", "urn:keydyn:request:"
 
 
 @dataclass(frozen=True)
@@ -79,3 +81,156 @@ def verify_signature(
     expected = hmac.new(secret.encode(), f"{timestamp}.".encode() + body, hashlib.sha256).hexdigest()
     same = hmac.compare_digest(signature.encode(), f"v1={expected}".encode())
     return same and abs(time.time() - int(timestamp)) <= tolerance
+
+
+class ServiceProblem(Exception):  # noqa: N818  (RFC 9457 calls it so)
+    """The service answered, but not with success.
+
+    Attributes
+    ----------
+    status : of the HTTP answer
+    kind : the problem's name, stable, such as "not-enrolled"; empty if the answer was not the service's own
+    title : the same in words
+    detail : what happened this time
+    retry_after : seconds after which the request may be sent again, if the service said so
+    request_id : by which the service's log knows the request
+    more : further fields of the answer
+
+    Examples
+    --------
+    >>> import os
+    >>> from keydyn.client import Client, ServiceProblem
+    >>> with Client("http://127.0.0.1:8421", os.environ["KEY"]) as service:
+    ...     try:
+    ...         service.create_user("no spaces")
+    ...     except ServiceProblem as problem:
+    ...         print(problem.status, problem.kind)
+    422 invalid-request
+    """
+
+    def __init__(
+        self,
+        status: int,
+        kind: str,
+        title: str,
+        detail: str = "",
+        retry_after: float | None = None,
+        request_id: str | None = None,
+        more: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(f"{title}: {detail}" if detail else title)
+        self.status, self.kind, self.title, self.detail = status, kind, title, detail
+        self.retry_after, self.request_id, self.more = retry_after, request_id, dict(more or {})
+
+
+class NotFound(ServiceProblem):
+    """There is no such user, session or webhook.
+
+    Examples
+    --------
+    >>> import os
+    >>> from keydyn.client import Client, NotFound
+    >>> with Client("http://127.0.0.1:8421", os.environ["KEY"]) as service:
+    ...     try:
+    ...         service.user("nobody")
+    ...     except NotFound as problem:
+    ...         print(problem.status, problem.kind)
+    404 no-such-user
+    """
+
+
+class NotEnrolled(ServiceProblem):
+    """More samples are needed before this person can be verified or watched.
+
+    Examples
+    --------
+    >>> import os
+    >>> from keydyn.client import Client, NotEnrolled
+    >>> with Client("http://127.0.0.1:8421", os.environ["KEY"]) as service:
+    ...     user = service.create_user()
+    ...     try:
+    ...         service.verify(user.id, [("t", 0.0, 92.4), ("h", 110.3, None)])
+    ...     except NotEnrolled as problem:
+    ...         print(problem.kind, problem.more["samples_needed"])
+    not-enrolled 5
+    """
+
+
+class NotTyping(ServiceProblem):
+    """A sample was refused: no person typed it, or it is a copy of an earlier one.
+
+    Examples
+    --------
+    >>> import os
+    >>> from keydyn.client import Client, NotTyping
+    >>> robot = [("a", 100.0 * n, 100.0 * n + 50.0) for n in range(60)]  # like a clock
+    >>> with Client("http://127.0.0.1:8421", os.environ["KEY"]) as service:
+    ...     user = service.create_user()
+    ...     try:
+    ...         service.enrol(user.id, robot)
+    ...     except NotTyping as problem:
+    ...         print(problem.status, problem.kind)
+    422 not-typing
+    """
+
+
+class TooManyAttempts(ServiceProblem):
+    """Too many attempts to be this person failed; `retry_after` says when the next one may be made.
+
+    Examples
+    --------
+    Here bela is enrolled already.
+
+    >>> import os
+    >>> from keydyn.client import Client, TooManyAttempts
+    >>> with Client("http://127.0.0.1:8421", os.environ["KEY"]) as service:
+    ...     try:
+    ...         for _ in range(6):
+    ...             decision = service.verify("bela", [("t", 0.0, 92.4), ("h", 110.3, None)])
+    ...     except TooManyAttempts as problem:
+    ...         print(problem.status, problem.retry_after > 0)
+    ...     user = service.unblock("bela")  # forgives the failures
+    429 True
+    """
+
+
+class ServiceUnreachable(ConnectionError):  # noqa: N818
+    """The service did not answer in time, however often it was asked.
+
+    Examples
+    --------
+    >>> from keydyn.client import Client, ServiceUnreachable
+    >>> with Client("http://127.0.0.1:9", "a key", patience_s=0.1) as nowhere:
+    ...     try:
+    ...         nowhere.user("ada")
+    ...     except ServiceUnreachable as error:
+    ...         print(isinstance(error, ConnectionError))
+    True
+    """
+
+
+KINDS = {
+    "not-enrolled": NotEnrolled,
+    "not-typing": NotTyping,
+    "too-many-attempts": TooManyAttempts,
+    "blocked": TooManyAttempts,
+}
+
+
+def problem(
+    fields: Mapping[str, Any], status: int, title: str, retry_after: float | None = None
+) -> ServiceProblem:
+    """The exception for the fields of an answer; status and title are used where they have none."""
+    known = {"type", "title", "status", "detail", "instance"}
+    kind = str(fields.get("type", "")).removeprefix(PREFIX)
+    instance = fields.get("instance")
+    found = KINDS.get(kind, NotFound if status == 404 else ServiceProblem)
+    return found(
+        status,
+        kind,
+        str(fields.get("title") or title),
+        str(fields.get("detail", "")),
+        retry_after,
+        None if instance is None else str(instance).removeprefix(REQUEST),
+        {name: value for name, value in fields.items() if name not in known},
+    )

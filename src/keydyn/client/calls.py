@@ -11,8 +11,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import httpx
 
-from keydyn.client.answers import read
-from keydyn.client.problems import ServiceProblem, ServiceUnreachable, TooManyAttempts, problem
+from keydyn.client.answers import ServiceProblem, ServiceUnreachable, TooManyAttempts, problem, read
 from keydyn.service.wire.both_ways import encoded
 from keydyn.service.wire.requests import KeyEvent
 from keydyn.service.wire.requests import Keystroke as SentKeystroke

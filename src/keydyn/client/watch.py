@@ -14,9 +14,8 @@ from msgspec import structs
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, WebSocketException
 from websockets.sync.client import ClientConnection, connect
 
-from keydyn.client.answers import Trust, UnexpectedAnswerError
+from keydyn.client.answers import ServiceProblem, ServiceUnreachable, Trust, UnexpectedAnswerError, problem
 from keydyn.client.calls import LATER, Keystroke, Keystrokes, Patience, keystrokes, refusal
-from keydyn.client.problems import ServiceProblem, ServiceUnreachable, problem
 from keydyn.service.wire.frames import (
     Bye,
     ClientFrame,

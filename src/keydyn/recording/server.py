@@ -19,8 +19,7 @@ from pydantic import BaseModel, ConfigDict, StringConstraints
 from keydyn.exit_codes import UsageError
 from keydyn.recording.participants import Attempt, Participants, User
 from keydyn.service.http import page_files
-from keydyn.service.http.connections import HttpProtocol
-from keydyn.service.http.gate import Gate
+from keydyn.service.http.gate import Gate, HttpProtocol
 from keydyn.service.http.problem_answers import add_handlers, answered
 from keydyn.service.metrics import Metrics
 from keydyn.service.problems import Problem

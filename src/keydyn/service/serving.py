@@ -23,8 +23,7 @@ from keydyn.decisions import Verifier
 from keydyn.exit_codes import UsageError
 from keydyn.service.accounts import PAGE, SCOPES, create_key, new_link, tenant_named
 from keydyn.service.clock import wall_clock
-from keydyn.service.http.connections import HttpProtocol
-from keydyn.service.http.gate import is_loopback
+from keydyn.service.http.gate import HttpProtocol, is_loopback
 from keydyn.service.live.endpoint import UVICORN
 from keydyn.service.settings import Deployment
 from keydyn.service.storage.database import Database

@@ -14,7 +14,7 @@ from itertools import count
 import pytest
 from websockets.sync.client import connect
 
-from keydyn.service.http import connections, gate
+from keydyn.service.http import gate
 from keydyn.service.http.gate import HEADERS
 from keydyn.service.serving import log_to_stderr
 from tests.service.conftest import opened
@@ -46,7 +46,6 @@ def small(tmp_path_factory):
 def impatient(small, monkeypatch):
     """The same, which does not wait long for a request."""
     monkeypatch.setattr(gate, "ARRIVAL", 0.5)
-    monkeypatch.setattr(connections, "ARRIVAL", 0.5)
     return small
 
 

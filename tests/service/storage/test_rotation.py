@@ -7,9 +7,8 @@ import os
 import pytest
 from sqlalchemy import select
 
-from keydyn.service.storage import rotation
-from keydyn.service.storage.master_keys import VARIABLE, KeyFile, MasterKeyError, open_master_keys
-from keydyn.service.storage.rotation import rotate
+from keydyn.service.storage import master_keys
+from keydyn.service.storage.master_keys import VARIABLE, KeyFile, MasterKeyError, open_master_keys, rotate
 from keydyn.service.storage.sealing import MasterKeys, wrapped_by
 from keydyn.service.storage.tables import users
 from tests.service.storage.rows import add_tenant, add_user
@@ -36,7 +35,7 @@ def assert_opens(database, keys, data_keys):
 
 
 def test_all_keys_are_wrapped_anew(database, tmp_path, monkeypatch):
-    monkeypatch.setattr(rotation, "BATCH", 10)
+    monkeypatch.setattr(master_keys, "BATCH", 10)
     file = key_file(tmp_path, OLD)
     keys = open_master_keys(database, file, {})
     data_keys = fill(database, keys)

@@ -19,7 +19,7 @@ from typing import Self
 
 from sqlalchemy import Engine, event
 
-from keydyn.service.storage import audit, rotation
+from keydyn.service.storage import audit, master_keys
 from keydyn.service.storage.database import Database
 from keydyn.service.storage.upgrading import upgrade
 from tests.service.storage.rows import add_user
@@ -103,9 +103,9 @@ def bring_up_to_date(url: str, last: str, steps: str) -> None:
 
 def rotate(url: str, key_file: str, last: str, steps: str) -> None:
     """Replace the master key, in small steps."""
-    rotation.BATCH = 5
+    master_keys.BATCH = 5
     with dying(int(last), Path(steps)):
-        rotation.rotate(Database(url), Path(key_file), {})
+        master_keys.rotate(Database(url), Path(key_file), {})
 
 
 @contextmanager

@@ -90,7 +90,7 @@ def rotate_key(
     Example: `keydyn service database rotate-key`
     """
     with _opened(database) as opened:
-        from keydyn.service.storage.rotation import rotate
+        from keydyn.service.storage.master_keys import rotate
 
         with share_bar(hidden=as_json) as show:
             done = rotate(

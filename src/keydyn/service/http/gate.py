@@ -1,6 +1,7 @@
-"""Middleware that every request passes: an id, limits of size, time and number, headers, one log line.
+"""What every request passes: limits of size, time and number, an id, headers, CORS by tenant, one log line.
 
-Written against ASGI itself: it sees a request before anything parses it, and the body, whole, once.
+The middleware is written against ASGI itself: it sees a request before anything parses it, and the body,
+whole, once. Limits of the headers, which come before that, are those of the protocol.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ import re
 import secrets
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
+from http import HTTPStatus
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from keydyn.service.metrics import Metrics
 from keydyn.service.problems import Problem
@@ -44,6 +47,8 @@ HEADERS = (
 )
 # Seconds for which the origins of all tenants are cached here, and answers in browsers.
 REMEMBERED, FOR_BROWSERS = 10.0, 600
+# Bytes of a request before its body.
+LARGEST_HEAD = 1 << 16
 
 
 class Gate:
@@ -253,3 +258,80 @@ class TenantOrigins:
             await send(message)
 
         await self.app(scope, receive, sending)
+
+
+class HttpProtocol(HttpToolsProtocol):
+    """HTTP/1.1 as uvicorn speaks it, with limits, and problems in place of plain text."""
+
+    _deadline: asyncio.TimerHandle | None = None
+    _in_head, _head = True, 0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """A client has connected, and must send a request in time."""
+        super().connection_made(transport)
+        self._begin()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The client has gone."""
+        self._end()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Take what arrived, unless there is no end to the headers."""
+        if self.transport.is_closing():
+            return
+        self._head += len(data)
+        super().data_received(data)
+        if self._in_head and self._head > LARGEST_HEAD and not self.transport.is_closing():
+            detail = f"Headers may have at most {LARGEST_HEAD:,} bytes."
+            self._refuse(Problem(431, "too-large", "The headers are too large", detail, limit=LARGEST_HEAD))
+
+    def on_message_begin(self) -> None:
+        """A request begins: its headers must arrive in time."""
+        super().on_message_begin()
+        self._begin()
+
+    def on_headers_complete(self) -> None:
+        """From here on the gate counts bytes and seconds."""
+        self._end()
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """What arrives next belongs to another request."""
+        super().on_message_complete()
+        self._in_head, self._head = True, 0
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is not HTTP."""
+        self._refuse(Problem(400, "not-http", "The request cannot be understood", msg))
+
+    def _begin(self) -> None:
+        self._in_head = True
+        if self._deadline is None:
+            self._deadline = self.loop.call_later(ARRIVAL, self._too_slow)
+
+    def _end(self) -> None:
+        self._in_head = False
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _too_slow(self) -> None:
+        self._deadline = None
+        if not self.transport.is_closing():
+            self._refuse(Problem(408, "too-slow", "The request took too long to arrive", ""))
+
+    def _refuse(self, problem: Problem) -> None:
+        request_id = secrets.token_hex(8)
+        body = json.dumps(problem.as_json(request_id)).encode()
+        headers = (
+            (b"content-type", b"application/problem+json"),
+            (b"content-length", str(len(body)).encode()),
+            (b"connection", b"close"),
+            (b"x-request-id", request_id.encode()),
+            *HEADERS,
+        )
+        status = f"HTTP/1.1 {problem.status} {HTTPStatus(problem.status).phrase}\r\n".encode()
+        lines = b"".join(name + b": " + value + b"\r\n" for name, value in headers)
+        self.transport.write(status + lines + b"\r\n" + body)
+        self.transport.close()

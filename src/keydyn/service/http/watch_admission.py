@@ -147,13 +147,13 @@ def _owner(connection: Connection, context: Context, session: str) -> Person | N
 
 def _admitted(caller: Caller, subject: Subject, session: str | None) -> Admitted:
     person, background = subject.person, subject.background
-    verifier = verifier_for(caller.tenant, background, {person.id: subject.enrolled})
+    verifier = verifier_for(caller.tenant, background, {person.id: subject.known.enrolled})
     return Admitted(
         tenant_id=caller.tenant.id,
         user_id=person.id,
         profile_id=subject.profile.id,
         session_id=session,
-        enrolled=subject.enrolled,
+        enrolled=subject.known.enrolled,
         background=background,
         background_id=_identity(background),
         left_out=background.place(person.id),

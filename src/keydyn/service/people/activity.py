@@ -129,7 +129,7 @@ def standing(connection: Connection, tenant: Tenant, now: int) -> StandingAnswer
 def densities_of(context: Context, tenant: Tenant, name: str, device: Device) -> DensitiesAnswer:
     """The densities of the keys that a user typed most in samples of free text."""
     subject = subject_of(context, tenant, name, Text(), device)
-    template = subject.enrolled.template
+    template = subject.known.enrolled.template
     if not isinstance(template, PopulationDetector):
         detail = f"Templates of {template.name} have none."
         raise Problem(409, "no-densities", "There are no densities", detail)

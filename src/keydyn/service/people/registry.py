@@ -30,11 +30,6 @@ def create(context: Context, write: Write, name: str | None) -> User:
     person = Person(new, tenant.id, name or secrets.token_hex(12), now, 0, 0, key)
 
     def change(connection: Connection) -> User:
-        taken = connection.execute(
-            select(users.c.id).where(users.c.tenant_id == tenant.id, users.c.name == person.name)
-        ).first()
-        if taken is not None:
-            raise _taken()
         row = {name: value for name, value in vars(person).items() if name != "key"}
         row["wrapped_key"] = context.keys.wrap(key, f"users/{new}")
         connection.execute(insert(users).values(row))
@@ -46,8 +41,8 @@ def create(context: Context, write: Write, name: str | None) -> User:
     try:
         return context.database.write(change)
     except IntegrityError:
-        # Another process created the same name at the same time.
-        raise _taken() from None
+        detail = "A user with this id exists already."
+        raise Problem(409, "user-exists", "This id is taken", detail) from None
 
 
 def find_user(context: Context, tenant: Tenant, name: str) -> User:
@@ -211,7 +206,3 @@ def _exported(connection: Connection, person: Person, profile: Profile) -> dict[
         ],
         "watch_sessions": [dict(row._mapping) for row in sessions],
     }
-
-
-def _taken() -> Problem:
-    return Problem(409, "user-exists", "This id is taken", "A user with this id exists already.")

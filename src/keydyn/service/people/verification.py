@@ -60,11 +60,6 @@ class Subject:
     background: Background
     known: Known
 
-    @property
-    def enrolled(self) -> Enrolled:
-        """Their template."""
-        return self.known.enrolled
-
 
 _PROFILE = update(profiles).where(profiles.c.id == bindparam("profile"))
 
@@ -113,10 +108,10 @@ def verify(context: Context, write: Write, name: str, typed: TypedSample, level:
 
 def _decided(context: Context, write: Write, subject: Subject, sample: Samples, level: Level) -> Decision:
     tenant, person, profile = write.tenant, subject.person, subject.profile
-    verifier = verifier_for(tenant, subject.background, {person.id: subject.enrolled}, level)
+    verifier = verifier_for(tenant, subject.background, {person.id: subject.known.enrolled}, level)
     decision = verifier.verify(person.id, sample)
     follows = verifier.updated(person.id, sample, decision) if tenant.settings.updating else None
-    now, after = context.clock(), subject.enrolled
+    now, after = context.clock(), subject.known.enrolled
     seen = sealed = None
     if follows is not None:
         # Updates are not undone here: the template before this one is not kept.
