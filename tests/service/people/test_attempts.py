@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from keydyn.service.clock import SECOND
-from keydyn.service.people import attempts
+from keydyn.service.people import rows
 from keydyn.service.people.rows import Person
 from keydyn.service.problems import Problem
 from keydyn.service.storage.sealing import DataKey
@@ -16,22 +16,22 @@ ADA = Person("1", "t", "ada", 0, 0, 0, DataKey(bytes(32)))
 
 
 def test_the_delay_doubles_from_half_a_minute_to_an_hour():
-    delays = [attempts.delay_after(failures) // SECOND for failures in range(100)]
+    delays = [rows.delay_after(failures) // SECOND for failures in range(100)]
     assert delays[:5] == [0] * 5
     assert delays[5:12] == [30, 60, 120, 240, 480, 960, 1920]
     assert set(delays[12:]) == {3600}
 
 
 def test_waiting_ends_and_is_never_longer_than_the_longest_delay():
-    assert attempts.waiting(5, 1000, 1000) == 30 * SECOND
-    assert attempts.waiting(5, 1000, 1000 + 30 * SECOND) == 0
+    assert rows.waiting_time(5, 1000, 1000) == 30 * SECOND
+    assert rows.waiting_time(5, 1000, 1000 + 30 * SECOND) == 0
     # A failure in the future, after the clock was set back.
-    assert attempts.waiting(99, 10**15, 0) == 3600 * SECOND
+    assert rows.waiting_time(99, 10**15, 0) == 3600 * SECOND
 
 
 @pytest.mark.parametrize(("failures", "kind"), [(5, "too-many-attempts"), (100, "blocked")])
 def test_an_attempt_is_refused_while_it_must_wait(failures, kind):
-    attempts.check_allowed(ADA, 0)
+    rows.check_allowed(ADA, 0)
     with pytest.raises(Problem) as caught:
-        attempts.check_allowed(replace(ADA, failures=failures), 0)
+        rows.check_allowed(replace(ADA, failures=failures), 0)
     assert caught.value.kind == kind

@@ -2,22 +2,53 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from keydyn.atomic import write_text
 from keydyn.commands.every_command import every_command, group
 from keydyn.commands.service import database, keys, populations, users
-from keydyn.commands.service.examples import examples
 from keydyn.commands.service.options import Service, TenantOption, tell
 from keydyn.exit_codes import checking_options
+from keydyn.terminal import JsonOption
 
 app = group("service", "Administer the verification service: keys, people, populations, database.")
 for part in (keys, users, populations, database):
     app.add_typer(part.app)
-app.command()(examples)
 
+# Who is simulated, how often they type, and how much.
+PEOPLE, SAMPLES, KEYS = ("ada", "bela", "cleo"), 7, 60
+COLUMNS = ["keyname", "timepress", "timerelease"]
 URL_HELP = "Address at which browsers reach the service."
+
+
+@app.command()
+@every_command
+def examples(
+    out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path("samples"),
+    seed: Annotated[int, typer.Option(min=0, help="Seed: the same seed gives the same typing.")] = 1,
+    as_json: JsonOption = False,
+) -> None:
+    """Write samples of simulated people to files that you can send to the service.
+
+    Each file, such as ada-1.json, is the body of a request: one sample of ada, bela or cleo.
+
+    Example: `keydyn service examples --out samples`
+    """
+    from keydyn.datasets import make_typists
+
+    typing = make_typists(len(PEOPLE), SAMPLES, text="free", n_keys=KEYS, random_state=seed)
+    files = []
+    for n, (_, sample) in enumerate(typing.groupby(["user", "session"])):
+        person, session = divmod(n, SAMPLES)
+        body = {"keystrokes": sample[COLUMNS].to_dict("records")}
+        files.append(out / f"{PEOPLE[person]}-{session + 1}.json")
+        write_text(files[-1], json.dumps(body))
+    text = f"wrote {out}: {SAMPLES} samples each of {', '.join(PEOPLE)}, who are simulated"
+    tell(text, as_json, files=[str(file) for file in files])
 
 
 @app.command("link")

@@ -17,8 +17,8 @@ from keydyn.population.densities import Time, densities
 from keydyn.population.features import HOLD, INTERVAL
 from keydyn.service.accounts import Tenant
 from keydyn.service.clock import SECOND
-from keydyn.service.people.attempts import FREE_FAILURES, MOST_FAILURES
 from keydyn.service.people.context import Context
+from keydyn.service.people.rows import FREE_FAILURES, MOST_FAILURES
 from keydyn.service.people.templates import stored_samples
 from keydyn.service.people.verification import subject_of
 from keydyn.service.problems import Problem

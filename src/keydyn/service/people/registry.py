@@ -11,9 +11,16 @@ from sqlalchemy.exc import IntegrityError
 from keydyn.service.accounts import Tenant
 from keydyn.service.clock import SECOND
 from keydyn.service.jobs.queue import enqueue
-from keydyn.service.people.attempts import waiting
 from keydyn.service.people.context import Context, Write
-from keydyn.service.people.rows import Person, Profile, person_named, person_row, profile_answer, profiles_of
+from keydyn.service.people.rows import (
+    Person,
+    Profile,
+    person_named,
+    person_row,
+    profile_answer,
+    profiles_of,
+    waiting_time,
+)
 from keydyn.service.people.templates import start_again, stored_samples
 from keydyn.service.problems import Problem
 from keydyn.service.storage import audit
@@ -107,7 +114,7 @@ def _user(connection: Connection, context: Context, tenant: Tenant, person: Pers
         created_at=Moment.at(person.created_at),
         profiles=tuple(profile_answer(one, tenant, now) for one in profiles_of(connection, person)),
         failed_attempts=person.failures,
-        wait_s=-(-waiting(person.failures, person.failed_at, now) // SECOND),
+        wait_s=-(-waiting_time(person.failures, person.failed_at, now) // SECOND),
     )
 
 

@@ -17,7 +17,6 @@ from keydyn.decisions.liveness.copies import MOST_SAMPLES, Fingerprints
 from keydyn.keystrokes.samples import Samples
 from keydyn.service.accounts import Tenant
 from keydyn.service.jobs.webhooks import announce
-from keydyn.service.people import attempts
 from keydyn.service.people.context import Context, Known, Write
 from keydyn.service.people.enrolment import remember
 from keydyn.service.people.keystroke_payload import TypedSample, samples_of
@@ -25,6 +24,9 @@ from keydyn.service.people.rows import (
     Person,
     Profile,
     Stale,
+    check_allowed,
+    clock_set_back,
+    count_attempt,
     everybody,
     person_named,
     person_row,
@@ -99,8 +101,8 @@ def verify(context: Context, write: Write, name: str, typed: TypedSample, level:
         subject = subject_of(context, write.tenant, name, typed.text, typed.device)
         now = context.clock()
         if now < subject.person.failed_at:
-            context.database.write(lambda c: attempts.clock_set_back(c, subject.person, now))
-        attempts.check_allowed(subject.person, now)
+            context.database.write(lambda c: clock_set_back(c, subject.person, now))
+        check_allowed(subject.person, now)
         return _decided(context, write, subject, sample, level)
 
     return settled(attempt)
@@ -126,7 +128,7 @@ def _decided(context: Context, write: Write, subject: Subject, sample: Samples, 
     done = _answer(decision, person.name, level, verifier.at.false_match, sealed is not None)
 
     def change(connection: Connection) -> Known | None:
-        attempts.count(connection, person, decision.accepted, now)
+        count_attempt(connection, person, decision.accepted, now)
         known = None
         if seen is not None:
             # Of two copies sent at the same time, the second is decided again and finds the first.
