@@ -27,11 +27,13 @@ Time = Annotated[float, Field(strict=True, ge=0, le=1e9, allow_inf_nan=False)]
 Count = Annotated[int, Field(strict=True, ge=0, le=1_000_000)]
 
 
-class _Strict(BaseModel):
+class Strict(BaseModel):
+    """A part of a request: unknown fields are an error."""
+
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Keystrokes(_Strict):
+class Keystrokes(Strict):
     """One sample, as columns; times in milliseconds since the first press."""
 
     keyname: Annotated[list[KeyName], Field(max_length=MOST_KEYSTROKES)]
@@ -39,7 +41,7 @@ class Keystrokes(_Strict):
     timerelease: Annotated[list[Time | None], Field(max_length=MOST_KEYSTROKES)]
 
 
-class Quality(_Strict):
+class Quality(Strict):
     """What the recorder reports of a sample; see docs/guide/recorder.md."""
 
     clock_tick_ms: Annotated[float, Field(strict=True, ge=0, le=1000)] | None
@@ -72,7 +74,7 @@ REFUSED = {
 CORRECTED = "The text was corrected. It must be typed in one go."
 
 
-class Attempt(_Strict):
+class Attempt(Strict):
     """What a participant has typed for the sample at this place of their course."""
 
     user: User

@@ -14,10 +14,10 @@ from typing import Annotated, Any
 
 import uvicorn
 from fastapi import Depends, FastAPI, Request, Response
-from pydantic import BaseModel, ConfigDict, StringConstraints
+from pydantic import StringConstraints
 
 from keydyn.exit_codes import UsageError
-from keydyn.recording.participants import Attempt, Participants, User
+from keydyn.recording.participants import Attempt, Participants, Strict, User
 from keydyn.service.http import page_files
 from keydyn.service.http.gate import Gate, HttpProtocol
 from keydyn.service.http.problem_answers import add_handlers, answered
@@ -33,18 +33,14 @@ REDIRECT = '<!doctype html><title>keydyn record</title><meta http-equiv="refresh
 State = dict[str, Any]
 
 
-class Who(BaseModel):
+class Who(Strict):
     """The participant whose state is requested; null before one was chosen."""
-
-    model_config = ConfigDict(extra="forbid")
 
     user: User | None = None
 
 
-class Agreed(BaseModel):
+class Agreed(Strict):
     """Consent to the text with this SHA-256."""
-
-    model_config = ConfigDict(extra="forbid")
 
     user: User
     consent_sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]

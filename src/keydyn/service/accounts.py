@@ -191,15 +191,7 @@ def _lasts(revoked_at: int | None, expires_at: int | None, now: int) -> bool:
     return revoked_at is None and (expires_at is None or now < expires_at)
 
 
-_KEY = select(
-    api_keys.c.id,
-    api_keys.c.tenant_id,
-    api_keys.c.hash,
-    api_keys.c.scopes,
-    api_keys.c.revoked_at,
-    api_keys.c.kind,
-    api_keys.c.expires_at,
-).where(api_keys.c.id == bindparam("key"))
+_KEY = select(api_keys).where(api_keys.c.id == bindparam("key"))
 
 
 def _hash(secret: str) -> bytes:

@@ -124,13 +124,8 @@ class Gate:
         if self._running > 4 * self._deployment.concurrent:
             raise Problem(503, "busy", "The service is busy", "Too many requests at once.", retry_after=1)
         most = self._deployment.largest_body
-        too_large = Problem(
-            413,
-            "too-large",
-            "The request is too large",
-            f"A body may have at most {most:,} bytes.",
-            limit=most,
-        )
+        detail = f"A body may have at most {most:,} bytes."
+        too_large = Problem(413, "too-large", "The request is too large", detail, limit=most)
         length = headers.get(b"content-length", b"0")
         if not length.isdigit() or len(length) > 15 or int(length) > most:
             raise too_large

@@ -46,13 +46,7 @@ class Lease:
 
 @dataclass(frozen=True)
 class Job:
-    """A job as its handler gets it.
-
-    Attributes
-    ----------
-    data_key : the tenant's
-    attempt : from 1
-    """
+    """A job as its handler gets it, with the tenant's key; attempts count from 1."""
 
     number: int
     tenant_id: str

@@ -141,15 +141,8 @@ class JobRunner:
         except Exception as error:
             outcome = "dropped" if lease.attempt == ATTEMPTS else "failed"
             # The message of an error may name people or addresses; its type does not.
-            logger.warning(
-                "%s job %d of tenant %s %s on attempt %d: %s",
-                lease.kind,
-                lease.number,
-                lease.tenant_id,
-                outcome,
-                lease.attempt,
-                type(error).__name__,
-            )
+            what = lease.kind, lease.number, lease.tenant_id, outcome, lease.attempt, type(error).__name__
+            logger.warning("%s job %d of tenant %s %s on attempt %d: %s", *what)
             return outcome
         return "done"
 

@@ -59,17 +59,13 @@ class SessionEvent:
 Hook = Callable[[Connection, SessionEvent], None]
 
 
-def _nothing(connection: Connection, event: SessionEvent) -> None:
-    """Do nothing."""
-
-
 @dataclass(frozen=True)
 class Hooks:
     """What to do when a session is opened, locked or unlocked."""
 
-    opened: Hook = _nothing
-    locked: Hook = _nothing
-    unlocked: Hook = _nothing
+    opened: Hook = lambda *_: None
+    locked: Hook = lambda *_: None
+    unlocked: Hook = lambda *_: None
 
 
 def place(session_id: str) -> str:
@@ -84,27 +80,17 @@ def new_id() -> str:
 
 def open_session(connection: Connection, id_: str, profile_id: str, background: str, now: int) -> Taken:
     """Store a new session, which is trusted."""
-    connection.execute(
-        insert(watch_sessions).values(
-            id=id_,
-            profile_id=profile_id,
-            epoch=1,
-            sequence=0,
-            created_at=now,
-            seen_at=now,
-            background=background,
-        )
-    )
+    row = {"id": id_, "profile_id": profile_id, "epoch": 1, "sequence": 0, "background": background}
+    connection.execute(insert(watch_sessions).values({**row, "created_at": now, "seen_at": now}))
     return Taken(id_, 1, 0, None, None)
 
 
 def take_over(connection: Connection, id_: str, profile_id: str, background: str, now: int) -> Taken:
     """Continue a session of this profile: the connection that held it can no longer write."""
-    own = (watch_sessions.c.id == id_) & (watch_sessions.c.profile_id == profile_id)
     columns = watch_sessions.c
     found = connection.execute(
         update(watch_sessions)
-        .where(own)
+        .where(columns.id == id_, columns.profile_id == profile_id)
         .values(epoch=columns.epoch + 1, seen_at=now, background=background)
         .returning(columns.id, columns.epoch, columns.sequence, columns.locked_at, columns.state)
     ).one_or_none()

@@ -86,10 +86,6 @@ class Context:
     backgrounds: Newest[Background] = field(default_factory=lambda: Newest(BACKGROUNDS))
 
 
-def _nothing(connection: Connection, answer: Struct, user_id: str | None) -> None:
-    """Record nothing."""
-
-
 @dataclass(frozen=True)
 class Write:
     """Work on behalf of a tenant.
@@ -103,7 +99,7 @@ class Write:
 
     tenant: Tenant
     actor: str
-    finish: Callable[[Connection, Struct, str | None], None] = _nothing
+    finish: Callable[[Connection, Struct, str | None], None] = lambda *_: None
 
     def note(
         self, connection: Connection, now: int, action: str, person: DataKey | None = None, **details: Any

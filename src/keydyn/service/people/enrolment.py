@@ -6,7 +6,7 @@ import secrets
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Connection, Integer, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, Integer, bindparam, delete, func, insert, select, update
 
 from keydyn.decisions.calibration.background import Background
 from keydyn.decisions.enrolled import EnrolmentQuality, enrolment_quality
@@ -30,7 +30,6 @@ from keydyn.service.people.rows import (
 from keydyn.service.people.templates import (
     background_for,
     find_background,
-    kept_samples,
     known_fingerprints,
     secret_of,
     settled,
@@ -60,7 +59,8 @@ def _attempt(context: Context, write: Write, name: str, sample: TypedSample) -> 
         known, rows = Fingerprints.none(), 0
         if before is not None:
             known, rows, _ = known_fingerprints(connection, person, before)
-            _check_room(before, kept_samples(connection, before))
+            own = select(func.count()).select_from(samples).where(samples.c.profile_id == before.id)
+            _check_room(before, connection.execute(own).scalar_one())
     quality, seen = _checked(tenant, sample, background, known)
     now, sample_id = context.clock(), secrets.token_hex(16)
     sealed = person.key.seal(typed.to_bytes(), f"samples/{sample_id}/contents")

@@ -183,15 +183,9 @@ def _exported(connection: Connection, person: Person, profile: Profile) -> dict[
     template = connection.execute(select(profiles.c.template).where(profiles.c.id == profile.id)).scalar_one()
     if template is not None:
         template = person.key.open(template, f"profiles/{profile.id}/template").hex()
-    sessions = connection.execute(
-        select(
-            watch_sessions.c.id,
-            watch_sessions.c.created_at,
-            watch_sessions.c.seen_at,
-            watch_sessions.c.sequence.label("keystrokes"),
-            watch_sessions.c.locked_at,
-        ).where(watch_sessions.c.profile_id == profile.id)
-    )
+    of = watch_sessions.c
+    shown = of.id, of.created_at, of.seen_at, of.sequence.label("keystrokes"), of.locked_at
+    sessions = connection.execute(select(*shown).where(of.profile_id == profile.id))
     place = f"fingerprints/{profile.id}/contents"
     known = connection.execute(
         select(fingerprints.c.created_at, fingerprints.c.contents)

@@ -231,10 +231,3 @@ def start_again(connection: Connection, profile: Profile) -> None:
         .where(profiles.c.id == profile.id)
         .values(**NOTHING, template=None, version=profiles.c.version + 1)
     )
-
-
-def kept_samples(connection: Connection, profile: Profile) -> int:
-    """The number of samples that have not expired."""
-    return connection.execute(
-        select(func.count()).select_from(samples).where(samples.c.profile_id == profile.id)
-    ).scalar_one()
