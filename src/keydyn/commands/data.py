@@ -128,17 +128,15 @@ def check(
     from keydyn.datasets.published.fetching import check_files
 
     states = check_files(_names(names or [EVERYTHING]), data)
+    rows = [_as_row(state) for state in states]
     if as_json:
-        print_json([_as_row(state) for state in states])
+        print_json(rows)
     else:
-        rows = (_as_row(state) for state in states)
-        show_table(
-            "Files",
-            [
-                {"dataset": row["dataset"], "state": WORDS[row["status"]], "file": row["path"] or row["file"]}
-                for row in rows
-            ],
-        )
+        shown = [
+            {"dataset": row["dataset"], "state": WORDS[row["status"]], "file": row["path"] or row["file"]}
+            for row in rows
+        ]
+        show_table("Files", shown)
     changed = [str(state.path) for state in states if state.status == "changed"]
     absent = [state.file.source for state in states if state.status == "absent"]
     if changed:

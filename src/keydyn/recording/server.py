@@ -64,8 +64,7 @@ def create_app(
         if origin is not None and origin != f"http://{request.headers['host']}":
             raise Problem(403, "wrong-origin", "Other pages are not allowed to do this", "")
 
-    def not_stored(request: Request, error: Exception) -> Response:
-        assert isinstance(error, OSError)
+    def not_stored(request: Request, error: OSError) -> Response:
         detail = f"{error.strerror or error}. It is kept on this page until you try again."
         return answered(request, Problem(507, "not-stored", "The text could not be stored", detail))
 

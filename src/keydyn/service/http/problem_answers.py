@@ -45,7 +45,7 @@ ANSWERS: dict[int | str, dict[str, Any]] = {
 
 def add_handlers(app: FastAPI) -> None:
     """Answer exceptions with problems."""
-    app.exception_handler(Problem)(_problem)
+    app.exception_handler(Problem)(answered)
     app.exception_handler(RequestValidationError)(_invalid)
     app.exception_handler(HTTPException)(_http)
     app.exception_handler(DatabaseUnavailableError)(_unavailable)
@@ -64,14 +64,8 @@ def answered(request: Request, problem: Problem, headers: dict[str, str] | None 
     return JSONResponse(body, problem.status, more, media_type=TYPE)
 
 
-def _problem(request: Request, problem: Exception) -> JSONResponse:
-    assert isinstance(problem, Problem)
-    return answered(request, problem)
-
-
-def _invalid(request: Request, error: Exception) -> JSONResponse:
+def _invalid(request: Request, error: RequestValidationError) -> JSONResponse:
     """Say where a parameter does not fit, and why; the value that was sent is not repeated."""
-    assert isinstance(error, RequestValidationError)
     found = error.errors()
     if any(each["type"] == "json_invalid" for each in found):
         return answered(request, Problem(400, "not-json", WORDS[400], "The body is not JSON."))
@@ -83,8 +77,7 @@ def _invalid(request: Request, error: Exception) -> JSONResponse:
     return answered(request, Problem(422, "invalid-request", WORDS[422], detail, errors=errors))
 
 
-def _http(request: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, HTTPException)
+def _http(request: Request, error: HTTPException) -> JSONResponse:
     kind = HTTP_KINDS.get(error.status_code, OTHER_KIND)
     title = WORDS.get(error.status_code, "The request cannot be answered")
     return answered(request, Problem(error.status_code, kind, title, ""), dict(error.headers or {}))
@@ -92,10 +85,8 @@ def _http(request: Request, error: Exception) -> JSONResponse:
 
 def _unavailable(request: Request, error: Exception) -> JSONResponse:
     log.error("request %s: the database is not available", request.state.request_id)
-    problem = Problem(
-        503, "database-unavailable", "The database is not available", "Try again.", retry_after=2
-    )
-    return answered(request, problem)
+    title = "The database is not available"
+    return answered(request, Problem(503, "database-unavailable", title, "Try again.", retry_after=2))
 
 
 def _bug(request: Request, error: Exception) -> JSONResponse:
