@@ -16,17 +16,7 @@ from websockets.sync.client import ClientConnection, connect
 
 from keydyn.client.answers import ServiceProblem, ServiceUnreachable, Trust, UnexpectedAnswerError, problem
 from keydyn.client.calls import LATER, Keystroke, Keystrokes, Patience, keystrokes, refusal
-from keydyn.service.wire.frames import (
-    Bye,
-    ClientFrame,
-    Durable,
-    Hello,
-    KeysFrame,
-    TrustFrame,
-    Unlock,
-    Unlocked,
-    Welcome,
-)
+from keydyn.service.wire import frames
 
 Result = TypeVar("Result")
 Received = TypeVar("Received", bound=msgspec.Struct)
@@ -73,7 +63,13 @@ class Watch:
     """
 
     def __init__(
-        self, address: str, key: str, hello: Hello, session: str | None, timeout_s: float, patience_s: float
+        self,
+        address: str,
+        key: str,
+        hello: frames.Hello,
+        session: str | None,
+        timeout_s: float,
+        patience_s: float,
     ) -> None:
         self._address, self._key, self._hello = address, key, hello
         self._timeout_s, self._patience_s = timeout_s, patience_s
@@ -126,14 +122,14 @@ class Watch:
     def _unlock(self, patience: Patience) -> None:
         self._exchange(patience, {})
         if self.locked:
-            self._transmit(Unlock())
-            self._receive(patience, Unlocked)
+            self._transmit(frames.Unlock())
+            self._receive(patience, frames.Unlocked)
             self.locked = False
 
     def _bye(self, patience: Patience) -> None:
         self._exchange(patience, {})
-        self._transmit(Bye())
-        self._stored(self._receive(patience, Durable).durable)
+        self._transmit(frames.Bye())
+        self._stored(self._receive(patience, frames.Durable).durable)
 
     def _exchange(self, patience: Patience, found: dict[int, Trust]) -> None:
         """Send what this connection has not sent yet, and take the answers."""
@@ -141,10 +137,10 @@ class Watch:
             while self._sent < self._last and self._in_flight < self._frames_in_flight:
                 begin = self._sent - (self._last - len(self._kept))
                 keys = list(islice(self._kept, begin, begin + self._keys_per_frame))
-                self._transmit(KeysFrame(self._sent + 1, keys))
+                self._transmit(frames.KeysFrame(self._sent + 1, keys))
                 self._sent += len(keys)
                 self._in_flight += 1
-            answer = self._receive(patience, TrustFrame)
+            answer = self._receive(patience, frames.TrustFrame)
             self._in_flight -= 1
             self._answered = answer.last
             self.locked = self.locked or answer.locked
@@ -207,7 +203,7 @@ class Watch:
         except (OSError, InvalidHandshake) as error:
             raise _LostError from error
         self._transmit(structs.replace(self._hello, session=self.session))
-        welcome = self._receive(patience, Welcome)
+        welcome = self._receive(patience, frames.Welcome)
         durable = welcome.durable
         if durable < self._last - len(self._kept):
             raise UnexpectedAnswerError("the service has lost keystrokes of this session")
@@ -226,7 +222,7 @@ class Watch:
         with suppress(OSError, WebSocketException):
             self._closing.close()
 
-    def _transmit(self, frame: ClientFrame) -> None:
+    def _transmit(self, frame: frames.ClientFrame) -> None:
         assert self._connection is not None
         try:
             self._connection.send(msgspec.json.encode(frame).decode())

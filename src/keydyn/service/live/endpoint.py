@@ -17,21 +17,12 @@ from keydyn.service.live.peer import Ending, Peer
 from keydyn.service.live.session import Admit, Arrival, CheckUnlock, Live
 from keydyn.service.problems import Problem
 from keydyn.service.storage.database import DatabaseUnavailableError
-from keydyn.service.wire.frames import (
-    FRAME_BYTES,
-    KEYS_PER_FRAME,
-    Bye,
-    Durable,
-    Hello,
-    Unlock,
-    Unlocked,
-    Welcome,
-)
+from keydyn.service.wire import frames
 
 # Options of uvicorn, which refuses larger frames by itself, with 1009.
 UVICORN: dict[str, Any] = {
     "ws": "websockets-sansio",
-    "ws_max_size": 4 * FRAME_BYTES,
+    "ws_max_size": 4 * frames.FRAME_BYTES,
     "ws_per_message_deflate": False,
     "ws_ping_interval": 20.0,
     "ws_ping_timeout": 20.0,
@@ -118,20 +109,20 @@ class _Connection:
                 hello = await self._frame()
         except TimeoutError:
             raise Problem(408, "no-hello", "No hello was received", "the first frame must be hello") from None
-        if not isinstance(hello, Hello):
+        if not isinstance(hello, frames.Hello):
             raise protocol.bad("the first frame must be of type hello")
         peer = self._websocket.client
         arrival = Arrival(user, self._websocket.headers, peer.host if peer else "", hello)
         admitted = await run_in_threadpool(self._admit, arrival)
         live = await self._engine.join(admitted, self._client, hello.states)
         limits = self._engine.limits
-        welcome = Welcome(
+        welcome = frames.Welcome(
             session=live.id,
             durable=live.durable,
             locked=live.locked_at is not None,
             restarted=live.restarted,
             level=admitted.watching.level,
-            keys_per_frame=KEYS_PER_FRAME,
+            keys_per_frame=frames.KEYS_PER_FRAME,
             frames_in_flight=limits.in_flight,
             idle_s=limits.idle_s,
         )
@@ -147,11 +138,11 @@ class _Connection:
                 if isinstance(frame, protocol.Keys):
                     self._client.took(len(frame.names))
                     self._engine.take(live, frame)
-                elif isinstance(frame, Unlock):
+                elif isinstance(frame, frames.Unlock):
                     await self._unlock(live, frame.token)
-                elif isinstance(frame, Bye):
+                elif isinstance(frame, frames.Bye):
                     durable = await self._engine.finish(live)
-                    self._client.send(protocol.composed(Durable(durable)))
+                    self._client.send(protocol.composed(frames.Durable(durable)))
                     return
                 else:
                     raise protocol.bad("hello was already sent")
@@ -180,7 +171,7 @@ class _Connection:
             raise Problem(403, "may-not-unlock", "This connection may not unlock", detail)
         await self._engine.unlock(live)
         if not live.lost:
-            self._client.send(protocol.composed(Unlocked()))
+            self._client.send(protocol.composed(frames.Unlocked()))
 
 
 # The close code of a refusal, by the problem's status.
