@@ -113,8 +113,8 @@ def _counted(context: Context, write: Write, text: Text, device: Device) -> Coun
         raise Problem(409, "too-few-people", "Too few people to measure with", detail)
     owners = [name for name, typed in kept.items() for _ in typed]
     found = _judged(tenant, background, kept, owners, text)
-    now, details = context.clock(), {"people": found.people, "samples": found.samples}
-    context.database.write(lambda c: write.note(c, now, "errors.measured", **details))
+    now, people, samples = context.clock(), found.people, found.samples
+    context.database.write(lambda c: write.note(c, now, "errors.measured", people=people, samples=samples))
     return found
 
 
