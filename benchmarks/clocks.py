@@ -21,15 +21,13 @@ from keydyn.detectors import PopulationDetector
 from keydyn.evaluation.protocols.protocol import MonacoTappert
 from keydyn.evaluation.rates.confidence import Claims, Rate, bootstrap_mean
 from keydyn.evaluation.rates.identification import identification
-from keydyn.evaluation.rates.recognition import recognition
-from keydyn.evaluation.rates.verification import verification
+from keydyn.evaluation.rates.verification import recognition, verification
 from keydyn.keystrokes.cleaning import CleaningRules, clean
 from keydyn.keystrokes.one_sample import recorded_samples
 from keydyn.keystrokes.schema import sample_lengths, sample_starts
 from keydyn.lab.frame.dataset_rows import Row
 from keydyn.lab.frame.resuming import Parts, run_pieces
-from keydyn.lab.frame.score_datasets import score_rows
-from keydyn.lab.frame.score_files import scored_of
+from keydyn.lab.frame.score_datasets import score_rows, scored_of
 from keydyn.lab.verification.measurements import pairs, strangers_piece
 from keydyn.lab.verification.tables import decisions_table, whole
 

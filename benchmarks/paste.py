@@ -21,11 +21,7 @@ DOCS = Path(__file__).parents[1] / "docs"
 RATE = re.compile(r"^models_a_second = [\d_]+", re.MULTILINE)
 BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
 # The names of markers, and what goes between them.
-PASTED = {
-    "measured table": "speed.md",
-    "measured start-up": "start_up.md",
-    "measured choices": "choices.md",
-}
+PASTED = {"measured table": "speed.md", "measured start-up": "start_up.md", "measured choices": "choices.md"}
 MACHINES = (1, 10, 100)
 
 

@@ -80,10 +80,7 @@ PROBLEMS = {
         *("no-such-user", "not-typing", "enough-samples", "samples-expired"),
         *TYPED,
     ),
-    "POST /v1/users/{id}/verify": (
-        *("no-such-user", "not-enrolled", "too-many-attempts", "blocked"),
-        *TYPED,
-    ),
+    "POST /v1/users/{id}/verify": (*("no-such-user", "not-enrolled", "too-many-attempts", "blocked"), *TYPED),
     "POST /v1/identify": ("nobody-enrolled", "too-many-people", *TYPED),
     "POST /v1/users/{id}/token": ("no-such-user", "no-such-session", "not-enrolled", "no-population"),
     "POST /v1/webhooks": ("webhook-address", "webhook-events", "too-many-webhooks"),

@@ -3,8 +3,8 @@
 python docs/results_page.py out          the pages alone
 python docs/results_page.py out --run    the studies first
 
-Nothing on these pages is typed by hand: questions, and sentences on how to read a table, are in `page.py` of
-the study, where the answers are computed from values of tables; docs/results/tables/ keeps these.
+Nothing on these pages is typed by hand: questions, and sentences on how to read a table, are in `report.py`
+of the study, where the answers are computed from values of tables; docs/results/tables/ keeps these.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from pathlib import Path
 
 from keydyn.cli import app
 from keydyn.lab.frame.outputs import read_values
-from keydyn.lab.frame.page import ResultsPage, Run
-from keydyn.lab.frame.study import Study
+from keydyn.lab.frame.study import ResultsPage, Run, Study
 from keydyn.lab.run_study import STUDIES
 
 DOCS = Path(__file__).parent

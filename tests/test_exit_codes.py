@@ -55,7 +55,7 @@ COMMANDS = {
             "link",
         )
     },
-    "study simulation": "keydyn.lab.simulation.true_models.true_model",
+    "study simulation": "keydyn.lab.simulation.measurements.true_model",
 }
 
 

@@ -55,9 +55,7 @@ EMISSION = Row("x", 0.0, "emission\n(observed)")
 GRAPHS = {
     "markov_chain_graph": Graph({"state": Row("z", 0.0, "state\n(observed)")}, [], [("state", "state")]),
     "hmm_graph": Graph(
-        {"state": STATE, "emission": EMISSION},
-        within=[("state", "emission")],
-        across=[("state", "state")],
+        {"state": STATE, "emission": EMISSION}, within=[("state", "emission")], across=[("state", "state")]
     ),
     "pohmm_graph": Graph(
         {"event": Row(r"\Omega", 2.4, "event type\n(observed)"), "state": STATE, "emission": EMISSION},

@@ -10,7 +10,7 @@ import typer
 from keydyn.commands import data, demonstration, pair_events, population, record, serve, service
 from keydyn.commands.people import enrol, recognise, watch
 from keydyn.exit_codes import EXIT_CODES
-from keydyn.lab import rebuild_report, run_study
+from keydyn.lab import run_study
 
 app = typer.Typer(
     name="keydyn",
@@ -47,7 +47,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     recognise.verify,
     watch.watch,
     run_study.command_of(run_study.STUDIES["evaluate"]),
-    rebuild_report.report,
+    run_study.report,
     demonstration.demo,
     serve.serve,
 )

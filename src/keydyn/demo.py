@@ -27,8 +27,8 @@ from keydyn.detectors import make_detector
 from keydyn.evaluation.continuous.penalty import first_above
 from keydyn.evaluation.protocols.protocol import Enrolment
 from keydyn.evaluation.protocols.running import score_protocol
-from keydyn.evaluation.rates.recognition import recognition
-from keydyn.figures.hidden_states import draw_hidden_states
+from keydyn.evaluation.rates.verification import recognition
+from keydyn.figures.marginal_density import draw_hidden_states
 from keydyn.figures.penalty_over_time import draw_suspicion, mean_rejection
 from keydyn.keystrokes.one_sample import recorded_samples
 from keydyn.keystrokes.samples import Samples

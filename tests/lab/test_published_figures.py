@@ -12,8 +12,7 @@ from keydyn.evaluation.continuous.rejection import continuous
 from keydyn.lab.frame import published
 from keydyn.lab.frame.dataset_rows import load_row
 from keydyn.lab.frame.resuming import Parts
-from keydyn.lab.frame.score_datasets import rank_rows, score_rows
-from keydyn.lab.frame.score_files import ranked_of, scored_of
+from keydyn.lab.frame.score_datasets import rank_rows, ranked_of, score_rows, scored_of
 from keydyn.lab.recognition.tables import best_of, recognition_figures
 
 SLOW = ("password", "mobile+", "essay")
@@ -29,6 +28,17 @@ SHARED_TIES = {
     ("essay", "hmm"): (129.28, 95.50),
     ("essay", "pohmm"): (55.09, 68.39),
     ("mobile+", "pohmm"): (0.109, 0.566),
+}
+# What the paper sets in bold: not significantly worse than the best of the row.
+BOLD_ACCURACY = {
+    *((name, "pohmm") for name in published.DATASETS),
+    *(("keypad", "manhattan"), ("keypad", "manhattan-scaled")),
+    *(("mobile+", "manhattan-scaled"), ("essay", "manhattan-scaled")),
+}
+BOLD_EQUAL_ERROR_RATE = {
+    *((name, "pohmm") for name in published.DATASETS),
+    *((name, "manhattan-scaled") for name in ("keypad", "mobile", "mobile+")),
+    ("mobile+", "svm"),
 }
 
 
@@ -52,7 +62,7 @@ def test_recognition(row, tmp_path):
         measured = [mean["acc"], std["acc"], mean["eer"], std["eer"]]
         expected = [*published.ACCURACY[key], *published.EQUAL_ERROR_RATE[key]]
         np.testing.assert_allclose(measured, expected, rtol=0, atol=0.5e-3 + 1e-9, err_msg=str(key))
-    for metric, bold in (("acc", published.BOLD_ACCURACY), ("eer", published.BOLD_EQUAL_ERROR_RATE)):
+    for metric, bold in (("acc", BOLD_ACCURACY), ("eer", BOLD_EQUAL_ERROR_RATE)):
         assert best_of(found, metric, metric == "acc") == {key for key in bold if key[0] == row.name}
 
 

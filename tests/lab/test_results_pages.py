@@ -8,7 +8,7 @@ import re
 import pytest
 
 from keydyn.evaluation.rates.confidence import Rate
-from keydyn.lab.frame.answers import of_all, percent, rate_words, size_of, span
+from keydyn.lab.frame.names import of_all, percent, rate_words, size_of, span
 from keydyn.lab.frame.outputs import read_values
 from keydyn.lab.run_study import STUDIES
 from tests.documents import ROOT, program

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
@@ -12,8 +13,7 @@ from keydyn.cli import app
 from keydyn.commands.shared_options import JobsOption
 from keydyn.lab import run_study
 from keydyn.lab.frame.options import SeedOption
-from keydyn.lab.frame.page import ResultsPage, Run
-from keydyn.lab.frame.study import Plan, Study, study
+from keydyn.lab.frame.study import Plan, ResultsPage, Study, study
 from keydyn.lab.frame.tables import plain_table
 from keydyn.lab.run_study import STUDIES, command_of
 
@@ -88,24 +88,25 @@ def test_a_file_that_is_not_declared_is_refused(tmp_path):
     assert not (tmp_path / "run.json").exists()
 
 
-def page_with(*tables) -> ResultsPage:
-    """A page whose answer is the number in the first row of its first table."""
-    return ResultsPage(
+def page_with(*tables) -> SimpleNamespace:
+    """A report's module with a page whose answer is the number in the first row of its first table."""
+    page = ResultsPage(
         "Numbers",
         "Which number is it?",
         lambda found: f"It is {found['numbers']['number'][0]}.",
         ("numbers",),
-        (Run(dict.fromkeys(tables, "Read it.")),),
+        dict.fromkeys(tables, "Read it."),
     )
+    return SimpleNamespace(PAGE=page)
 
 
 def test_the_results_page_shows_only_what_the_study_leaves():
     with pytest.raises(ValueError, match="made-up leaves no figures_of_speech"):
-        _ = made_up(results=lambda: page_with("numbers", "figures_of_speech")).page
+        _ = made_up(report=lambda: page_with("numbers", "figures_of_speech")).page
 
 
 def test_a_report_begins_with_the_question_and_the_answer(tmp_path):
-    one = made_up(results=lambda: page_with("numbers"))
+    one = made_up(report=lambda: page_with("numbers"))
     run_study.run_study(one, {"number": 7}, tmp_path, "", False)
     report = (tmp_path / "report.html").read_text()
     assert report.index("Which number is it?") < report.index("It is 7.") < report.index("How numbers came")

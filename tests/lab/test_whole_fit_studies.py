@@ -10,9 +10,8 @@ from typer.testing import CliRunner
 
 from keydyn.cli import app
 from keydyn.lab.frame.long_texts import load_text
-from keydyn.lab.goodness_of_fit.measurements import goodness_of_fit
-from keydyn.lab.simulation.measurements import N_VALUES
-from keydyn.lab.simulation.true_models import true_model
+from keydyn.lab.goodness_of_fit.measurements import goodness_rows
+from keydyn.lab.simulation.measurements import N_VALUES, true_model
 
 runner = CliRunner()
 
@@ -120,7 +119,8 @@ def test_goodness_of_fit_of_all_fable_users(recordings, tmp_path):
 def test_goodness_of_fit_of_all_essay_users(recordings):
     """Published settings with few surrogates: published, the HMM is rejected for every user of long texts."""
     keystrokes = load_text("essay", recordings).keystrokes
-    found = goodness_of_fit(keystrokes, "essay", settings=("published",), n_surrogates=39)
+    rows = goodness_rows(keystrokes, "essay", settings=("published",), n_surrogates=39)
+    found = pd.DataFrame(rows)
     rejected = found.assign(rejected=found["p_value"] <= 0.05).groupby("model")["rejected"].mean()
     assert len(found) == 2 * 55
     assert rejected["hmm"] > 0.9

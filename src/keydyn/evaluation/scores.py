@@ -31,8 +31,7 @@ class Scores:
     Examples
     --------
     >>> from keydyn.datasets import make_typists
-    >>> from keydyn.evaluation.protocols.protocol import LeaveOneOut
-    >>> from keydyn.evaluation.protocols.running import score_protocol
+    >>> from keydyn.evaluation import LeaveOneOut, score_protocol
     >>> from keydyn.keystrokes import Samples
     >>> scores = score_protocol(LeaveOneOut(), "manhattan", Samples.of(make_typists(4, 5)))
     >>> scores.raw.shape, scores.users.tolist()

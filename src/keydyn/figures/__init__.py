@@ -4,12 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from keydyn.figures.any_model import (
-        densities_figure,
-        residuals_figure,
-        states_figure,
-        transitions_figure,
-    )
+    from keydyn.figures.any_model import densities_figure, residuals_figure, states_figure, transitions_figure
 
 __all__ = ["densities_figure", "residuals_figure", "states_figure", "transitions_figure"]
 

@@ -42,8 +42,7 @@ def states_figure(
     >>> import numpy as np
     >>> from keydyn import POHMM
     >>> from keydyn.figures import states_figure
-    >>> rng = np.random.default_rng(0)
-    >>> x, keys = rng.lognormal(5.0, 0.4, (200, 1)), rng.choice(list("the "), 200)
+    >>> x, keys = np.random.default_rng(0).lognormal(5.0, 0.4, (200, 1)), list("the ") * 50
     >>> model = POHMM().fit(x, events=keys)
     >>> states_figure(model, x, events=keys, n_events=40).savefig("states.png")
     """
@@ -90,8 +89,7 @@ def densities_figure(
     >>> import numpy as np
     >>> from keydyn import POHMM
     >>> from keydyn.figures import densities_figure
-    >>> rng = np.random.default_rng(0)
-    >>> x, keys = rng.lognormal(5.0, 0.4, (200, 1)), rng.choice(list("the "), 200)
+    >>> x, keys = np.random.default_rng(0).lognormal(5.0, 0.4, (200, 1)), list("the ") * 50
     >>> model = POHMM().fit(x, events=keys)
     >>> densities_figure(model, x, events=keys).savefig("densities.png")
     """
@@ -111,8 +109,7 @@ def transitions_figure(model: POHMM) -> Figure:
     >>> import numpy as np
     >>> from keydyn import POHMM
     >>> from keydyn.figures import transitions_figure
-    >>> rng = np.random.default_rng(0)
-    >>> x, keys = rng.lognormal(5.0, 0.4, (200, 1)), rng.choice(list("the "), 200)
+    >>> x, keys = np.random.default_rng(0).lognormal(5.0, 0.4, (200, 1)), list("the ") * 50
     >>> transitions_figure(POHMM().fit(x, events=keys)).savefig("transitions.png")
     """
     order = np.argsort(-model.event_prob_, kind="stable")[:MOST_TYPES]
@@ -149,8 +146,7 @@ def residuals_figure(
     >>> import numpy as np
     >>> from keydyn import POHMM
     >>> from keydyn.figures import residuals_figure
-    >>> rng = np.random.default_rng(0)
-    >>> x, keys = rng.lognormal(5.0, 0.4, (200, 1)), rng.choice(list("the "), 200)
+    >>> x, keys = np.random.default_rng(0).lognormal(5.0, 0.4, (200, 1)), list("the ") * 50
     >>> model = POHMM().fit(x, events=keys)
     >>> residuals_figure(model, x, events=keys).savefig("residuals.png")
     """

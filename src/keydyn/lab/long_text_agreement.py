@@ -15,7 +15,7 @@ import pandas as pd
 from keydyn.datasets import Dataset, load_dataset
 from keydyn.evaluation.protocols.protocol import MonacoTappert
 from keydyn.evaluation.protocols.running import score_protocol
-from keydyn.evaluation.rates.recognition import recognition
+from keydyn.evaluation.rates.verification import recognition
 from keydyn.keystrokes.long_text import STATISTICS, TIMES, TREES, lineages, long_text_vectors
 from keydyn.keystrokes.samples import Samples
 

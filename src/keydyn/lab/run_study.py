@@ -1,4 +1,4 @@
-"""keydyn study: the studies as commands, and the course that each of them takes."""
+"""keydyn study and keydyn report: the studies as commands, and the course that each of them takes."""
 
 from __future__ import annotations
 
@@ -27,20 +27,12 @@ from keydyn.lab.recommended.study import recommended
 from keydyn.lab.relatives.study import relatives
 from keydyn.lab.simulation.study import simulation
 from keydyn.lab.verification.study import verification
-from keydyn.progress import share_bar
-from keydyn.terminal import (
-    JsonOption,
-    least_width,
-    print_json,
-    say,
-    show,
-    show_table,
-    terminal_width,
-    warn,
-)
+from keydyn.progress import share_bar, working
+from keydyn.terminal import JsonOption, least_width, print_json, say, show, show_table, terminal_width, warn
 
 if TYPE_CHECKING:
     from keydyn.lab.frame.tables import Table
+
 
 # All studies by name, in the order of the help and of the pages of results.
 STUDIES: dict[str, Study] = {
@@ -188,3 +180,45 @@ for _study in STUDIES.values():
     if _study.subcommand:
         app.command(_study.name)(command_of(_study))
 app.command("all", help=ALL_HELP)(run_all)
+
+
+@every_command
+def report(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder that study or evaluate wrote.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Rebuild the tables, figures and report of a finished study from its scores, without fitting.
+
+    Example: `keydyn report out/recognition`
+    """
+    began = time.perf_counter()
+    facts = _read_facts(folder)
+    with working("building the report", hidden=as_json):
+        tables = _rebuilt(folder, facts)
+    if as_json:
+        print_json(results_of(facts["study"], tables, folder, began))
+        return
+    show_results(tables, folder, began)
+
+
+def _read_facts(folder: Path) -> Facts:
+    path = folder / "run.json"
+    if not path.exists():
+        raise ValueError(f"{folder} holds no finished study: there is no run.json in it")
+    try:
+        facts = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} cannot be read: {error}") from None
+    if not isinstance(facts, dict) or "study" not in facts:
+        raise ValueError(f"{path} does not say which study it belongs to")
+    return facts
+
+
+def _rebuilt(folder: Path, facts: Facts) -> list[Table]:
+    from keydyn.lab.frame.outputs import Outputs
+
+    study = STUDIES.get(facts["study"])
+    rebuild = study.rebuild if study else None
+    if study is None or rebuild is None:
+        raise ValueError(f"the study {facts['study']!r} has no scores to build its report from; run it again")
+    return rebuild(Outputs(folder, study.files(), study.page), facts, int(facts.get("seed", 0)))

@@ -15,7 +15,7 @@ from keydyn.decisions.watching.sessions import WatchedSessions
 from keydyn.decisions.watching.watch import LOCKED, TRUSTED, Watch
 from keydyn.decisions.watching.watched import Watching
 from keydyn.keystrokes.samples import Samples
-from keydyn.lab.verification.swapping import swapped
+from keydyn.lab.verification.watched_people import swapped
 from keydyn.population import PopulationModel
 from tests.population.simulated import people
 from tests.population.test_model import of

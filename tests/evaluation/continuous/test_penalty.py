@@ -11,8 +11,17 @@ from hypothesis import strategies as st
 from scipy.stats import rankdata
 
 from keydyn.evaluation.continuous.online import OnlinePenalties, OnlinePenalty, OnlineTrusts, PopulationStream
-from keydyn.evaluation.continuous.penalty import TIE, first_above, rank_penalty, ranks, window_penalty
-from keydyn.evaluation.continuous.trust import HIGHEST, TrustSettings, beaten, trust
+from keydyn.evaluation.continuous.penalty import (
+    HIGHEST,
+    TIE,
+    TrustSettings,
+    beaten,
+    first_above,
+    rank_penalty,
+    ranks,
+    trust,
+    window_penalty,
+)
 from keydyn.model import POHMM
 
 rows = st.lists(st.integers(-3, 3), min_size=3, max_size=3)

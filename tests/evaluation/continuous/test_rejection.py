@@ -8,7 +8,7 @@ import pytest
 
 from keydyn.evaluation.continuous.event_ranks import EventRanks
 from keydyn.evaluation.continuous.lockout import PenaltyAndReward, RankPenalty
-from keydyn.evaluation.continuous.penalty import first_above, rank_penalty
+from keydyn.evaluation.continuous.penalty import HIGHEST, TrustSettings, first_above, rank_penalty
 from keydyn.evaluation.continuous.rejection import (
     PUBLISHED,
     SHARED,
@@ -21,7 +21,6 @@ from keydyn.evaluation.continuous.rejection import (
     shared_thresholds,
     transferable_thresholds,
 )
-from keydyn.evaluation.continuous.trust import HIGHEST, TrustSettings
 
 
 def made_up(n_users=4, n_samples=3, seed=0):

@@ -17,8 +17,7 @@ from keydyn.evaluation.protocols.protocol import (
     OpenSet,
 )
 from keydyn.evaluation.protocols.running import enrolments, n_templates, score_protocol
-from keydyn.evaluation.rates.recognition import recognition
-from keydyn.evaluation.rates.verification import verification
+from keydyn.evaluation.rates.verification import recognition, verification
 from keydyn.evaluation.scores import Scores, min_max
 from keydyn.keystrokes import Samples
 

@@ -8,7 +8,7 @@ import pytest
 
 from keydyn.evaluation.rates.fairness import THIRDS, WORST, error_rates_by, median_intervals
 from keydyn.lab.frame.table_text import markdown
-from keydyn.lab.verification.fairness_table import fairness_table
+from keydyn.lab.verification.tables import fairness_table
 from tests.population.simulated import samples_of_people
 
 
@@ -49,7 +49,7 @@ def test_rates_are_the_means_of_users():
         assert found["users"] == 2
         assert found["low"] <= found["rate"] <= found["high"]
     assert rate(table, "fnmr", "hand", "l")["rate"] == pytest.approx((0 + 2 + 8) / 60)
-    text = markdown(fairness_table(table, "fairness", "Fairness", ""))
+    text = markdown(fairness_table(table.assign(dataset="mine")))
     assert "| speed | lowest third | 2 |" in text
 
 
@@ -84,7 +84,7 @@ def test_tied_users_share_the_last_places():
 def test_a_single_user_and_missing_columns():
     table = error_rates_by(decided([4], [0]))
     assert table["low"].isna().all()
-    assert "20.0 %" in markdown(fairness_table(table, "fairness", "Fairness", ""))
+    assert "20.0 %" in markdown(fairness_table(table.assign(dataset="mine")))
     with pytest.raises(ValueError, match="'speed'"):
         error_rates_by(decided([4], [0]), ["speed"])
     with pytest.raises(ValueError, match="no decisions"):

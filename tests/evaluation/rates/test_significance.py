@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from scipy.stats import wilcoxon
 
-from keydyn.evaluation.rates.significance import compare_with_best, signed_rank_p
+from keydyn.evaluation.rates.confidence import compare_with_best, signed_rank_p
 
 
 def test_p_is_the_share_of_signs_that_are_as_extreme():

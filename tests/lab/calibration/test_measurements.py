@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from keydyn.lab.calibration.measurements import (
-    calibration,
+    TRUE,
+    calibration_rows,
     calibration_table,
     distance_from_uniform,
-    power,
     power_table,
 )
 from keydyn.lab.goodness_of_fit import figures
@@ -23,15 +24,15 @@ def test_distance_from_uniform():
 
 
 def test_calibration_and_power(keystrokes, tmp_path):
-    progress = []
-    found = calibration(keystrokes, "mine", n_surrogates=5, repeats=2, progress=progress.append)
-    assert progress == list(range(1, 9))
+    found = pd.DataFrame(calibration_rows(keystrokes, "mine", TRUE, n_surrogates=5, repeats=2))
+    assert len(found) == 8
     table = calibration_table(found)
     assert set(table["p"]) == {"p_value", "p_one_sided", "p_double"}
     assert (table["tests"] == 4).all()
     assert table["ks_distance"].between(0, 1).all()
     exponential = {"one exponential": {"n_states": 1, "emission": "exponential"}}
-    wrong = power(keystrokes, "mine", models=("hmm",), wrong=exponential, n_surrogates=19)
+    rows = calibration_rows(keystrokes, "mine", exponential, models=("hmm",), n_surrogates=19, n_second=0)
+    wrong = pd.DataFrame(rows)
     # A single exponential is nothing like intervals.
     assert power_table(wrong)["one_sided"].tolist() == [1.0]
     figures.draw_calibration(found, tmp_path / "calibration.png")

@@ -10,10 +10,9 @@ from scipy.stats import norm
 
 from keydyn.evaluation.rates.confidence import Estimate
 from keydyn.figures.style import save_figure
-from keydyn.lab.continuous.figures import rejection_figure
+from keydyn.lab.continuous.report import rejection_figure
 from keydyn.lab.drawing.curves import cmc_figure, det_figure, roc_figure
-from keydyn.lab.drawing.intervals import intervals_figure
-from keydyn.lab.drawing.panels import PENS, Curve, pens_of
+from keydyn.lab.drawing.panels import PENS, Curve, intervals_figure, pens_of
 
 DETECTORS = tuple(PENS)
 HOSTILE = ["$x^2$ and $y", "_hidden", "a very long name of a detector " * 5, "[/b]\n<b>", "100 % & more"]

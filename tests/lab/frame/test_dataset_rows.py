@@ -1,11 +1,13 @@
-"""Which recordings a study takes."""
+"""The data and models of the studies of fit."""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+from keydyn import HMM, POHMM
 from keydyn.lab.frame.dataset_rows import available_rows
-from keydyn.lab.frame.long_texts import available_texts
+from keydyn.lab.frame.long_texts import available_texts, intervals_by_user, pattern, stream
 
 
 @pytest.mark.parametrize("here", [available_rows, available_texts])
@@ -17,3 +19,29 @@ def test_a_folder_without_recordings(here, tmp_path, monkeypatch):
     found, messages = here()
     assert [one.name for one in found] == ["simulated"]
     assert "simulated typists take their place" in messages[-1]
+
+
+def test_the_intervals_are_all_but_the_first(keystrokes):
+    by_user = intervals_by_user(keystrokes)
+    assert list(by_user) == list(keystrokes["user"].unique())
+    for user, sequences in by_user.items():
+        own = keystrokes[keystrokes["user"] == user]
+        expected = np.concatenate([np.diff(sample["timepress"]) for _, sample in own.groupby("session")])
+        np.testing.assert_allclose(sequences.X[:, 0], expected)
+        keys = np.concatenate([sample["keyname"][1:] for _, sample in own.groupby("session")])
+        np.testing.assert_array_equal(sequences.labels(), keys)
+        np.testing.assert_array_equal(sequences.lengths, own.groupby("session").size() - 1)
+
+
+def test_streams_are_apart():
+    a, b, c = stream(0, "x", 1), stream(0, "x", 2), stream(1, "x", 1)
+    assert len({float(g.random()) for g in (a, b, c, stream(0, "x", 1))}) == 3
+
+
+def test_patterns():
+    assert pattern("hmm", "published").density_floor == 1e-5
+    assert type(pattern("hmm", "recommended")) is HMM
+    assert type(pattern("pohmm", "recommended", n_states=3)) is POHMM
+    assert pattern("pohmm", "recommended", n_states=3).n_states == 3
+    with pytest.raises(ValueError, match="models are hmm, pohmm"):
+        pattern("svm", "published")

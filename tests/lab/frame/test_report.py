@@ -14,10 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keydyn.lab.frame.report import Picture, Section, write_report
-from keydyn.lab.frame.report_parts import facts_list, table_html
-from keydyn.lab.frame.report_script import SCRIPT
-from keydyn.lab.frame.report_style import STYLE
+from keydyn.lab.frame.report import Picture, Section, facts_list, table_html, write_report
+from keydyn.lab.frame.report_style import SCRIPT, STYLE
 from keydyn.lab.frame.tables import plain_table, published_beside, write_table
 
 VOID = {"meta", "link", "img", "br", "hr"}

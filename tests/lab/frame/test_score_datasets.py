@@ -12,8 +12,7 @@ from keydyn.evaluation.protocols.protocol import LeaveOneOut
 from keydyn.keystrokes import Samples
 from keydyn.lab.frame.dataset_rows import Row
 from keydyn.lab.frame.resuming import Parts
-from keydyn.lab.frame.score_datasets import rank_rows, score_rows
-from keydyn.lab.frame.score_files import scored_of
+from keydyn.lab.frame.score_datasets import rank_rows, score_rows, scored_of
 
 
 class Counting(Detector):

@@ -5,24 +5,28 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
-from keydyn.lab.frame.compared_models import pattern
-from keydyn.lab.frame.user_intervals import intervals_by_user, stream
+from keydyn.datasets import make_typists
+from keydyn.figures.residuals import draw_residual_checks
+from keydyn.lab.frame.long_texts import intervals_by_user, pattern, stream
 from keydyn.lab.goodness_of_fit import figures
 from keydyn.lab.goodness_of_fit.measurements import (
     PUBLISHED,
-    goodness_of_fit,
     goodness_rows,
     rejections,
     rejections_by_marginal,
     rejections_by_p_value,
+    residual_rows,
+    residual_table,
+    typical_user,
     user_goodness,
 )
 
 
 @pytest.fixture(scope="module")
 def tests_of_users(keystrokes):
-    return goodness_of_fit(keystrokes, "fable", n_surrogates=5, n_second=2)
+    return pd.DataFrame(goodness_rows(keystrokes, "fable", n_surrogates=5, n_second=2))
 
 
 def test_every_user_model_and_setting_has_a_row(keystrokes, tests_of_users):
@@ -40,13 +44,6 @@ def test_every_user_model_and_setting_has_a_row(keystrokes, tests_of_users):
     for found in (alone, row):
         found["p_printed"] = found["p_states"] = None
     assert alone == row.to_dict()
-    skip = {
-        (u, m, s) for u, m, s in zip(*(tests_of_users[c] for c in ("user", "model", "settings")), strict=True)
-    }
-    skip.remove((user, "hmm", "recommended"))
-    left = list(goodness_rows(keystrokes, "fable", n_surrogates=5, n_second=2, skip=skip, n_jobs=2))
-    left[0]["p_printed"] = left[0]["p_states"] = None
-    assert left == [alone]
 
 
 def test_a_row_is_the_model_s_own_test(keystrokes, tests_of_users):
@@ -101,3 +98,29 @@ def test_p_value_figure(tests_of_users, tmp_path):
     for p in ("p_value", "p_one_sided", "p_double"):
         figures.draw_p_values(tests_of_users, tmp_path / f"{p}.png", p)
     assert all(path.stat().st_size > 5000 for path in tmp_path.iterdir())
+
+
+def test_residuals_of_users():
+    keystrokes = make_typists(n_users=3, n_samples=2, text="copied", n_keys=60, random_state=3)
+    rows = pd.DataFrame(residual_rows(keystrokes, "mine"))
+    assert len(rows) == 6
+    table = residual_table(rows)
+    assert table["users"].tolist() == [3, 3]
+    pohmm = rows[rows["model"] == "pohmm"]
+    assert table["not_normal"].iloc[1] == np.mean(pohmm["ks_p"] <= 0.05)
+    one = typical_user(keystrokes, "mine", rows)
+    of_one = pohmm[pohmm["user"] == one.user].iloc[0]
+    # The one in the middle, and the same residuals.
+    assert of_one["ks_statistic"] == pohmm["ks_statistic"].median()
+    assert stats.kstest(one.residuals["pohmm"], "norm").statistic == pytest.approx(of_one["ks_statistic"])
+    assert len(one.residuals["hmm"]) == one.lengths.sum() == of_one["residuals"]
+
+
+def test_residual_figure(keystrokes, tmp_path):
+    sequences = next(iter(intervals_by_user(keystrokes).values()))
+    residuals = {
+        name: pattern(name, "recommended").fit(sequences).forecast_residuals(sequences)[:, 0]
+        for name in ("hmm", "pohmm")
+    }
+    draw_residual_checks(residuals, tmp_path / "residuals.png", sequences.lengths)
+    assert (tmp_path / "residuals.png").stat().st_size > 5000

@@ -13,12 +13,12 @@ from keydyn.cli import app
 from keydyn.datasets import make_typists
 from keydyn.detectors import Detector, PopulationDetector, make_detector
 from keydyn.evaluation.protocols.protocol import MonacoTappert
-from keydyn.evaluation.rates.recognition import recognition
+from keydyn.evaluation.rates.verification import recognition
 from keydyn.keystrokes import Samples
 from keydyn.lab.frame import resuming as pieces
 from keydyn.lab.frame.dataset_rows import Row, load_row
 from keydyn.lab.frame.resuming import Parts
-from keydyn.lab.frame.score_files import scored_of
+from keydyn.lab.frame.score_datasets import scored_of
 from keydyn.lab.own_recordings.report import OPEN
 from keydyn.lab.population import measurements
 from keydyn.lab.population.measurements import (

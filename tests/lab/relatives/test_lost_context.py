@@ -10,7 +10,7 @@ import pytest
 from keydyn.datasets import make_typists
 from keydyn.detectors import make_detector
 from keydyn.keystrokes import Samples
-from keydyn.lab.frame.user_intervals import stream
+from keydyn.lab.frame.long_texts import stream
 from keydyn.lab.relatives.lost_context import (
     UNSEEN,
     WithholdingContext,

@@ -7,16 +7,17 @@ import pandas as pd
 import pytest
 
 from keydyn import HMM, Sequences
+from keydyn.lab.frame.resuming import Parts
 from keydyn.lab.simulation import figures
 from keydyn.lab.simulation import measurements as simulation
-from keydyn.lab.simulation.consistency import errors, slopes, verdicts, with_residuals
-from keydyn.lab.simulation.measurements import fit_piece, pieces, simulate, total_work
-from keydyn.lab.simulation.true_models import TRUTHS, true_model
+from keydyn.lab.simulation.measurements import TRUTHS, fit_piece, pieces, true_model
+from keydyn.lab.simulation.report import errors, run_simulation, slopes, verdicts, with_residuals
 
 
 @pytest.fixture(scope="module")
-def found():
-    return simulate(n_values=(500, 8000), n_samples=40, seed=1)
+def found(tmp_path_factory):
+    parts = Parts(tmp_path_factory.mktemp("parts"))
+    return run_simulation(["keystrokes"], (500, 8000), 40, 1, parts)["keystrokes"]
 
 
 def test_one_row_per_parameter_and_sample(found):
@@ -118,24 +119,20 @@ def test_true_models(name):
     assert (model.emission_[0].loc[:, 0] < model.emission_[0].loc[:, 1]).all()
 
 
-def test_progress_counts_up_to_the_whole():
+def test_progress_counts_up_to_the_whole(tmp_path):
     progress = []
-    simulate(n_values=(20, 40), n_samples=2, scenarios=(2, 3), progress=progress.append)
+    run_simulation(
+        ["keystrokes"], (20, 40), 2, 0, Parts(tmp_path), None, lambda _, share: progress.append(share)
+    )
+    # Shares are of the work done before each piece: of 480 events here, the last piece fits 40.
     assert progress == sorted(progress)
-    assert progress[-1] == total_work((20, 40), 2, (2, 3)) == 240
+    assert progress[0] == 0.0
+    assert progress[-1] == pytest.approx(1.0 - 40 / 480)
 
 
 def test_what_cannot_be_simulated():
     with pytest.raises(ValueError, match="there is no true model 'x'"):
         true_model("x")
-    with pytest.raises(ValueError, match="scenarios are 1 to 4, not 5"):
-        simulate(scenarios=(5,))
-    with pytest.raises(ValueError, match="n_samples"):
-        simulate(n_samples=0)
-    with pytest.raises(ValueError, match="n_values"):
-        simulate(n_values=(3,))
-    with pytest.raises(ValueError, match="must not be empty"):
-        simulate(n_values=())
 
 
 def test_figures(found, tmp_path):

@@ -7,6 +7,18 @@ import pytest
 
 from keydyn.decisions.liveness.not_typed import times_of
 from keydyn.lab.verification import attacks
+from keydyn.lab.verification.attacks import (
+    BEST,
+    COPY,
+    COPY_JITTERS,
+    FRESH,
+    ROBOT,
+    STOPPED_BY,
+    TRIES,
+    Victim,
+    attack_acceptance,
+    copy_rates,
+)
 from keydyn.population import PopulationModel
 from tests.population.simulated import samples_of_people
 
@@ -114,3 +126,57 @@ def test_dictionary_has_one_entry_per_person(population, samples):
     assert attacks.most_accepted(accepted) == 1
     with pytest.raises(ValueError, match="of one sample"):
         attacks.dictionary(population, people, of(samples, 9), None)
+
+
+def test_every_attack_is_measured():
+    samples = samples_of_people(n_people=12, n_samples=8, n_keys=30)
+    population = PopulationModel(hidden_states=False).fit(samples[samples.users < 8])
+    others = [population.enrol(samples[samples.users == user]) for user in range(8)]
+    victims = []
+    for user in (8, 9, 10):
+        own = samples[samples.users == user]
+        victims.append(Victim(user, population.enrol(own[:5]), own[:5], own[5:]))
+    templates = {victim.user: victim.template for victim in victims}
+
+    def judge(users, sent):
+        claimed = population.log_likelihoods([templates[user] for user in users], sent)
+        return claimed - population.log_likelihoods(others, sent).max(axis=1)[:, None] > 2.0
+
+    table = attack_acceptance(population, victims, judge, entries=40)
+    assert set(table["attack"]) == {*STOPPED_BY, "genuine"}
+    assert (table.groupby("attack")["user"].nunique() == 3).all()
+    assert (table["passed"] <= table["accepted"]).all()
+    mean = table.groupby("attack")[["accepted", "noticed", "passed"]].mean()
+    assert mean.loc["genuine", "passed"] > 0.6
+    assert mean.loc["replay", "noticed"] == 1.0
+    assert mean.loc["replay", "passed"] == 0.0
+    assert mean.loc["robot", "passed"] == 0.0
+    assert mean.loc["stolen template, drawn", "passed"] > mean.loc["stranger", "passed"]
+    assert mean.loc[TRIES, "accepted"] >= mean.loc[BEST, "accepted"]
+    assert set(table.loc[table["attack"] == TRIES, "tries"]) == {40}
+
+    everything = attack_acceptance(
+        population, victims[:2], lambda users, sent: np.ones((len(sent), len(users)), dtype=bool), entries=3
+    )
+    assert (everything["accepted"] == 1).all()
+
+
+def test_copies_and_robots_are_noticed_and_fresh_samples_are_not():
+    samples = samples_of_people(n_people=5, n_samples=20, n_keys=30)
+    table = copy_rates(samples, 12)
+    assert len(table) == 5 * (1 + 2 * len(COPY_JITTERS))
+    total = table.groupby(["kind", "jitter"])[["tries", "copies", "regular"]].sum()
+    assert total.loc[(FRESH, 0.0), "tries"] == 5 * 8
+    assert total.loc[(FRESH, 0.0), "copies"] == 0
+    assert total.loc[(FRESH, 0.0), "regular"] == 0
+    for jitter in (0.0, 1.0, 5.0):
+        assert total.loc[(COPY, jitter), "copies"] == total.loc[(COPY, jitter), "tries"] == 5 * 10
+        assert total.loc[(ROBOT, jitter), "regular"] == total.loc[(ROBOT, jitter), "tries"]
+    assert copy_rates(samples[samples.numbers < 12], 12).empty
+
+
+def test_a_repeated_sample_is_a_copy():
+    samples = samples_of_people(n_people=1, n_samples=4, n_keys=30)
+    twice = samples[[0, 1, 2, 1]]
+    fresh = copy_rates(twice, 3).query(f"kind == '{FRESH}'").iloc[0]
+    assert fresh["copies"] == fresh["tries"] == pytest.approx(1)

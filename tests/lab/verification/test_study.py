@@ -16,7 +16,7 @@ from keydyn.detectors import PopulationDetector
 from keydyn.lab.frame.dataset_rows import load_row
 from keydyn.lab.frame.outputs import Outputs
 from keydyn.lab.verification import measurements
-from keydyn.lab.verification.frames import Measured, read_measured
+from keydyn.lab.verification.frames import read_measured
 from keydyn.lab.verification.measurements import (
     ALL,
     FOLDS,
@@ -114,13 +114,10 @@ def test_answers_are_those_of_the_stated_rates(study):
 
 def test_several_datasets_stand_in_one_report(study, tmp_path):
     """As if the same people had typed another text."""
-    frames = read_measured(study).frames
-    twice = Measured(
-        {
-            name: pd.concat([frame, frame.assign(dataset="fable")], ignore_index=True)
-            for name, frame in frames.items()
-        }
-    )
+    twice = {
+        name: pd.concat([frame, frame.assign(dataset="fable")], ignore_index=True)
+        for name, frame in read_measured(study).items()
+    }
     run = json.loads((study / "run.json").read_text())
     write_verification(Outputs(tmp_path), twice, run)
     fairness = pd.read_csv(tmp_path / "tables" / "fairness.csv")

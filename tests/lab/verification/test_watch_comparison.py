@@ -11,7 +11,7 @@ from scipy.stats import CensoredData, ecdf
 
 from keydyn.decisions.calibration.calibration import locked_at, lockout_level, watched_hours
 from keydyn.lab.verification.watch_comparison import Sessions, compare, notice_times
-from keydyn.lab.verification.ways_to_watch import SETTINGS, ways_to_watch
+from keydyn.lab.verification.watching_measurements import SETTINGS, ways_to_watch
 
 N_PEOPLE, LENGTH, FOLDS = 40, 120, 4
 SECONDS = 0.25

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from keydyn.lab.drawing.intervals import intervals_figure
+from keydyn.lab.drawing.panels import intervals_figure
 from keydyn.lab.verification.watching_measurements import FIGURES
 from keydyn.lab.verification.watching_tables import DRAWN, watching_panels, watching_table, watching_words
 

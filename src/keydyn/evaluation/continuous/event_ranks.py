@@ -34,8 +34,7 @@ class EventRanks:
     Examples
     --------
     >>> from keydyn.datasets import make_typists
-    >>> from keydyn.evaluation.protocols.protocol import Enrolment
-    >>> from keydyn.evaluation.protocols.running import enrolments, ranks_of
+    >>> from keydyn.evaluation import Enrolment, enrolments, ranks_of
     >>> from keydyn.keystrokes import Samples
     >>> samples = Samples.of(make_typists(4, 6))
     >>> queries = ranks_of(enrolments(Enrolment(samples=4), "hmm", samples), samples)

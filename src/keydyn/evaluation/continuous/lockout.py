@@ -13,8 +13,17 @@ import numpy as np
 
 from keydyn.arrays import Floats, Integers, compiled
 from keydyn.evaluation.continuous.event_ranks import EventRanks
-from keydyn.evaluation.continuous.penalty import WINDOW, Ranks, check_window, window_penalty
-from keydyn.evaluation.continuous.trust import HIGHEST, TrustSettings, beaten, moved, trust
+from keydyn.evaluation.continuous.penalty import (
+    HIGHEST,
+    WINDOW,
+    Ranks,
+    TrustSettings,
+    beaten,
+    check_window,
+    moved,
+    trust,
+    window_penalty,
+)
 
 
 class Watching(Protocol):
@@ -38,9 +47,7 @@ class RankPenalty:
     Examples
     --------
     >>> from keydyn.datasets import make_typists
-    >>> from keydyn.evaluation.continuous.lockout import RankPenalty
-    >>> from keydyn.evaluation.protocols.protocol import Enrolment
-    >>> from keydyn.evaluation.protocols.running import enrolments, ranks_of
+    >>> from keydyn.evaluation import Enrolment, RankPenalty, enrolments, ranks_of
     >>> from keydyn.keystrokes import Samples
     >>> samples = Samples.of(make_typists(4, 6))
     >>> queries = ranks_of(enrolments(Enrolment(samples=4), "hmm", samples), samples)
@@ -70,9 +77,7 @@ class PenaltyAndReward:
     Examples
     --------
     >>> from keydyn.datasets import make_typists
-    >>> from keydyn.evaluation.continuous.lockout import PenaltyAndReward
-    >>> from keydyn.evaluation.protocols.protocol import Enrolment
-    >>> from keydyn.evaluation.protocols.running import enrolments, ranks_of
+    >>> from keydyn.evaluation import Enrolment, PenaltyAndReward, enrolments, ranks_of
     >>> from keydyn.keystrokes import Samples
     >>> samples = Samples.of(make_typists(4, 6))
     >>> queries = ranks_of(enrolments(Enrolment(samples=4), "hmm", samples), samples)

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from keydyn.arrays import Floats, Integers
-from keydyn.evaluation.continuous.penalty import WINDOW, check_window, ranks
-from keydyn.evaluation.continuous.trust import HIGHEST, TrustSettings, beaten
+from keydyn.evaluation.continuous.penalty import HIGHEST, WINDOW, TrustSettings, beaten, check_window, ranks
 
 
 class Stream(Protocol):
@@ -67,7 +66,7 @@ class OnlinePenalties:
 
     Examples
     --------
-    >>> from keydyn.evaluation.continuous.online import OnlinePenalties
+    >>> from keydyn.evaluation import OnlinePenalties
     >>> sessions = OnlinePenalties(n_sessions=2, n_templates=3, window=25)
     >>> sessions.update([[-1.0, -3.0, -2.0], [-5.0, -1.0, -1.0]]).tolist()
     [[0.0, 2.0, 1.0], [2.0, 0.5, 0.5]]
@@ -107,7 +106,7 @@ class OnlineTrusts:
 
     Examples
     --------
-    >>> from keydyn.evaluation.continuous.online import OnlineTrusts
+    >>> from keydyn.evaluation import OnlineTrusts
     >>> sessions = OnlineTrusts(n_sessions=1, n_templates=3)
     >>> trust = sessions.update([[-1.0, -3.0, -2.0]])[0]
     >>> bool(trust[0] > trust[2] > trust[1])
@@ -141,7 +140,7 @@ class OnlinePenalty:
 
     Examples
     --------
-    >>> from keydyn.evaluation.continuous.online import OnlinePenalty
+    >>> from keydyn.evaluation import OnlinePenalty
     >>> watch = OnlinePenalty(n_templates=3, window=2)
     >>> for _ in range(3):
     ...     penalty = watch.update([-1.0, -3.0, -2.0])

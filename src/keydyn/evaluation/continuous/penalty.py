@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,7 +24,7 @@ def ranks(event_scores: Floats, enrolled: NDArray[np.bool_] | None = None) -> Fl
     Examples
     --------
     >>> import numpy as np
-    >>> from keydyn.evaluation.continuous.penalty import ranks
+    >>> from keydyn.evaluation import ranks
     >>> ranks(np.array([[-1.0, -3.0, -2.0], [-2.0, -2.0, -9.0]])).tolist()
     [[0.0, 2.0, 1.0], [0.5, 0.5, 2.0]]
     """
@@ -46,7 +48,7 @@ def rank_penalty(event_scores: Floats, offsets: Integers, window: int = WINDOW) 
     Examples
     --------
     >>> import numpy as np
-    >>> from keydyn.evaluation.continuous.penalty import rank_penalty
+    >>> from keydyn.evaluation import rank_penalty
     >>> event_scores = np.array([[-1.0, -3.0, -2.0]] * 3)  # the first person fits best at every event
     >>> rank_penalty(event_scores, np.array([0, 3]), window=2).tolist()
     [[0.0, 2.0, 1.0], [0.0, 4.0, 2.0], [0.0, 4.0, 2.0]]
@@ -109,3 +111,89 @@ def window_sums(event_ranks: Ranks, offsets: Integers, window: int, sums: Floats
                 if n - window >= offsets[s]:
                     total -= event_ranks[n - window, u]
                 sums[n, u] = total
+
+
+HIGHEST = 100.0
+
+
+@dataclass(frozen=True)
+class TrustSettings:
+    """The parameters of Δ. The defaults are round numbers chosen by reasoning, not tuned on any samples.
+
+    Attributes
+    ----------
+    turning : A, the score that changes nothing; it is above a half, the average score of a claim that carries
+        no information, so that trust in a stranger falls
+    width : B, how slowly penalty turns into reward around A
+    reward : C, the most that an event can add
+    penalty : D, the most that an event can take
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn.evaluation import TrustSettings
+    >>> settings = TrustSettings(turning=0.6)
+    >>> change = settings.change(np.array([0.0, 0.6, 1.0]))  # of the worst, a neutral and the best score
+    >>> np.sign(change.round(6)).astype(int).tolist()
+    [-1, 0, 1]
+    """
+
+    turning: float = 0.6
+    width: float = 0.1
+    reward: float = 1.0
+    penalty: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name in ("width", "reward", "penalty"):
+            if not 0.0 < getattr(self, name) < np.inf:
+                raise ValueError(f"{name} must be a number above 0, not {getattr(self, name)}")
+        if not 0.0 < self.turning < 1.0:
+            raise ValueError(f"turning must lie between 0 and 1, not {self.turning}")
+
+    def change(self, scores: Floats) -> Floats:
+        """Δ of each score; NaN where there is none."""
+        inverse = 1.0 / self.reward
+        change: Floats = (self.turning - np.ascontiguousarray(scores)) / self.width
+        # Above 700 exp would overflow; the penalty is at its limit long before. The array is large, so all
+        # steps share it.
+        np.exp(np.minimum(change, 700.0, out=change), out=change)
+        change += inverse
+        np.divide(self.penalty * (1.0 + inverse), change, out=change)
+        change -= self.penalty
+        return np.minimum(change, self.reward, out=change)
+
+
+def beaten(event_ranks: Ranks) -> Floats:
+    """The share of other templates that each one beats at each event, (N, U); ties count half."""
+    n_templates = (~np.isnan(event_ranks)).sum(axis=1, keepdims=True)
+    if (n_templates < 2).any():
+        raise ValueError("trust by rank needs two templates or more: with one there is nobody to beat")
+    share: Floats = 1.0 - np.asarray(event_ranks, dtype=np.float64) / (n_templates - 1)
+    return share
+
+
+def trust(event_ranks: Ranks, offsets: Integers, settings: TrustSettings | None = None) -> Floats:
+    """The trust in each template's claim after every event, (N, U); every sample begins with full trust."""
+    changes = (settings or TrustSettings()).change(beaten(event_ranks))
+    level = np.empty_like(changes)
+    trust_walk(changes, offsets, level)
+    return level
+
+
+@compiled
+def moved(level: float, change: float) -> float:
+    """Trust after a change, kept between 0 and 100."""
+    return min(max(level + change, 0.0), HIGHEST)
+
+
+@compiled
+def trust_walk(changes: Floats, offsets: Integers, level: Floats) -> None:
+    """Trust after every event of every sample, into `level`."""
+    n_templates = changes.shape[1]
+    for s in range(len(offsets) - 1):
+        for n in range(offsets[s], offsets[s + 1]):
+            for u in range(n_templates):
+                before = HIGHEST if n == offsets[s] else level[n - 1, u]
+                change = changes[n, u]
+                # min and max would turn a missing score into a number.
+                level[n, u] = change if np.isnan(change) else moved(before, change)

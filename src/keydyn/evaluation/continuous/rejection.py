@@ -105,7 +105,7 @@ class Continuous:
     ania, anga : impostor and genuine actions between lock-outs, all users together
     locked_out : the share of genuine users who were ever locked out
     locked_samples : the share of genuine samples with a lock-out, mean over users
-        these and `anga` are None with published thresholds, where by construction nobody is locked out
+        these and `anga` are None with published thresholds, where by construction no one is locked out
     unnoticed : the share of impostors' queries that were never locked out, mean over claimed users
     per_user : actions and lock-outs, genuine and impostor, under each user's template
     per_sample : user, session, fold and mean rejection time of each query
@@ -115,8 +115,7 @@ class Continuous:
     --------
     >>> from keydyn.datasets import make_typists
     >>> from keydyn.evaluation.continuous.rejection import continuous
-    >>> from keydyn.evaluation.protocols.protocol import Enrolment
-    >>> from keydyn.evaluation.protocols.running import enrolments, ranks_of
+    >>> from keydyn.evaluation import Enrolment, enrolments, ranks_of
     >>> from keydyn.keystrokes import Samples
     >>> samples = Samples.of(make_typists(4, 6))
     >>> queries = ranks_of(enrolments(Enrolment(samples=4), "hmm", samples), samples)
@@ -151,8 +150,7 @@ def continuous(
     --------
     >>> from keydyn.datasets import make_typists
     >>> from keydyn.evaluation.continuous.rejection import continuous
-    >>> from keydyn.evaluation.protocols.protocol import Enrolment
-    >>> from keydyn.evaluation.protocols.running import enrolments, ranks_of
+    >>> from keydyn.evaluation import Enrolment, enrolments, ranks_of
     >>> from keydyn.keystrokes import Samples
     >>> samples = Samples.of(make_typists(4, 6))
     >>> queries = ranks_of(enrolments(Enrolment(samples=4), "hmm", samples), samples)
@@ -213,7 +211,7 @@ def has_published_thresholds(queries: EventRanks) -> bool:
 
 
 def published_thresholds(queries: EventRanks, peaks: Floats) -> Floats:
-    """The owner's largest level on the query, whoever is claimed, (S, U); NaN where there is no owner."""
+    """The owner's largest level on the query, for every user claimed, (S, U); NaN where there is no owner."""
     genuine = queries.own & queries.trials
     level = np.where(genuine.any(axis=1), peaks[np.arange(len(peaks)), np.argmax(genuine, axis=1)], np.nan)
     return np.repeat(level[:, None], peaks.shape[1], axis=1)
@@ -250,11 +248,7 @@ def shared_thresholds(queries: EventRanks, peaks: Floats, share: float = GENUINE
 
 
 # Where each kind of threshold comes from.
-LIMITS = {
-    PUBLISHED: published_thresholds,
-    TRANSFERABLE: transferable_thresholds,
-    SHARED: shared_thresholds,
-}
+LIMITS = {PUBLISHED: published_thresholds, TRANSFERABLE: transferable_thresholds, SHARED: shared_thresholds}
 
 
 def rejection_times(levels: Floats, offsets: Integers, thresholds: Floats) -> Integers:
@@ -273,12 +267,7 @@ def _rejection(
     tried = n_impostors > 0
     mean = np.divide(summed, n_impostors, out=np.full(len(summed), np.nan), where=tried)
     table = pd.DataFrame(
-        {
-            "user": queries.owners,
-            "session": queries.sessions,
-            "fold": queries.folds,
-            "rejection_time": mean,
-        }
+        {"user": queries.owners, "session": queries.sessions, "fold": queries.folds, "rejection_time": mean}
     )
     values, owners = mean[tried], pd.factorize(queries.owners[tried])[0]
     totals, counts = np.bincount(owners, values), np.bincount(owners)

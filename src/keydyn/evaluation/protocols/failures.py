@@ -34,7 +34,7 @@ class Failures:
     Examples
     --------
     >>> from keydyn.datasets import make_typists
-    >>> from keydyn.evaluation.protocols.failures import find_failures
+    >>> from keydyn.evaluation import find_failures
     >>> from keydyn.keystrokes import Samples
     >>> failures = find_failures(Samples.of(make_typists(4, 5)), needed=3)
     >>> len(failures.to_acquire), failures.generalised(fmr=0.01, fnmr=0.05)
@@ -83,7 +83,7 @@ def find_failures(
     Examples
     --------
     >>> from keydyn.datasets import make_typists
-    >>> from keydyn.evaluation.protocols.failures import find_failures
+    >>> from keydyn.evaluation import find_failures
     >>> from keydyn.keystrokes import Samples
     >>> failures = find_failures(Samples.of(make_typists(4, 5)), needed=6)
     >>> int(failures.kept.sum()), len(failures.to_enrol)

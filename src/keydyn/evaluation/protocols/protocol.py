@@ -33,7 +33,7 @@ class Split:
     Examples
     --------
     >>> from keydyn.datasets import make_typists
-    >>> from keydyn.evaluation.protocols.protocol import Enrolment
+    >>> from keydyn.evaluation import Enrolment
     >>> from keydyn.keystrokes import Samples
     >>> split = Enrolment(samples=3).splits(Samples.of(make_typists(2, 5)))[0]
     >>> split.train.astype(int).tolist()
@@ -65,7 +65,7 @@ class Protocol(ABC):
 
     Examples
     --------
-    >>> from keydyn.evaluation.protocols.protocol import Enrolment
+    >>> from keydyn.evaluation import Enrolment
     >>> sorted(Enrolment(samples=3).describe())
     ['citation', 'impostors', 'normalisation', 'protocol', 'scales', 'split', 'title']
     """
@@ -123,7 +123,7 @@ class LeaveOneOut(Protocol):
     Examples
     --------
     >>> from keydyn.datasets import make_typists
-    >>> from keydyn.evaluation.protocols.protocol import LeaveOneOut
+    >>> from keydyn.evaluation import LeaveOneOut
     >>> from keydyn.keystrokes import Samples
     >>> splits = LeaveOneOut().splits(Samples.of(make_typists(4, 5)))
     >>> len(splits), int(splits[0].train.sum()), int(splits[0].query.sum())
@@ -150,7 +150,7 @@ class MonacoTappert(Protocol):
     Examples
     --------
     >>> from keydyn.datasets import make_typists
-    >>> from keydyn.evaluation.protocols.protocol import MonacoTappert
+    >>> from keydyn.evaluation import MonacoTappert
     >>> from keydyn.keystrokes import Samples
     >>> splits = MonacoTappert().splits(Samples.of(make_typists(4, 5)))
     >>> len(splits), int(splits[0].train.sum()), int(splits[0].query.sum())
@@ -185,7 +185,9 @@ class MonacoTappert(Protocol):
     def divided(self, samples: Samples) -> list[Split]:
         if self.train is None or self.test is None:
             return _each_left_out(samples)
-        return [_two_parts(samples, self.train, self.test)]
+        number = samples.numbers
+        train, queries = ((number >= first) & (number < end) for first, end in (self.train, self.test))
+        return [Split(train, queries, queries)]
 
 
 @dataclass(frozen=True)
@@ -194,7 +196,7 @@ class KillourhyMaxion(Protocol):
 
     Examples
     --------
-    >>> from keydyn.evaluation.protocols.protocol import KillourhyMaxion
+    >>> from keydyn.evaluation import KillourhyMaxion
     >>> KillourhyMaxion().least, KillourhyMaxion().split
     (201, "each user's first 200 samples train, the later ones are genuine")
     """
@@ -229,7 +231,7 @@ class Chronological(Protocol):
     Examples
     --------
     >>> from keydyn.datasets import make_typists
-    >>> from keydyn.evaluation.protocols.protocol import Chronological
+    >>> from keydyn.evaluation import Chronological
     >>> from keydyn.keystrokes import Samples
     >>> splits = Chronological(share=0.6).splits(Samples.of(make_typists(4, 5)))
     >>> len(splits), int(splits[0].train.sum()), int(splits[0].query.sum())
@@ -267,7 +269,7 @@ class Enrolment(Protocol):
     Examples
     --------
     >>> from keydyn.datasets import make_typists
-    >>> from keydyn.evaluation.protocols.protocol import Enrolment
+    >>> from keydyn.evaluation import Enrolment
     >>> from keydyn.keystrokes import Samples
     >>> splits = Enrolment(samples=3).splits(Samples.of(make_typists(4, 5)))
     >>> len(splits), int(splits[0].train.sum()), int(splits[0].query.sum())
@@ -305,7 +307,7 @@ class OpenSet(Protocol):
     Examples
     --------
     >>> from keydyn.datasets import make_typists
-    >>> from keydyn.evaluation.protocols.protocol import Enrolment, OpenSet
+    >>> from keydyn.evaluation import Enrolment, OpenSet
     >>> from keydyn.keystrokes import Samples
     >>> samples = Samples.of(make_typists(6, 5))
     >>> first = OpenSet(Enrolment(samples=3), groups=3).splits(samples)[0]
@@ -372,9 +374,3 @@ def _each_left_out(samples: Samples) -> list[Split]:
     number = samples.numbers
     folds = range(int(number.max()) + 1)
     return [Split(number != n, number == n, number == n) for n in folds]
-
-
-def _two_parts(samples: Samples, train: tuple[int, int], test: tuple[int, int]) -> Split:
-    number = samples.numbers
-    queries = (number >= test[0]) & (number < test[1])
-    return Split((number >= train[0]) & (number < train[1]), queries, queries)

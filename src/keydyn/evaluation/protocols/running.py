@@ -41,8 +41,7 @@ class Enrolled:
     Examples
     --------
     >>> from keydyn.datasets import make_typists
-    >>> from keydyn.evaluation.protocols.protocol import Enrolment
-    >>> from keydyn.evaluation.protocols.running import enrolments
+    >>> from keydyn.evaluation import Enrolment, enrolments
     >>> from keydyn.keystrokes import Samples
     >>> samples, protocol = Samples.of(make_typists(4, 6)), Enrolment(samples=4)
     >>> enrolled = enrolments(protocol, "manhattan", samples)
@@ -69,8 +68,7 @@ def score_protocol(
     Examples
     --------
     >>> from keydyn.datasets import make_typists
-    >>> from keydyn.evaluation.protocols.protocol import Enrolment
-    >>> from keydyn.evaluation.protocols.running import score_protocol
+    >>> from keydyn.evaluation import Enrolment, score_protocol
     >>> from keydyn.keystrokes import Samples
     >>> samples = Samples.of(make_typists(4, 6))
     >>> score_protocol(Enrolment(samples=4), "manhattan", samples).raw.shape  # queries, people
@@ -97,8 +95,7 @@ def enrolments(
     Examples
     --------
     >>> from keydyn.datasets import make_typists
-    >>> from keydyn.evaluation.protocols.protocol import Enrolment
-    >>> from keydyn.evaluation.protocols.running import enrolments
+    >>> from keydyn.evaluation import Enrolment, enrolments
     >>> from keydyn.keystrokes import Samples
     >>> samples, protocol = Samples.of(make_typists(4, 6)), Enrolment(samples=4)
     >>> enrolled = enrolments(protocol, "manhattan", samples)
@@ -143,8 +140,7 @@ def scores_of(
     Examples
     --------
     >>> from keydyn.datasets import make_typists
-    >>> from keydyn.evaluation.protocols.protocol import Enrolment
-    >>> from keydyn.evaluation.protocols.running import enrolments, scores_of
+    >>> from keydyn.evaluation import Enrolment, enrolments, scores_of
     >>> from keydyn.keystrokes import Samples
     >>> samples, protocol = Samples.of(make_typists(4, 6)), Enrolment(samples=4)
     >>> enrolled = enrolments(protocol, "manhattan", samples)
@@ -161,8 +157,7 @@ def ranks_of(enrolled: list[Enrolled], samples: Samples, n_jobs: int | None = No
     Examples
     --------
     >>> from keydyn.datasets import make_typists
-    >>> from keydyn.evaluation.protocols.protocol import Enrolment
-    >>> from keydyn.evaluation.protocols.running import enrolments, ranks_of
+    >>> from keydyn.evaluation import Enrolment, enrolments, ranks_of
     >>> from keydyn.keystrokes import Samples
     >>> samples, protocol = Samples.of(make_typists(4, 6)), Enrolment(samples=4)
     >>> enrolled = enrolments(protocol, "hmm", samples)
@@ -182,8 +177,7 @@ def scores_and_ranks(
     Examples
     --------
     >>> from keydyn.datasets import make_typists
-    >>> from keydyn.evaluation.protocols.protocol import Enrolment
-    >>> from keydyn.evaluation.protocols.running import enrolments, scores_and_ranks
+    >>> from keydyn.evaluation import Enrolment, enrolments, scores_and_ranks
     >>> from keydyn.keystrokes import Samples
     >>> samples, protocol = Samples.of(make_typists(4, 6)), Enrolment(samples=4)
     >>> enrolled = enrolments(protocol, "hmm", samples)
@@ -213,8 +207,7 @@ def scores_after(
     Examples
     --------
     >>> from keydyn.datasets import make_typists
-    >>> from keydyn.evaluation.protocols.protocol import Enrolment
-    >>> from keydyn.evaluation.protocols.running import enrolments, scores_after
+    >>> from keydyn.evaluation import Enrolment, enrolments, scores_after
     >>> from keydyn.keystrokes import Samples
     >>> samples, protocol = Samples.of(make_typists(4, 6)), Enrolment(samples=4)
     >>> enrolled = enrolments(protocol, "hmm", samples)

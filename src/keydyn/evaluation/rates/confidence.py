@@ -16,7 +16,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
+from scipy.stats import wilcoxon
 
 from keydyn.arrays import Floats, Integers, Truths
 
@@ -78,7 +80,7 @@ class Rate(Estimate):
 
     Examples
     --------
-    >>> from keydyn.evaluation.rates.confidence import Rate
+    >>> from keydyn.evaluation import Rate
     >>> Rate(0.042, 0.031, 0.055, trials=2000).text()
     '4.2 % (3.1–5.5)'
     >>> Rate(0.0, 0.0, 0.0, trials=1000).text()  # no error was seen
@@ -143,7 +145,7 @@ def trials_needed(rate: float) -> int:
 
     Examples
     --------
-    >>> from keydyn.evaluation.rates.confidence import trials_needed
+    >>> from keydyn.evaluation import trials_needed
     >>> trials_needed(0.001)
     3000
     """
@@ -165,7 +167,7 @@ def mean_rate(values: Floats, trials: int, replicates: int = REPLICATES, seed: i
     Examples
     --------
     >>> import numpy as np
-    >>> from keydyn.evaluation.rates.confidence import mean_rate
+    >>> from keydyn.evaluation import mean_rate
     >>> rate = mean_rate(np.array([0.1, 0.2, 0.3]), trials=300)
     >>> round(rate.value, 6), round(rate.std, 6), rate.low <= rate.value <= rate.high
     (0.2, 0.1, True)
@@ -239,8 +241,78 @@ class Claims:
         """(R,) claims counted as often as both of their people were drawn."""
         n = self.n_people
         counts = np.bincount(self.pairs, counted, n * n).reshape(n, n)
-        # Somebody who claims to be themselves was drawn once, not twice.
+        # A person who claims to be themselves was drawn once, not twice.
         own = np.diag(counts).copy()
         np.fill_diagonal(counts, 0.0)
         drawn: Floats = ((self.weights @ counts) * self.weights).sum(axis=1) + self.weights @ own
         return drawn
+
+
+LEVEL = 0.05
+# Rates are quotients of counts; a difference below this is rounding and must not break a tie.
+DIGITS = 12
+
+
+def signed_rank_p(one: Floats, other: Floats) -> float:
+    """p-value of the signed-rank test of paired figures (U,); 1 where no pair differs.
+
+    Fewer than 6 differing pairs can never reach 0.05 two-sided; the p-value says so by itself.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn.evaluation import signed_rank_p
+    >>> figures = np.linspace(0.1, 0.5, 20)
+    >>> signed_rank_p(figures, figures), signed_rank_p(figures, figures + 0.1) < 0.001
+    (1.0, True)
+    """
+    difference = np.asarray(one, dtype=np.float64) - np.asarray(other, dtype=np.float64)
+    if len(difference) == 0:
+        raise ValueError("there are no users to compare over")
+    if np.isnan(difference).any():
+        raise ValueError(f"user {int(np.argmax(np.isnan(difference)))} has no figure: it is NaN")
+    rounded = np.round(difference, DIGITS)
+    differing = rounded[rounded != 0.0]
+    if len(differing) == 0:
+        return 1.0
+    return float(wilcoxon(differing).pvalue)
+
+
+def compare_with_best(figures: pd.DataFrame, higher_is_better: bool, level: float = LEVEL) -> pd.DataFrame:
+    """Each detector against the one with the best mean.
+
+    `figures` has a row for each user and a column for each detector. The result has a row for each detector:
+    mean, best (whether it is the one that others are tested against), p (1 for the best), level (corrected)
+    and bold, true where p is above the level. Of detectors with the same mean the first is the best.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from keydyn.evaluation import compare_with_best
+    >>> good = np.linspace(0.8, 0.9, 20)
+    >>> table = compare_with_best(pd.DataFrame({"good": good, "poor": good - 0.2}), higher_is_better=True)
+    >>> table["bold"].tolist()
+    [True, False]
+    """
+    if figures.shape[0] == 0 or figures.shape[1] == 0:
+        raise ValueError("there is nothing to compare: figures need users and detectors")
+    missing = figures.isna().to_numpy()
+    if missing.any():
+        u, d = (int(place) for place in np.argwhere(missing)[0])
+        raise ValueError(f"user {figures.index[u]} has no figure of {figures.columns[d]}")
+    means = figures.mean()
+    best = means.idxmax() if higher_is_better else means.idxmin()
+    reference = figures[best].to_numpy()
+    p = [1.0 if name == best else signed_rank_p(figures[name].to_numpy(), reference) for name in figures]
+    corrected = level / max(len(figures.columns) - 1, 1)
+    return pd.DataFrame(
+        {
+            "mean": means.to_numpy(),
+            "best": np.asarray(figures.columns == best),
+            "p": p,
+            "level": corrected,
+            "bold": np.array(p) > corrected,
+        },
+        index=pd.Index(figures.columns, name="detector"),
+    )

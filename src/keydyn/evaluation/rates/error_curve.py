@@ -20,7 +20,7 @@ from keydyn.arrays import Floats
 class ErrorCurve:
     """Both error rates at every distinct score, from strict to lax: the points of ROC and DET.
 
-    A sample is accepted if it scores at least the threshold; the first threshold, +∞, accepts nobody.
+    A sample is accepted if it scores at least the threshold; the first threshold, +∞, accepts none.
 
     Attributes
     ----------
@@ -29,7 +29,7 @@ class ErrorCurve:
     Examples
     --------
     >>> import numpy as np
-    >>> from keydyn.evaluation.rates.error_curve import ErrorCurve
+    >>> from keydyn.evaluation import ErrorCurve
     >>> curve = ErrorCurve.of(np.array([0.9, 0.8, 0.4, 0.35]), np.array([0.1, 0.2, 0.5]))
     >>> round(curve.eer, 3), round(curve.fnmr_at_fmr(0.0), 3)
     (0.333, 0.5)
@@ -96,7 +96,7 @@ def crossing(fmr: Floats, fnmr: Floats) -> Floats:
 
 
 def error_rates(genuine: Floats, impostor: Floats) -> tuple[Floats, Floats]:
-    """FMR and FNMR at every distinct score, from strict to lax; the first point, (0, 1), accepts nobody."""
+    """FMR and FNMR at every distinct score, from strict to lax; the first point, (0, 1), accepts none."""
     curve = ErrorCurve.of(genuine, impostor)
     return curve.fmr, curve.fnmr
 
@@ -107,7 +107,7 @@ def equal_error_rate(genuine: Floats, impostor: Floats) -> float:
     Examples
     --------
     >>> import numpy as np
-    >>> from keydyn.evaluation.rates.error_curve import equal_error_rate
+    >>> from keydyn.evaluation import equal_error_rate
     >>> round(equal_error_rate(np.array([0.9, 0.8, 0.4, 0.35]), np.array([0.1, 0.2, 0.5])), 3)
     0.333
     """
@@ -120,7 +120,7 @@ def fnmr_at_fmr(genuine: Floats, impostor: Floats, target: float) -> float:
     Examples
     --------
     >>> import numpy as np
-    >>> from keydyn.evaluation.rates.error_curve import fnmr_at_fmr
+    >>> from keydyn.evaluation import fnmr_at_fmr
     >>> round(fnmr_at_fmr(np.array([0.9, 0.8, 0.4, 0.35]), np.array([0.1, 0.2, 0.5]), target=0.4), 3)
     0.0
     """
@@ -136,7 +136,7 @@ def zero_miss_rate(genuine: Floats, impostor: Floats) -> float:
     Examples
     --------
     >>> import numpy as np
-    >>> from keydyn.evaluation.rates.error_curve import zero_miss_rate
+    >>> from keydyn.evaluation import zero_miss_rate
     >>> round(zero_miss_rate(np.array([0.9, 0.8, 0.4, 0.35]), np.array([0.1, 0.2, 0.5])), 3)
     0.5
     """
@@ -149,7 +149,7 @@ def zero_rejection_rate(genuine: Floats, impostor: Floats) -> float:
     Examples
     --------
     >>> import numpy as np
-    >>> from keydyn.evaluation.rates.error_curve import zero_rejection_rate
+    >>> from keydyn.evaluation import zero_rejection_rate
     >>> round(zero_rejection_rate(np.array([0.9, 0.8, 0.4, 0.35]), np.array([0.1, 0.2, 0.5])), 3)
     0.333
     """

@@ -32,7 +32,7 @@ def median_intervals(samples: Samples) -> pd.Series:
     Examples
     --------
     >>> from keydyn.datasets import make_typists
-    >>> from keydyn.evaluation.rates.fairness import median_intervals
+    >>> from keydyn.evaluation import median_intervals
     >>> from keydyn.keystrokes import Samples
     >>> median_intervals(Samples.of(make_typists(4, 5))).shape
     (4,)
@@ -56,7 +56,7 @@ def error_rates_by(decisions: pd.DataFrame, columns: Sequence[str] = (), seed: i
     Examples
     --------
     >>> import pandas as pd
-    >>> from keydyn.evaluation.rates.fairness import error_rates_by
+    >>> from keydyn.evaluation import error_rates_by
     >>> decisions = pd.DataFrame({"user": ["ann", "bob"] * 20, "genuine": [True, True, False, False] * 10})
     >>> decisions["answer"] = ["accept", "reject", "reject", "reject"] * 10
     >>> rates = error_rates_by(decisions)

@@ -36,9 +36,7 @@ class Identification:
     Examples
     --------
     >>> from keydyn.datasets import make_typists
-    >>> from keydyn.evaluation.rates.identification import identification
-    >>> from keydyn.evaluation.protocols.protocol import LeaveOneOut
-    >>> from keydyn.evaluation.protocols.running import score_protocol
+    >>> from keydyn.evaluation import LeaveOneOut, identification, score_protocol
     >>> from keydyn.keystrokes import Samples
     >>> scores = score_protocol(LeaveOneOut(), "manhattan", Samples.of(make_typists(4, 6)))
     >>> found = identification(scores)
@@ -79,9 +77,7 @@ def identification(scores: Scores, replicates: int = REPLICATES, seed: int = 0) 
     Examples
     --------
     >>> from keydyn.datasets import make_typists
-    >>> from keydyn.evaluation.rates.identification import identification
-    >>> from keydyn.evaluation.protocols.protocol import LeaveOneOut
-    >>> from keydyn.evaluation.protocols.running import score_protocol
+    >>> from keydyn.evaluation import LeaveOneOut, identification, score_protocol
     >>> from keydyn.keystrokes import Samples
     >>> scores = score_protocol(LeaveOneOut(), "manhattan", Samples.of(make_typists(4, 6)))
     >>> found = identification(scores)

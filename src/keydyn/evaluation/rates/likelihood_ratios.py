@@ -22,7 +22,7 @@ def cllr(genuine: Floats, impostor: Floats) -> float:
     Examples
     --------
     >>> import numpy as np
-    >>> from keydyn.evaluation.rates.likelihood_ratios import cllr
+    >>> from keydyn.evaluation import cllr
     >>> cllr(np.zeros(5), np.zeros(5))  # ratios of 1 say nothing, and cost one bit
     1.0
     >>> cllr(np.full(5, 9.0), np.full(5, -9.0)) < 0.001
@@ -39,7 +39,7 @@ def min_cllr(genuine: Floats, impostor: Floats) -> float:
     Examples
     --------
     >>> import numpy as np
-    >>> from keydyn.evaluation.rates.likelihood_ratios import min_cllr
+    >>> from keydyn.evaluation import min_cllr
     >>> min_cllr(np.zeros(5), np.zeros(5))  # ratios of 1 say nothing, and cost one bit
     1.0
     >>> min_cllr(np.full(5, 9.0), np.full(5, -9.0)) < 0.001
@@ -70,7 +70,7 @@ def reliability(genuine: Floats, impostor: Floats, bins: int = 10) -> pd.DataFra
     Examples
     --------
     >>> import numpy as np
-    >>> from keydyn.evaluation.rates.likelihood_ratios import reliability
+    >>> from keydyn.evaluation import reliability
     >>> rng = np.random.default_rng(0)
     >>> table = reliability(rng.normal(1.0, 1.0, 500), rng.normal(-1.0, 1.0, 500), bins=5)
     >>> table.shape[0], table.columns.tolist()

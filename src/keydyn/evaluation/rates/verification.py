@@ -24,7 +24,8 @@ from keydyn.evaluation.rates.confidence import (
     unsupported,
     user_weights,
 )
-from keydyn.evaluation.rates.error_curve import ErrorCurve, common_grid, crossing, curves_on
+from keydyn.evaluation.rates.error_curve import ErrorCurve, common_grid, crossing, curves_on, equal_error_rate
+from keydyn.evaluation.rates.identification import identification
 from keydyn.evaluation.scores import Scores
 
 OWN, ONE = "own thresholds", "one threshold"
@@ -61,9 +62,7 @@ class Verification:
     Examples
     --------
     >>> from keydyn.datasets import make_typists
-    >>> from keydyn.evaluation.protocols.protocol import LeaveOneOut
-    >>> from keydyn.evaluation.protocols.running import score_protocol
-    >>> from keydyn.evaluation.rates.verification import verification
+    >>> from keydyn.evaluation import LeaveOneOut, score_protocol, verification
     >>> from keydyn.keystrokes import Samples
     >>> scores = score_protocol(LeaveOneOut(), "manhattan", Samples.of(make_typists(4, 6)))
     >>> found = verification(scores)
@@ -104,9 +103,7 @@ def verification(
     Examples
     --------
     >>> from keydyn.datasets import make_typists
-    >>> from keydyn.evaluation.protocols.protocol import LeaveOneOut
-    >>> from keydyn.evaluation.protocols.running import score_protocol
-    >>> from keydyn.evaluation.rates.verification import verification
+    >>> from keydyn.evaluation import LeaveOneOut, score_protocol, verification
     >>> from keydyn.keystrokes import Samples
     >>> scores = score_protocol(LeaveOneOut(), "manhattan", Samples.of(make_typists(4, 6)))
     >>> found = verification(scores, open_set=True)
@@ -164,9 +161,7 @@ def mean_curve(
     Examples
     --------
     >>> from keydyn.datasets import make_typists
-    >>> from keydyn.evaluation.protocols.protocol import LeaveOneOut
-    >>> from keydyn.evaluation.protocols.running import score_protocol
-    >>> from keydyn.evaluation.rates.verification import mean_curve, verification
+    >>> from keydyn.evaluation import LeaveOneOut, mean_curve, score_protocol, verification
     >>> from keydyn.keystrokes import Samples
     >>> scores = score_protocol(LeaveOneOut(), "manhattan", Samples.of(make_typists(4, 6)))
     >>> curve = mean_curve(verification(scores).curves)
@@ -229,7 +224,7 @@ def _replicated_figures(genuine: list[Floats], impostor: list[Floats], replicate
     users that it drew. A figure between two thresholds is exact up to their distance.
     """
     thresholds = _some_thresholds(genuine, impostor)
-    # The first point accepts nobody, whatever the scores.
+    # The first point accepts no sample, whatever the scores.
     accepted = np.stack([[0, *len(i) - np.searchsorted(i, thresholds)] for i in impostor])
     rejected = np.stack([[len(g), *np.searchsorted(g, thresholds)] for g in genuine])
     weights = user_weights(len(genuine), replicates, seed)
@@ -258,3 +253,34 @@ def _some_thresholds(genuine: list[Floats], impostor: list[Floats]) -> Floats:
     friends = np.concatenate([kept[even], [g.min() for g in genuine]])
     lowest = [min(kept[0], passed[0])]
     return np.unique(np.concatenate([friends, strangers, just_above, lowest]))[::-1]
+
+
+def recognition(scores: Scores) -> pd.DataFrame:
+    """Accuracy and equal error rate of each user, the latter with three normalisations.
+
+    `eer` pools all trials against the user's template as the protocol normalises them. `eer_open` leaves an
+    impostor's own template out of the cohort; it is NaN where that leaves a single template, over which no
+    score can be scaled. `eer_raw` takes the scores as they are.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.evaluation import LeaveOneOut, recognition, score_protocol
+    >>> from keydyn.keystrokes import Samples
+    >>> scores = score_protocol(LeaveOneOut(), "manhattan", Samples.of(make_typists(4, 6)))
+    >>> table = recognition(scores)
+    >>> table.shape[0], table.columns.tolist()
+    (4, ['acc', 'eer', 'eer_open', 'eer_raw'])
+    """
+    users = identification(scores, replicates=1).per_user[["acc"]].copy()
+    normalisations = {"eer": scores.normalised, "eer_open": scores.open_set, "eer_raw": scores.raw}
+    for name, values in normalisations.items():
+        if name == "eer_open" and not scores.has_open_set:
+            users[name] = np.nan
+            continue
+        users[name] = [
+            equal_error_rate(*scores.trials_of(u, values))
+            for u, user in enumerate(scores.users.tolist())
+            if user in users.index
+        ]
+    return users

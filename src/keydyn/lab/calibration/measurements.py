@@ -6,7 +6,7 @@ is known and is like typing. Fable gives short samples, essay long ones.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,10 +15,9 @@ import pandas as pd
 from scipy import stats
 
 from keydyn.arrays import Floats
-from keydyn.lab.frame.compared_models import MODELS, pattern
+from keydyn.lab.frame.long_texts import MODELS, intervals_by_user, pattern, stream
 from keydyn.lab.frame.resuming import in_processes
-from keydyn.lab.frame.user_intervals import intervals_by_user, stream
-from keydyn.lab.goodness_of_fit.measurements import LEVEL, Progress, collected, outcome
+from keydyn.lab.goodness_of_fit.measurements import LEVEL, outcome
 from keydyn.model import Sequences
 from keydyn.model.check import surrogates
 from keydyn.model.families.family import families_of
@@ -26,6 +25,7 @@ from keydyn.model.families.family import families_of
 P_VALUES = ("p_value", "p_one_sided", "p_double")
 # Surrogates of each surrogate for the double bootstrap.
 SECOND = 4
+TRUE: dict[str, dict[str, Any]] = {"true": {}}
 # Models that are wrong for data of two states with heavy tails, and the surrogates that suffice to see it.
 WRONG: dict[str, dict[str, Any]] = {
     "one state": {"n_states": 1},
@@ -40,13 +40,12 @@ def user_calibration(
     dataset: str,
     user: Any,
     model: str,
-    changes: Mapping[str, Any] | None = None,
-    hypothesis: str = "true",
+    changes: Mapping[str, Any],
+    hypothesis: str,
     repeat: int = 0,
     n_surrogates: int = 100,
     n_second: int = SECOND,
     seed: int = 0,
-    n_jobs: int | None = None,
 ) -> dict[str, Any]:
     """The test on data drawn from a model fitted to this user.
 
@@ -54,17 +53,16 @@ def user_calibration(
     `hypothesis` is what the row calls it. Areas are over ln x for every family of positive values.
     """
     generator = stream(seed, "size and power", dataset, user, model, repeat)
-    fitted = surrogates.refit(pattern(model, "recommended"), [sequences], n_jobs)[0]
+    fitted = surrogates.refit(pattern(model, "recommended"), [sequences], None)[0]
     X, _, _ = fitted.sample(events=sequences.labels(), lengths=sequences.lengths, random_state=generator)
     drawn = replace(sequences, X=X)
-    tested = pattern(model, "recommended", **(changes or {}))
+    tested = pattern(model, "recommended", **changes)
     test = tested.goodness_of_fit(
         drawn,
         n_surrogates=n_surrogates,
         n_second=n_second,
         scale="linear" if families_of(tested.emission, sequences.n_features)[0].lowest < 0.0 else "log",
         random_state=generator,
-        n_jobs=n_jobs,
     )
     keys = {"dataset": dataset, "user": user, "model": model, "hypothesis": hypothesis, "repeat": repeat}
     return keys | {"events": sequences.n_events} | outcome(test)
@@ -73,62 +71,26 @@ def user_calibration(
 def calibration_rows(
     keystrokes: pd.DataFrame,
     dataset: str,
+    hypotheses: Mapping[str, Mapping[str, Any]],
     models: Sequence[str] = MODELS,
     repeats: int = 1,
-    n_surrogates: int = 100,
-    n_second: int = SECOND,
-    seed: int = 0,
     n_jobs: int | None = None,
-    skip: Collection[tuple[Any, str, int]] = (),
+    **test: Any,
 ) -> Iterator[dict[str, Any]]:
-    """Tests of true hypotheses, as they are done; `skip` names (user, model, repeat) done before."""
-    shared = {"n_surrogates": n_surrogates, "n_second": n_second, "seed": seed}
-    pieces = [
-        {"sequences": sequences, "dataset": dataset, "user": user, "model": model, "repeat": repeat} | shared
-        for user, sequences in intervals_by_user(keystrokes).items()
-        for model in models
-        for repeat in range(repeats)
-        if (user, model, repeat) not in skip
-    ]
-    return in_processes(user_calibration, pieces, n_jobs)
+    """Tests of every user, as they are done; `hypotheses` are `changes` of the true model, by name.
 
-
-def calibration(
-    keystrokes: pd.DataFrame, dataset: str, *, progress: Progress | None = None, **options: Any
-) -> pd.DataFrame:
-    """The rows of `calibration_rows`; `progress` is called with the number of tests done."""
-    return collected(calibration_rows(keystrokes, dataset, **options), progress)
-
-
-def power_rows(
-    keystrokes: pd.DataFrame,
-    dataset: str,
-    models: Sequence[str] = MODELS,
-    wrong: Mapping[str, Mapping[str, Any]] = WRONG,
-    n_surrogates: int = FOR_POWER,
-    seed: int = 0,
-    n_jobs: int | None = None,
-    skip: Collection[tuple[Any, str, str]] = (),
-) -> Iterator[dict[str, Any]]:
-    """Tests of wrong hypotheses, as they are done; `skip` names (user, model, hypothesis) done before."""
-    shared = {"n_surrogates": n_surrogates, "n_second": 0, "seed": seed}
+    `test` has further arguments of `user_calibration`.
+    """
     pieces = [
         {"sequences": sequences, "dataset": dataset, "user": user, "model": model}
-        | {"changes": changes, "hypothesis": name}
-        | shared
+        | {"changes": changes, "hypothesis": name, "repeat": repeat}
+        | test
         for user, sequences in intervals_by_user(keystrokes).items()
         for model in models
-        for name, changes in wrong.items()
-        if (user, model, name) not in skip
+        for name, changes in hypotheses.items()
+        for repeat in range(repeats)
     ]
     return in_processes(user_calibration, pieces, n_jobs)
-
-
-def power(
-    keystrokes: pd.DataFrame, dataset: str, *, progress: Progress | None = None, **options: Any
-) -> pd.DataFrame:
-    """The rows of `power_rows`; `progress` is called with the number of tests done."""
-    return collected(power_rows(keystrokes, dataset, **options), progress)
 
 
 def calibration_table(tests: pd.DataFrame) -> pd.DataFrame:

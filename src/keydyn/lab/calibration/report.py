@@ -11,21 +11,20 @@ import pandas as pd
 
 from keydyn.lab.calibration.measurements import (
     FOR_POWER,
+    TRUE,
     WRONG,
     calibration_rows,
     calibration_table,
-    power_rows,
     power_table,
     share_interval,
 )
-from keydyn.lab.frame.compared_models import MODELS, recorded_settings
-from keydyn.lab.frame.long_texts import Text
-from keydyn.lab.frame.names import dataset_name, detector_name
+from keydyn.lab.frame.long_texts import MODELS, Text, intervals_by_user, recorded_settings
+from keydyn.lab.frame.names import dataset_name, detector_name, listed, percent
 from keydyn.lab.frame.outputs import Outputs
 from keydyn.lab.frame.report import Section
 from keydyn.lab.frame.resuming import Part, Parts, ShowProgress, collect, text_inputs
+from keydyn.lab.frame.study import ResultsPage, Values
 from keydyn.lab.frame.tables import Table, plain_table
-from keydyn.lab.frame.user_intervals import intervals_by_user
 from keydyn.lab.goodness_of_fit.figures import P_NAMES, draw_calibration, draw_power
 from keydyn.lab.goodness_of_fit.measurements import LEVEL
 
@@ -52,10 +51,12 @@ def calibrate(
     wanted = []
     for text, model in product(texts, MODELS):
         users = len(intervals_by_user(text.keystrokes))
-        shared: dict[str, Any] = {"models": (model,), "seed": seed, "n_jobs": n_jobs}
         inputs = text_inputs(text, seed=seed, model=recorded_settings(model, "recommended"))
-        true = partial(calibration_rows, text.keystrokes, text.name, **numbers, **shared)
-        wrong = partial(power_rows, text.keystrokes, text.name, n_surrogates=FOR_POWER, **shared)
+        rows = partial(
+            calibration_rows, text.keystrokes, text.name, models=(model,), seed=seed, n_jobs=n_jobs
+        )
+        true = partial(rows, TRUE, **numbers)
+        wrong = partial(rows, WRONG, n_surrogates=FOR_POWER, n_second=0)
         wanted.append(Part(f"true-{text.name}-{model}", inputs | numbers, users * repeats, true))
         against = {"wrong": list(WRONG), "surrogates": FOR_POWER}
         wanted.append(Part(f"wrong-{text.name}-{model}", inputs | against, users * len(WRONG), wrong))
@@ -157,3 +158,51 @@ def power_words(table: pd.DataFrame) -> str:
         f"or more. It rejects most often {named(least)}, which it misses for {least['missed']:.0%} of users, "
         f"and least often {named(most)}, which it misses for {most['missed']:.0%}."
     )
+
+
+ONE_SIDED, FOUND = "one-sided", 0.8
+
+
+def answer(values: Values) -> str:
+    """How often right models are rejected, and how often wrong ones are."""
+    right, wrong = values["calibration"], values["power"]
+    right = right[right["p"] == ONE_SIDED]
+    least, most = (right.iloc[int(place)] for place in (right["size"].argmin(), right["size"].argmax()))
+    sizes = [
+        f"{percent(row['size'])} ({row['model'].upper()}, {dataset_name(row['dataset'])})"
+        for row in (least, most)
+    ]
+    off = [
+        f"{row['model'].upper()} on {dataset_name(row['dataset'])}"
+        for row in right.to_dict("records")
+        if not row["size_low"] <= LEVEL <= row["size_high"]
+    ]
+    excluded = (
+        f"the interval excludes {LEVEL} for the {listed(off)}" if off else f"all intervals hold {LEVEL}"
+    )
+    hardest = wrong.iloc[int(wrong["missed"].argmax())]
+    return (
+        f"Where the model is right, the one-sided test at a level of {LEVEL} rejects it for "
+        f"{' to '.join(dict.fromkeys(sizes))} of users; {excluded}. Of {len(wrong)} kinds of wrong model it "
+        f"rejects {int((wrong['one_sided'] >= FOUND).sum())} for four users in five or more; the one it "
+        f"misses most often is {hardest['hypothesis']} ({hardest['model'].upper()}, "
+        f"{dataset_name(hardest['dataset'])}), for {percent(hardest['missed'])} of users."
+    )
+
+
+PAGE = ResultsPage(
+    "How far the test can be trusted",
+    "Does the goodness-of-fit test reject wrong models, and only those?",
+    answer,
+    ("calibration", "power"),
+    {
+        "calibration": "The column size should be 0.05, within its interval, and ks distance should not "
+        "exceed ks by chance.",
+        "power": "Each line is a wrong hypothesis; the shares rejected should be high, and missed low.",
+    },
+    {
+        "calibration": "p-values where the model is right, cumulative: a calibrated test stays within the "
+        "grey band.",
+        "power": "Shares of wrong models that are rejected, with 95 % intervals; higher is better.",
+    },
+)

@@ -9,7 +9,7 @@ import typer
 from keydyn.commands.shared_options import JobsOption
 from keydyn.lab.frame.chosen import check_second, chosen_texts, text_facts
 from keydyn.lab.frame.options import DataOption, SecondOption, SeedOption, SurrogatesOption, TextOption
-from keydyn.lab.frame.study import Plan, page_beside, study
+from keydyn.lab.frame.study import Plan, report_beside, study
 
 
 @study(
@@ -17,7 +17,7 @@ from keydyn.lab.frame.study import Plan, page_beside, study
     tables=("calibration", "power"),
     figures=("calibration", "power"),
     frames=("tests",),
-    results=page_beside(__name__),
+    report=report_beside(__name__),
 )
 def calibration(
     dataset: TextOption = None,

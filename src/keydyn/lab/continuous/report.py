@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
+from keydyn.arrays import Floats
 from keydyn.evaluation.continuous.lockout import PenaltyAndReward, RankPenalty, Watching
 from keydyn.evaluation.continuous.penalty import WINDOW, first_above
 from keydyn.evaluation.continuous.rejection import (
@@ -21,13 +24,24 @@ from keydyn.evaluation.continuous.rejection import (
 )
 from keydyn.evaluation.rates.confidence import Rate
 from keydyn.figures.penalty_over_time import penalty_figure
-from keydyn.lab.continuous.figures import rejection_figure
-from keydyn.lab.frame.names import dataset_name, detector_name
-from keydyn.lab.frame.outputs import Outputs
+from keydyn.figures.style import house_style
+from keydyn.lab.drawing.panels import (
+    Curve,
+    detectors_of,
+    draw_curves,
+    grid_of_panels,
+    label_outer,
+    legend_below,
+    pens_of,
+)
+from keydyn.lab.frame.names import dataset_name, detector_name, figures_of, rate_of, rate_words, size_of, span
+from keydyn.lab.frame.outputs import Outputs, read_ranks
 from keydyn.lab.frame.published import REJECTION_TIME
 from keydyn.lab.frame.report import Picture, Section
-from keydyn.lab.frame.score_files import Ranked, ranked_of
+from keydyn.lab.frame.score_datasets import Ranked, ranked_of
+from keydyn.lab.frame.study import ResultsPage, Values
 from keydyn.lab.frame.tables import Table, published_beside
+from keydyn.lab.recognition.tables import REFERENCE
 
 DETECTORS = ("hmm", "pohmm", "pohmm-recommended")
 PENALTY = "penalty"
@@ -55,6 +69,11 @@ def write_continuous(
     outputs.words([*lead, *(picture.caption for picture in section.figures if picture.path.stem == PENALTY)])
     outputs.report("Continuous verification", lead, [section], facts)
     return tables[:1]
+
+
+def rebuild(outputs: Outputs, facts: Mapping[str, Any], seed: int) -> list[Table]:
+    """Everything again, from the ranks in the folder."""
+    return write_continuous(outputs, read_ranks(outputs.folder), facts, seed)
 
 
 def continuous_section(
@@ -166,7 +185,7 @@ def _rejection(outputs: Outputs, results: Mapping[Key, Continuous]) -> Picture:
     return outputs.figure(
         rejection_figure(panels),
         "rejection",
-        "How many samples have a maximum rejection time (mean over impostors) of at most so many keys.",
+        "How many samples have a maximum rejection time (mean over impostors) of at most N keys.",
         "Rising lines, a panel for each dataset and a line for each detector.",
     )
 
@@ -194,3 +213,98 @@ def _penalty(outputs: Outputs, ranked: Ranked) -> list[Picture]:
             "A line for the genuine user below a horizontal threshold; the impostors' mean rises above it.",
         )
     ]
+
+
+HMM = "hmm"
+
+
+def answer(values: Values) -> str:
+    """Keys until an impostor is rejected, at the paper's threshold and at one that a system can know."""
+    sentences = []
+    measured, watching = values.get("continuous"), values["watching"]
+    detectors = list(dict.fromkeys(watching["detector"]))
+    detector = REFERENCE if REFERENCE in detectors else detectors[-1]
+    if measured is not None:
+        means = {
+            name: span(figures_of(measured[measured["detector"] == name], "amrt_mean"), _keys)
+            for name in (detector, HMM)
+        }
+        beside = f", with the HMM {means[HMM]}" if HMM in set(detectors) - {detector} else ""
+        sentences.append(
+            f"With the {detector_name(detector)} and the paper's threshold, an impostor types "
+            f"{means[detector]} keys on average before being rejected{beside}."
+        )
+    shared = watching[
+        (watching["detector"] == detector)
+        & (watching["watching"] == "rank penalty")
+        & (watching["thresholds"] == "shared")
+    ]
+    limit = "With" if measured is None else "A real system cannot know that threshold: with"
+    unnoticed = {
+        row["dataset"]: rate_of(row, "unnoticed", "unnoticed_trials") for row in shared.to_dict("records")
+    }
+    sentences.append(
+        f"{limit} one threshold for everybody, it takes {span(figures_of(shared, 'rejection_mean'), _keys)} "
+        f"keys, and {span(unnoticed, rate_words, size_of)} of impostors are never noticed."
+    )
+    return " ".join(sentences)
+
+
+def _keys(number: float) -> str:
+    return f"{number:.2f}"
+
+
+PAGE = ResultsPage(
+    "Continuous verification",
+    "Is it still the same person, keystroke by keystroke?",
+    answer,
+    ("continuous", "watching"),
+    {
+        "continuous": "Each dataset has two lines: what was measured here and what the paper published. A "
+        "figure is a number of keys; lower is better.",
+        "watching": "Compare lines with the same thresholds. ANIA, the keys between lock-outs of an "
+        "impostor, should be low, and ANGA, the same of the genuine user, high.",
+    },
+    {
+        "penalty": "One essay, key by key: the penalty of its author, and those of impostors' templates with "
+        "a band that holds 95 % of them. Above the line the session ends.",
+        "rejection": "The share of samples (upwards) on which impostors are rejected within a number of keys "
+        "(to the right); the further to the left, the better.",
+    },
+)
+
+
+LEAST = 5.0  # keys, the shortest axis
+
+
+def rejection_figure(panels: Mapping[str, Mapping[str, Floats]]) -> Figure:
+    """The share of impostor sessions rejected after at most N keys.
+
+    `panels`: dataset → detector → (R,) keys until rejection, one per impostor session; infinite where the
+    impostor was never rejected, so that the line ends below 1.
+    """
+    with house_style():
+        pens = pens_of(detectors_of(panels))
+        figure, grid = grid_of_panels(list(panels), sharey=True)
+        for axes, times in zip(grid, panels.values(), strict=True):
+            ends = [float(t[np.isfinite(t)].max()) for t in times.values() if np.isfinite(t).any()]
+            end = max([*ends, LEAST])
+            curves = {name: shares(t, 1.04 * end) for name, t in times.items()}
+            draw_curves(axes, curves, pens, drawstyle="steps-post")
+            axes.set(ylim=(0.0, 1.02), xlim=(-0.02 * end, 1.04 * end))
+            axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+        label_outer(grid, "keys until rejection", "share of impostors rejected")
+        legend_below(figure, pens)
+        return figure
+
+
+def shares(times: Floats, end: float) -> Curve:
+    """The empirical distribution function, from 0 to `end`."""
+    if len(times) == 0:
+        raise ValueError("there are no rejection times")
+    if np.isnan(times).any() or (times < 0).any():
+        raise ValueError("rejection times must be 0 or more, infinite where there was none")
+    at, count = np.unique(times[np.isfinite(times)], return_counts=True)
+    reached = np.cumsum(count) / len(times)
+    last = reached[-1] if len(reached) else 0.0
+    return Curve(np.concatenate([[0.0], at, [end]]), np.concatenate([[0.0], reached, [last]]))

@@ -2,36 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from keydyn.commands.shared_options import JobsOption
 from keydyn.lab.frame.chosen import chosen_rows, known_detectors, recognition_facts
 from keydyn.lab.frame.options import DataOption, DatasetOption, DetectorOption, SeedOption
-from keydyn.lab.frame.study import Facts, Plan, page_beside, study
-
-if TYPE_CHECKING:
-    from keydyn.lab.frame.outputs import Outputs
-    from keydyn.lab.frame.tables import Table
+from keydyn.lab.frame.study import Plan, report_beside, study
 
 TABLES = ("continuous", "watching")
 FIGURES = ("rejection", "penalty")
 
 
-def _rebuild_continuous(outputs: Outputs, facts: Facts, seed: int) -> list[Table]:
-    from keydyn.lab.continuous.report import write_continuous
-    from keydyn.lab.frame.outputs import read_ranks
-
-    return write_continuous(outputs, read_ranks(outputs.folder), facts, seed)
-
-
-@study(
-    "continuous",
-    tables=TABLES,
-    figures=FIGURES,
-    in_the_paper=True,
-    rebuild=_rebuild_continuous,
-    results=page_beside(__name__),
-)
+@study("continuous", tables=TABLES, figures=FIGURES, in_the_paper=True, report=report_beside(__name__))
 def continuous(
     dataset: DatasetOption = None,
     detector: DetectorOption = None,

@@ -27,26 +27,25 @@ from keydyn.lab.drawing.panels import (
 from keydyn.lab.frame.names import dataset_name
 
 STEPS = (1, 2, 2.5, 5, 10)
+UPPER = 0.4  # the highest false match rate of a ROC
 
 
-def roc_figure(panels: Panels, upper: float = 0.4) -> Figure:
-    """True match rate against false match rate, for each dataset and detector.
+def roc_figure(panels: Panels) -> Figure:
+    """True match rate against false match rate up to `UPPER`, for each dataset and detector.
 
-    Drawn up to a false match rate of `upper`. Where a line crosses the thin one both errors are equal.
+    Where a line crosses the thin one both errors are equal.
     """
-    if not 0.0 < upper <= 1.0:
-        raise ValueError(f"upper must be above 0 and at most 1, not {upper}")
     with house_style():
         pens = pens_of(detectors_of(panels))
         figure, grid = grid_of_panels(list(panels), sharex=True, sharey=True)
         for axes, curves in zip(grid, panels.values(), strict=True):
             axes.plot([0.0, 1.0], [1.0, 0.0], color=GREY, linewidth=0.5, zorder=1)
             draw_curves(axes, curves, pens)
-            axes.set(xlim=(0.0, upper), ylim=(0.0, 1.0))
+            axes.set(xlim=(0.0, UPPER), ylim=(0.0, 1.0))
             axes.xaxis.set_major_locator(MaxNLocator(5, steps=STEPS))
             axes.yaxis.set_major_locator(MaxNLocator(5, steps=STEPS))
             axes.xaxis.set_major_formatter("{x:g}")
-        place = (0.98 * upper, 1.0 - 1.02 * upper)
+        place = (0.98 * UPPER, 1.0 - 1.02 * UPPER)
         grid[0].text(*place, "equal errors", ha="right", va="top", color=GREY, size=7)
         label_outer(grid, "false match rate", "true match rate")
         legend_below(figure, pens)

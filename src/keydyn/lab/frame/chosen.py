@@ -61,9 +61,8 @@ def recognition_facts(
     """What run.json says of a study that enrols people; `table` has its scores or ranks."""
     from keydyn.detectors import make_detector
     from keydyn.lab.frame.outputs import environment
-    from keydyn.lab.frame.recommended_settings import detector_for
     from keydyn.lab.frame.resuming import detector_settings
-    from keydyn.lab.frame.score_datasets import limited_fits
+    from keydyn.lab.frame.score_datasets import detector_for, limited_fits
 
     return {
         "study": study_name,

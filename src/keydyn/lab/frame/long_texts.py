@@ -1,15 +1,75 @@
-"""The recordings of the studies of fit: long texts, whose intervals are judged user by user."""
+"""The data and models of the studies of fit: long texts, the intervals of each user, and what is compared."""
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from keydyn.datasets import load_dataset, make_typists
+from keydyn.detectors.markov import RecommendedPOHMM
+from keydyn.keystrokes.schema import check_keystrokes
+from keydyn.keystrokes.timing import timing_features
 from keydyn.lab.frame.dataset_rows import available_or_simulated
+from keydyn.model import HMM, POHMM, Sequences
+
+
+def intervals_by_user(keystrokes: pd.DataFrame) -> dict[Any, Sequences]:
+    """τ of every sample of each user, without the first keystroke of a sample, which has none.
+
+    A sample of a single keystroke has no interval and is left out, and so is a user without intervals.
+    The one feature has no name, because every fit would check the name again.
+    """
+    keystrokes = check_keystrokes(keystrokes)
+    table = keystrokes[["user", "session", "keyname"]].assign(
+        tau=timing_features(keystrokes, first="missing")["tau"]
+    )
+    table = table[table["tau"].notna()]
+    return {
+        user: replace(
+            Sequences.from_frame(user_rows, ["tau"], event="keyname", sequence="session"), feature_names=None
+        )
+        for user, user_rows in table.groupby("user", sort=False)
+    }
+
+
+def stream(seed: int, *names: object) -> np.random.Generator:
+    """The random stream of one piece of work, the same whatever was done before it.
+
+    A study that was interrupted and resumed therefore gives the same result.
+    """
+    return np.random.default_rng([seed, *(zlib.crc32(str(name).encode()) for name in names)])
+
+
+MODELS = ("hmm", "pohmm")
+SETTINGS = ("published", "recommended")
+
+
+def pattern(model: str, settings: str, **changes: Any) -> POHMM:
+    """The HMM or POHMM of one feature with the published settings and density floor, or the recommended.
+
+    `changes` replace individual parameters.
+    """
+    if model not in MODELS or settings not in SETTINGS:
+        raise ValueError(
+            f"there is no {settings!r} {model!r}: models are {', '.join(MODELS)}, "
+            f"settings {', '.join(SETTINGS)}"
+        )
+    kind = HMM if model == "hmm" else POHMM
+    if settings == "published":
+        return kind.published(**changes)
+    return kind(**(RecommendedPOHMM().pattern().get_params(deep=False) | changes))
+
+
+def recorded_settings(model: str, settings: str) -> dict[str, str]:
+    """The settings of a model as text, as run.json and saved parts record them."""
+    return {key: repr(value) for key, value in pattern(model, settings).get_params(deep=False).items()}
+
 
 NAMES = ("fable", "essay")
 SIMULATED = "simulated"

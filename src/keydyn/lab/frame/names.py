@@ -1,9 +1,15 @@
-"""What datasets and detectors are called in tables and figures."""
+"""Names and values in tables and sentences: datasets, detectors, shares, spans and counts."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import pandas as pd
+
 from keydyn.datasets.published.catalogue import CATALOGUE
 from keydyn.detectors import detector_title
+from keydyn.evaluation.rates.confidence import Rate
 
 
 def dataset_name(name: object) -> str:
@@ -22,3 +28,66 @@ def dataset_name(name: object) -> str:
 def detector_name(name: object) -> str:
     """The title of a detector, that of a plug-in included; any other name is shown as it is."""
     return detector_title(str(name)) or str(name)
+
+
+# A percent sign stays with its number.
+PERCENT = "\u00a0%"
+Figure = TypeVar("Figure")
+
+
+def percent(share: float) -> str:
+    """A share between 0 and 1, rounded as in the tables: 88.7 % of 0.8871."""
+    return f"{100 * round(share, 3):.1f}".removesuffix(".0") + PERCENT
+
+
+def rate_words(rate: Rate, digits: int = 1) -> str:
+    """A rate without its interval: "4.2 %", or "less than 3.8 %" where nothing was observed."""
+    text = rate.figure(digits).replace(" %", PERCENT)
+    return text.replace("< ", "less than ").replace("> ", "more than ")
+
+
+def rate_of(row: Mapping[Any, Any], name: str, trials: str) -> Rate:
+    """The rate in a row of a table whose trials are in the column `trials`; some may be missing."""
+    value, low, high = (row.get(f"{name}{end}") for end in ("", "_low", "_high"))
+    value, low, high = (None if pd.isna(one) else one for one in (value, low, high))
+    counted = row.get(trials)
+    return Rate(value, low, high, 0 if pd.isna(counted) else int(counted))
+
+
+def size_of(rate: Rate) -> float:
+    """What rates are ordered by: the rate, or its bound."""
+    return next(one for one in (rate.below, rate.above, rate.value, 0.0) if one is not None)
+
+
+def figures_of(rows: pd.DataFrame, column: str) -> dict[str, float]:
+    """What was measured in a column, by dataset."""
+    known = rows[rows[column].notna()]
+    return dict(zip(known["dataset"], known[column], strict=True))
+
+
+def span(
+    figures: Mapping[str, Figure], text: Callable[[Figure], str], size: Callable[[Figure], Any] | None = None
+) -> str:
+    """The least and the largest of the datasets' figures: "60.7 % (Mobile) to 97.1 % (Mobile+)".
+
+    Figures that are not numbers are ordered by their `size`.
+    """
+    if not figures:
+        return "an unknown number"
+    sizes: dict[str, Any] = {name: size(figure) if size else figure for name, figure in figures.items()}
+    ends = (end(sizes, key=sizes.__getitem__) for end in (min, max))
+    return " to ".join(dict.fromkeys(f"{text(figures[name])} ({dataset_name(name)})" for name in ends))
+
+
+def of_all(part: int, whole: int, what: str) -> str:
+    """A count in words: "all 6 datasets", "4 of 5 datasets", "no dataset"."""
+    if not part:
+        return f"no {what}"
+    if part < whole:
+        return f"{part} of {whole} {what}s"
+    return {1: f"the only {what}", 2: f"both {what}s"}.get(whole, f"all {whole} {what}s")
+
+
+def listed(texts: Sequence[str]) -> str:
+    """Texts in a sentence: a, b and c."""
+    return " and ".join(filter(None, (", ".join(texts[:-1]), texts[-1]))) if texts else ""

@@ -19,9 +19,9 @@ from keydyn import __version__
 from keydyn.atomic import replacing, write_text
 from keydyn.figures.style import save_figure
 from keydyn.lab.frame.json_and_parquet import write_json, write_parquet
-from keydyn.lab.frame.page import ResultsPage
 from keydyn.lab.frame.report import Picture, Section, write_report
-from keydyn.lab.frame.score_files import RANK_COLUMNS, SCORE_COLUMNS
+from keydyn.lab.frame.score_datasets import RANK_COLUMNS, SCORE_COLUMNS
+from keydyn.lab.frame.study import ResultsPage
 from keydyn.lab.frame.tables import Table, write_table
 
 SCORES, RANKS, RUN, REPORT = "scores.parquet", "ranks.parquet", "run.json", "report.html"

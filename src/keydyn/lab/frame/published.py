@@ -49,29 +49,3 @@ def _by_detector(
 ACCURACY = _by_detector(_ACCURACY, DETECTORS)
 EQUAL_ERROR_RATE = _by_detector(_EQUAL_ERROR_RATE, DETECTORS)
 REJECTION_TIME = _by_detector(_REJECTION_TIME, ("hmm", "pohmm"))
-
-# What the paper sets in bold: not significantly worse than the best of the row.
-BOLD_ACCURACY = {
-    ("password", "pohmm"),
-    ("keypad", "manhattan"),
-    ("keypad", "manhattan-scaled"),
-    ("keypad", "pohmm"),
-    ("mobile", "pohmm"),
-    ("mobile+", "manhattan-scaled"),
-    ("mobile+", "pohmm"),
-    ("fable", "pohmm"),
-    ("essay", "manhattan-scaled"),
-    ("essay", "pohmm"),
-}
-BOLD_EQUAL_ERROR_RATE = {
-    ("password", "pohmm"),
-    ("keypad", "manhattan-scaled"),
-    ("keypad", "pohmm"),
-    ("mobile", "manhattan-scaled"),
-    ("mobile", "pohmm"),
-    ("mobile+", "manhattan-scaled"),
-    ("mobile+", "svm"),
-    ("mobile+", "pohmm"),
-    ("fable", "pohmm"),
-    ("essay", "pohmm"),
-}

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import pandas as pd
 import pyarrow as pa
@@ -155,12 +155,6 @@ def _gone(name: str) -> pa.Table:
     raise ValueError(f"the part {name} vanished while the study ran; run it again")
 
 
-class MakeRows(Protocol):
-    """Makes the rows of one part, as they are done."""
-
-    def __call__(self) -> Iterator[dict[str, Any]]: ...
-
-
 @dataclass(frozen=True)
 class Part:
     """A part: its name, what it depends on, how many rows it will have, and how they are made."""
@@ -168,7 +162,7 @@ class Part:
     name: str
     inputs: Mapping[str, Any]
     n_rows: int
-    make: MakeRows
+    make: Callable[[], Iterator[dict[str, Any]]]
 
 
 def collect(wanted: list[Part], parts: Parts, show_progress: ShowProgress | None = None) -> pd.DataFrame:

@@ -1,21 +1,137 @@
-"""Scores every dataset with every detector, part by part, so that an interrupted study resumes."""
+"""Scores every dataset with every detector, part by part, and keeps scores and ranks as one Parquet table."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pyarrow as pa
 
+from keydyn.arrays import Integers
 from keydyn.detectors import Detector, make_detector
-from keydyn.evaluation.protocols.running import enrolments, n_limited, n_templates, ranks_of, scores_of
+from keydyn.detectors.markov import RecommendedPOHMM
+from keydyn.evaluation.continuous.event_ranks import EventRanks
+from keydyn.evaluation.protocols.running import (
+    Enrolled,
+    enrolments,
+    n_limited,
+    n_templates,
+    ranks_of,
+    scores_and_ranks,
+    scores_of,
+)
+from keydyn.evaluation.scores import Scores
 from keydyn.lab.frame.dataset_rows import Row
-from keydyn.lab.frame.recommended_settings import detector_for
 from keydyn.lab.frame.resuming import Parts, ShowProgress, detector_settings
-from keydyn.lab.frame.score_files import joined, rank_table, score_table
+from keydyn.model.data.vocabulary import Types
 from keydyn.parallel import Progress
+
+SCORE_COLUMNS = (
+    *("dataset", "detector", "protocol", "normalisation"),
+    *("fold", "user", "session", "reference", "score", "trial"),
+)
+# (dataset, detector) → its scores
+Scored = dict[tuple[str, str], Scores]
+
+
+def score_table(scores: Scores, dataset: str, detector: str, protocol: str) -> pa.Table:
+    """A table of `SCORE_COLUMNS`. Users and sessions become text, whatever they were."""
+    q, u = np.nonzero(~np.isnan(scores.raw))
+    labels = {"dataset": dataset, "detector": detector, "protocol": protocol}
+    labels["normalisation"] = scores.normalisation
+    return pa.table(
+        _labelled(scores, labels, q, u)
+        | {"score": pa.array(scores.raw[q, u]), "trial": pa.array(scores.trials[q, u])}
+    )
+
+
+def scored_of(table: pa.Table) -> Scored:
+    """The scores of each dataset and detector that `score_table` wrote, in the table's order."""
+    return {
+        key: Scores.from_frame(frame, str(frame["normalisation"].iloc[0])) for key, frame in frames_of(table)
+    }
+
+
+def frames_of(table: pa.Table) -> Iterator[tuple[tuple[str, str], pd.DataFrame]]:
+    """The rows of each dataset and detector in the table's order, one frame at a time: all may be large."""
+    keys = table.select(["dataset", "detector"]).to_pandas()
+    part = keys.groupby(["dataset", "detector"], sort=False, observed=True).ngroup().to_numpy()
+    for number in pd.unique(part):
+        frame = table.filter(pa.array(part == number)).to_pandas()
+        yield (str(frame["dataset"].iloc[0]), str(frame["detector"].iloc[0])), frame
+
+
+def protocol_names(table: pa.Table) -> dict[str, str]:
+    """The protocol of each dataset."""
+    names = table.select(["dataset", "protocol"]).group_by(["dataset", "protocol"]).aggregate([]).to_pandas()
+    return dict(zip(names["dataset"].astype(str), names["protocol"].astype(str), strict=True))
+
+
+def _labelled(
+    of: Scores | EventRanks, labels: Mapping[str, str], query: Integers, template: Integers
+) -> dict[str, Any]:
+    """The columns that say what each row is: the labels, who typed the query, and whose template it is."""
+    nothing = pa.array(np.zeros(len(query), dtype=np.int32))
+    return {
+        **{name: pa.DictionaryArray.from_arrays(nothing, pa.array([text])) for name, text in labels.items()},
+        "fold": pa.array(of.folds[query].astype(np.int32)),
+        "user": words(of.owners, query),
+        "session": words(of.sessions, query),
+        "reference": words(of.users, template),
+    }
+
+
+def words(values: Types, which: Integers) -> Any:
+    """A column of some of the values, as text."""
+    codes, words = pd.factorize(np.asarray(values).astype(str))
+    return pa.DictionaryArray.from_arrays(pa.array(codes[which].astype(np.int32)), pa.array(words.tolist()))
+
+
+RANK_COLUMNS = ("dataset", "detector", "protocol", "fold", "user", "session", "reference", "trial", "ranks")
+# (dataset, detector) → its ranks
+Ranked = dict[tuple[str, str], EventRanks]
+
+
+def rank_table(ranks: EventRanks, dataset: str, detector: str, protocol: str) -> pa.Table:
+    """A table of `RANK_COLUMNS`; the ranks are a list, one per event."""
+    s, u = np.nonzero(ranks.enrolled)
+    lengths = ranks.lengths[s]
+    event = np.arange(lengths.sum()) + np.repeat(ranks.offsets[s] - (np.cumsum(lengths) - lengths), lengths)
+    values = ranks.ranks[event, np.repeat(u, lengths)]
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    lists = pa.ListArray.from_arrays(pa.array(offsets), pa.array(values))
+    labels = {"dataset": dataset, "detector": detector, "protocol": protocol}
+    return pa.table(_labelled(ranks, labels, s, u) | {"trial": pa.array(ranks.trials[s, u]), "ranks": lists})
+
+
+def ranked_of(table: pa.Table) -> Ranked:
+    """The ranks of each dataset and detector that `rank_table` wrote, in the table's order."""
+    return {key: EventRanks.from_frame(frame) for key, frame in frames_of(table)}
+
+
+# Degrees of freedom and which features are spread at the start. All datasets together choose (4, "all"),
+# which is the library's default; without keypad the others choose 2 degrees of freedom.
+CHOSEN: dict[str, tuple[float, str]] = {
+    "password": (4.0, "all"),
+    "keypad": (2.0, "all"),
+    "mobile": (4.0, "all"),
+    "mobile+": (4.0, "all"),
+    "fable": (4.0, "all"),
+    "essay": (4.0, "all"),
+}
+DEFAULT = (4.0, "all")
+
+
+def detector_for(dataset: str, detector: str | Detector) -> Detector:
+    """A detector as it is reported on a dataset: the recommended one has what the other datasets chose."""
+    if detector == RecommendedPOHMM.name and dataset in CHOSEN:
+        return RecommendedPOHMM(*CHOSEN[dataset])
+    return make_detector(detector)
+
 
 # How much longer a template takes that is fitted by iteration; only for the progress bar.
 ITERATED = 20.0
@@ -53,11 +169,24 @@ def limited_fits(table: pa.Table) -> dict[str, int]:
     return counts
 
 
+def with_limited(table: pa.Table, enrolled: list[Enrolled]) -> pa.Table:
+    """The table of a part with how many of its fits stopped at the limit of iterations."""
+    return table.replace_schema_metadata({LIMITED: str(n_limited(enrolled))})
+
+
+def scored_and_ranked(row: Row, detector: Detector, enrolled: list[Enrolled]) -> list[pa.Table]:
+    """Every score of a detector under the row's protocol, and the rank of every template at every event."""
+    scores, ranks = scores_and_ranks(row.protocol, enrolled, row.samples)
+    labels = (row.name, detector.name, row.protocol.name)
+    return [with_limited(t, enrolled) for t in (score_table(scores, *labels), rank_table(ranks, *labels))]
+
+
 def together(tables: Mapping[str, pa.Table]) -> pa.Table:
     """One table of all parts by name, with their numbers of limited fits."""
     limited = {name: int((one.schema.metadata or {}).get(LIMITED, b"0")) for name, one in tables.items()}
     counts = json.dumps({name: n for name, n in limited.items() if n})
-    return joined(list(tables.values())).replace_schema_metadata({LIMITED: counts})
+    joined = pa.concat_tables(list(tables.values())).unify_dictionaries()
+    return joined.replace_schema_metadata({LIMITED: counts})
 
 
 def inputs_of(row: Row, detector: Detector) -> dict[str, Any]:
@@ -125,15 +254,13 @@ def _each(
 def _scored(row: Row, detector: Detector, n_jobs: int | None, progress: Progress) -> pa.Table:
     enrolled = enrolments(row.protocol, detector, row.samples, n_jobs, progress)
     scores = scores_of(row.protocol, enrolled, row.samples, n_jobs)
-    table = score_table(scores, row.name, detector.name, row.protocol.name)
-    return table.replace_schema_metadata({LIMITED: str(n_limited(enrolled))})
+    return with_limited(score_table(scores, row.name, detector.name, row.protocol.name), enrolled)
 
 
 def _ranked(row: Row, detector: Detector, n_jobs: int | None, progress: Progress) -> pa.Table:
     enrolled = enrolments(row.protocol, detector, row.samples, n_jobs, progress)
     ranks = ranks_of(enrolled, row.samples, n_jobs)
-    table = rank_table(ranks, row.name, detector.name, row.protocol.name)
-    return table.replace_schema_metadata({LIMITED: str(n_limited(enrolled))})
+    return with_limited(rank_table(ranks, row.name, detector.name, row.protocol.name), enrolled)
 
 
 def _cost(row: Row, detector: Detector, parts: Parts) -> tuple[int, float]:

@@ -2,22 +2,23 @@
 
 A study is a function under `@study(…)` in the file `study.py` of its folder. Its parameters are the command's
 options, its docstring is the command's help, and it returns a `Plan`. The decorator names the files that the
-study may leave. Its question, its answer and its page of results are in `page.py` beside it; `run_study.py`
-lists all studies.
+study may leave. Its question, its answer and its page of results, and what rebuilds its report, are in
+`report.py` beside it; `run_study.py` lists all studies.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from keydyn.lab.frame.outputs import Outputs
-    from keydyn.lab.frame.page import ResultsPage
     from keydyn.lab.frame.resuming import Parts, ShowProgress
     from keydyn.lab.frame.tables import Table
 
@@ -53,30 +54,33 @@ class Study:
     tables, figures, frames : names, without endings, of all files that the study may leave
     in_the_paper : whether `keydyn study all` runs it
     subcommand : whether it is a command of `keydyn study`
-    rebuild : writes everything again from the scores in the folder, given the facts and the seed of the
-        run; None if there are no scores
-    results : gives its page of results; None if it has none
+    report : gives the module with `PAGE`, the page of results, and `rebuild`, which writes everything again
+        from the scores in the folder, given the facts and the seed of the run; it may lack either
     """
 
     name: str
     plan: Callable[..., Plan[Any]]
     tables: tuple[str, ...]
-    figures: tuple[str, ...]
-    frames: tuple[str, ...]
-    in_the_paper: bool
-    subcommand: bool
-    rebuild: Callable[[Outputs, Facts, int], list[Table]] | None
-    results: Callable[[], ResultsPage] | None
+    figures: tuple[str, ...] = ()
+    frames: tuple[str, ...] = ()
+    in_the_paper: bool = False
+    subcommand: bool = True
+    report: Callable[[], Any] | None = None
 
     @cached_property
     def page(self) -> ResultsPage | None:
         """The page of results, which shows only what the study leaves."""
-        page = self.results() if self.results else None
+        page: ResultsPage | None = getattr(self.report(), "PAGE", None) if self.report else None
         for run in page.runs if page else ():
             unknown = {*run.tables} - {*self.tables} | {*run.figures} - {*self.figures}
             if unknown:
                 raise ValueError(f"the study {self.name} leaves no {', '.join(sorted(unknown))}")
         return page
+
+    @property
+    def rebuild(self) -> Callable[[Outputs, Facts, int], list[Table]] | None:
+        """What writes everything again; None if there are no scores."""
+        return getattr(self.report(), "rebuild", None) if self.report else None
 
     @property
     def help(self) -> str:
@@ -97,25 +101,66 @@ class Study:
         ]
 
 
-def study(
-    name: str,
-    *,
-    tables: tuple[str, ...],
-    figures: tuple[str, ...] = (),
-    frames: tuple[str, ...] = (),
-    in_the_paper: bool = False,
-    subcommand: bool = True,
-    rebuild: Callable[[Outputs, Facts, int], list[Table]] | None = None,
-    results: Callable[[], ResultsPage] | None = None,
-) -> Callable[[Callable[..., Plan[Any]]], Study]:
+def study(name: str, **declared: Any) -> Callable[[Callable[..., Plan[Any]]], Study]:
     """Make the decorated function a study; the arguments are the attributes of `Study`."""
-
-    def make(plan: Callable[..., Plan[Any]]) -> Study:
-        return Study(name, plan, tables, figures, frames, in_the_paper, subcommand, rebuild, results)
-
-    return make
+    return lambda plan: Study(name, plan, **declared)
 
 
-def page_beside(module: str) -> Callable[[], ResultsPage]:
-    """The page in `page.py` of the folder of a module, imported when it is first asked for."""
-    return lambda: import_module(module.rpartition(".")[0] + ".page").PAGE
+def report_beside(module: str) -> Callable[[], Any]:
+    """The module `report.py` in the folder of a module, imported when it is first asked for."""
+    return lambda: import_module(module.rpartition(".")[0] + ".report")
+
+
+# Tables that a run left, by name: their exact values, as in the CSV files.
+Values = Mapping[str, "pd.DataFrame"]
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run of a study, as its page shows it.
+
+    Attributes
+    ----------
+    tables : their names, each with a sentence that says how to read it, in the order of the page
+    figures : their names with captions; the first is shown at the top
+    title : the heading of a run that is not the first
+    folder : the folder of the run below out/, if it is not called like the study
+    arguments : those that the run gives to the command
+    """
+
+    tables: Mapping[str, str]
+    figures: Mapping[str, str] = field(default_factory=dict)
+    title: str = ""
+    folder: str = ""
+    arguments: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ResultsPage:
+    """A study's page.
+
+    Attributes
+    ----------
+    question : what the study asks, in one sentence
+    answer : what it found, in two sentences, from the values of a run
+    values : the tables that the answer is computed from, as far as a run has them
+    tables, figures : what is shown of the run that answers the question, as in `Run`
+    others : further runs
+    """
+
+    title: str
+    question: str
+    answer: Callable[[Values], str]
+    values: tuple[str, ...]
+    tables: Mapping[str, str]
+    figures: Mapping[str, str] = field(default_factory=dict)
+    others: tuple[Run, ...] = ()
+
+    @cached_property
+    def runs(self) -> tuple[Run, ...]:
+        """All runs, the one that answers the question first."""
+        return (Run(self.tables, self.figures), *self.others)
+
+    def opening(self, tables: Values) -> list[str]:
+        """The paragraphs that a report begins with."""
+        return [self.question, self.answer(tables)]

@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 
 from keydyn.atomic import write_text
-from keydyn.evaluation.rates.confidence import Rate
+from keydyn.evaluation.rates.confidence import Estimate, Rate
 from keydyn.lab.frame.names import dataset_name, detector_name
 
 DECIMALS = 6
@@ -177,6 +177,21 @@ def mean_column(
 def rate_column(title: str, name: str, trials: str, digits: int = 1) -> Column:
     """NAME with its interval NAME_low to NAME_high, of as many trials as the column `trials` says."""
     return Column(title, (name, f"{name}_low", f"{name}_high", trials), partial(_rate, digits=digits))
+
+
+def estimate_column(
+    title: str,
+    name: str,
+    digits: int = 3,
+    scale: float = 1.0,
+    bold: Callable[[Mapping[Hashable, Any]], bool] | None = None,
+) -> Column:
+    """NAME times the scale with its interval NAME_low to NAME_high: 31 (24–44)."""
+
+    def write(value: float, low: float, high: float) -> str:
+        return NONE if is_missing(value) else Estimate(value, low, high).times(scale).text(digits)
+
+    return Column(title, (name, f"{name}_low", f"{name}_high"), write, bold)
 
 
 def number_column(title: str, name: str, digits: int = 3) -> Column:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from keydyn.lab.frame.compared_models import MODELS, SETTINGS, pattern
+from keydyn.arrays import Floats, Integers
+from keydyn.lab.frame.long_texts import MODELS, SETTINGS, intervals_by_user, pattern, stream
 from keydyn.lab.frame.resuming import in_processes
-from keydyn.lab.frame.user_intervals import intervals_by_user, stream
-from keydyn.model import GoodnessOfFit, Sequences
-from keydyn.model.check import areas, goodness
-
-Progress = Callable[[int], object]
+from keydyn.model import GoodnessOfFit, Sequences, check_residuals
+from keydyn.model.check import areas, goodness, surrogates
 
 LEVEL = 0.05
 # Shares of users for whom the model was rejected, as published.
@@ -34,12 +32,11 @@ def user_goodness(
     settings: str,
     n_surrogates: int = 100,
     n_second: int = 0,
-    scale: str = "auto",
     marginal: str = "exact",
     seed: int = 0,
     n_jobs: int | None = None,
 ) -> dict[str, Any]:
-    """The test of one model on one user's intervals: a row of `goodness_of_fit`.
+    """The test of one model on one user's intervals: a row of `goodness_rows`.
 
     With the published settings of a POHMM, `p_printed` and `p_states` are the two-sided p-value by the other
     ways to make the model's distribution.
@@ -51,12 +48,11 @@ def user_goodness(
         stream(seed, "goodness of fit", dataset, user, model, settings),
         goodness.Plan(n_surrogates, n_second, n_jobs=n_jobs),
     )
-    test = goodness.judged_by_areas(fits, 0, scale, marginal)
+    test = goodness.judged_by_areas(fits, 0, "auto", marginal)
     row = {"dataset": dataset, "user": user, "model": model, "settings": settings} | outcome(test)
     for other in ("printed", "states"):
         wanted = model == "pohmm" and settings == "published"
-        again = goodness.judged_by_areas(fits, 0, scale, other).p_value if wanted else np.nan
-        row[f"p_{other}"] = again
+        row[f"p_{other}"] = goodness.judged_by_areas(fits, 0, "auto", other).p_value if wanted else np.nan
     return row
 
 
@@ -78,43 +74,17 @@ def goodness_rows(
     dataset: str,
     models: Sequence[str] = MODELS,
     settings: Sequence[str] = SETTINGS,
-    n_surrogates: int = 100,
-    n_second: int = 0,
-    scale: str = "auto",
-    marginal: str = "exact",
-    seed: int = 0,
     n_jobs: int | None = None,
-    skip: Collection[tuple[Any, str, str]] = (),
+    **test: Any,
 ) -> Iterator[dict[str, Any]]:
-    """Every user's tests, one row each as they are done; `skip` has (user, model, settings) done before."""
-    shared: dict[str, Any] = {"n_surrogates": n_surrogates, "n_second": n_second, "seed": seed}
-    shared |= {"scale": scale, "marginal": marginal}
+    """Every user's tests, one row each, as they are done; `test` has further arguments of `user_goodness`."""
     pieces = [
-        {"sequences": sequences, "dataset": dataset, "user": user, "model": model, "settings": chosen}
-        | shared
+        {"sequences": sequences, "dataset": dataset, "user": user, "model": model, "settings": chosen} | test
         for user, sequences in intervals_by_user(keystrokes).items()
         for model in models
         for chosen in settings
-        if (user, model, chosen) not in skip
     ]
     return in_processes(user_goodness, pieces, n_jobs)
-
-
-def goodness_of_fit(
-    keystrokes: pd.DataFrame, dataset: str, *, progress: Progress | None = None, **options: Any
-) -> pd.DataFrame:
-    """The rows of `goodness_rows`; `progress` is called with the number of tests done."""
-    return collected(goodness_rows(keystrokes, dataset, **options), progress)
-
-
-def collected(rows: Iterable[dict[str, Any]], progress: Progress | None) -> pd.DataFrame:
-    """Rows as a table; `progress` is called with their number as they come."""
-    collected_rows = []
-    for row in rows:
-        collected_rows.append(row)
-        if progress is not None:
-            progress(len(collected_rows))
-    return pd.DataFrame(collected_rows)
 
 
 def rejections(tests: pd.DataFrame) -> pd.DataFrame:
@@ -155,3 +125,72 @@ def rejections_by_p_value(tests: pd.DataFrame) -> pd.DataFrame:
         .mean()
         .reset_index()
     )
+
+
+class TypicalUser(NamedTuple):
+    """The residuals (N,) of one user by model, and the lengths of the user's samples."""
+
+    dataset: str
+    user: Any
+    residuals: dict[str, Floats]
+    lengths: Integers
+
+
+def residual_rows(
+    keystrokes: pd.DataFrame, dataset: str, n_jobs: int | None = None
+) -> Iterator[dict[str, Any]]:
+    """The tests of every user's residuals, one row per user and model, as they are done."""
+    pieces = [
+        {"sequences": sequences, "dataset": dataset, "user": user, "model": model}
+        for user, sequences in intervals_by_user(keystrokes).items()
+        for model in MODELS
+    ]
+    return in_processes(user_residuals, pieces, n_jobs)
+
+
+def user_residuals(sequences: Sequences, dataset: str, user: Any, model: str) -> dict[str, Any]:
+    """The tests of one user's residuals under a model with the recommended settings."""
+    test = check_residuals(_residuals(sequences, model), sequences.lengths)
+    return {
+        "dataset": dataset,
+        "user": user,
+        "model": model,
+        "residuals": test.n,
+        "mean": test.mean,
+        "deviation": test.deviation,
+        "ks_statistic": test.ks_statistic,
+        "ks_p": test.ks_p,
+        "ljung_box_p": test.ljung_box_p,
+        "first_autocorrelation": float(test.autocorrelation[0]),
+    }
+
+
+def residual_table(rows: pd.DataFrame) -> pd.DataFrame:
+    """For each model: medians over users, and the shares of users whose residuals fail a test at 0.05."""
+    grouped = rows.assign(
+        not_normal=rows["ks_p"] <= LEVEL, not_independent=rows["ljung_box_p"] <= LEVEL
+    ).groupby(["dataset", "model"], sort=False)
+    return grouped.agg(
+        users=("user", "nunique"),
+        deviation=("deviation", "median"),
+        ks_distance=("ks_statistic", "median"),
+        not_normal=("not_normal", "mean"),
+        first_autocorrelation=("first_autocorrelation", "median"),
+        not_independent=("not_independent", "mean"),
+    ).reset_index()
+
+
+def typical_user(keystrokes: pd.DataFrame, dataset: str, rows: pd.DataFrame) -> TypicalUser:
+    """The user whose residuals under the last model have the median distance from normal."""
+    models = list(dict.fromkeys(rows["model"]))
+    last_model = rows[rows["model"] == models[-1]].sort_values("ks_statistic", kind="stable")
+    wanted = str(last_model["user"].iloc[(len(last_model) - 1) // 2])
+    users = intervals_by_user(keystrokes)
+    user = next(user for user in users if str(user) == wanted)
+    residuals = {model: _residuals(users[user], model) for model in models}
+    return TypicalUser(dataset, user, residuals, users[user].lengths)
+
+
+def _residuals(sequences: Sequences, model: str) -> Floats:
+    fitted = surrogates.refit(pattern(model, "recommended"), [sequences], None)[0]
+    return np.asarray(fitted.forecast_residuals(sequences)[:, 0])

@@ -10,23 +10,20 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from keydyn.figures.residuals import draw_residual_rows
-from keydyn.lab.frame.compared_models import MODELS, SETTINGS, recorded_settings
-from keydyn.lab.frame.long_texts import Text
-from keydyn.lab.frame.names import dataset_name, detector_name
+from keydyn.lab.frame.long_texts import MODELS, SETTINGS, Text, intervals_by_user, recorded_settings
+from keydyn.lab.frame.names import dataset_name, detector_name, listed, percent
 from keydyn.lab.frame.outputs import Outputs
 from keydyn.lab.frame.report import Section
 from keydyn.lab.frame.resuming import Part, Parts, ShowProgress, collect, text_inputs
+from keydyn.lab.frame.study import ResultsPage, Values
 from keydyn.lab.frame.tables import Table, plain_table
-from keydyn.lab.frame.user_intervals import intervals_by_user
 from keydyn.lab.goodness_of_fit.figures import draw_p_values
 from keydyn.lab.goodness_of_fit.measurements import (
+    TypicalUser,
     goodness_rows,
     rejections,
     rejections_by_marginal,
     rejections_by_p_value,
-)
-from keydyn.lab.goodness_of_fit.residual_checks import (
-    TypicalUser,
     residual_rows,
     residual_table,
     typical_user,
@@ -71,37 +68,18 @@ def goodness_tests(
     show_progress: ShowProgress | None,
 ) -> GoodnessResults:
     """The test of every user, HMM and POHMM, published and recommended settings; then the residuals."""
-    numbers: dict[str, Any] = {"n_surrogates": n_surrogates, "n_second": n_second}
-    wanted = [
-        Part(
-            f"{text.name}-{model}-{settings}",
-            text_inputs(
-                text, seed=seed, **numbers, marginal=marginal, model=recorded_settings(model, settings)
-            ),
-            len(intervals_by_user(text.keystrokes)),
-            partial(
-                goodness_rows,
-                text.keystrokes,
-                text.name,
-                models=(model,),
-                settings=(settings,),
-                **numbers,
-                marginal=marginal,
-                seed=seed,
-                n_jobs=n_jobs,
-            ),
-        )
-        for text, model, settings in product(texts, MODELS, SETTINGS)
-    ]
-    checks = [
-        Part(
-            f"residuals-{text.name}",
-            text_inputs(text, models=[recorded_settings(model, "recommended") for model in MODELS]),
-            len(MODELS) * len(intervals_by_user(text.keystrokes)),
-            partial(residual_rows, text.keystrokes, text.name, n_jobs=n_jobs),
-        )
-        for text in texts
-    ]
+    test: dict[str, Any] = {"n_surrogates": n_surrogates, "n_second": n_second}
+    test |= {"seed": seed, "marginal": marginal}
+    wanted, checks = [], []
+    for text in texts:
+        users, typed = len(intervals_by_user(text.keystrokes)), (text.keystrokes, text.name)
+        for model, settings in product(MODELS, SETTINGS):
+            inputs = text_inputs(text, **test, model=recorded_settings(model, settings))
+            make = partial(goodness_rows, *typed, (model,), (settings,), n_jobs, **test)
+            wanted.append(Part(f"{text.name}-{model}-{settings}", inputs, users, make))
+        inputs = text_inputs(text, models=[recorded_settings(model, "recommended") for model in MODELS])
+        rows = partial(residual_rows, *typed, n_jobs)
+        checks.append(Part(f"residuals-{text.name}", inputs, len(MODELS) * users, rows))
     tests, residuals = collect(wanted, parts, show_progress), collect(checks, parts, show_progress)
     typical = [
         typical_user(text.keystrokes, text.name, residuals[residuals["dataset"] == text.name])
@@ -186,3 +164,55 @@ def _residuals(outputs: Outputs, results: GoodnessResults) -> Section:
         "Quantiles of residuals against those of the standard normal, and bars of autocorrelation.",
     )
     return Section("Where the models fail", (), [table], [picture])
+
+
+REJECTED, PUBLISHED = "rejected", "published_rejected"
+
+
+def answer(values: Values) -> str:
+    """For how many users each model is rejected, and what the paper says."""
+    frame = values["goodness_of_fit"]
+    rows = frame[frame["settings"] == "published"]
+    published = rows[rows[PUBLISHED].notna()]
+    sentences = [
+        f"At a level of 0.05, the test rejects {_shares(rows, REJECTED)} of users, with the published "
+        "settings."
+    ]
+    if len(published):
+        same = (published[REJECTED].round(3) == published[PUBLISHED].round(3)).all()
+        verdict = "as here" if same else "which this study does not reproduce"
+        sentences.append(f"In the paper, it rejects {_shares(published, PUBLISHED)}, {verdict}.")
+    return " ".join(sentences)
+
+
+def _shares(rows: pd.DataFrame, share: str) -> str:
+    """The share of each model on each dataset, the POHMM first."""
+    texts = []
+    for model in sorted(set(rows["model"]), reverse=True):
+        of = rows[rows["model"] == model]
+        found = zip(of[share], of["dataset"], strict=True)
+        shares = listed([f"{percent(value)} ({dataset_name(dataset)})" for value, dataset in found])
+        texts.append(f"the {model.upper()} for {shares}")
+    return " and ".join(texts)
+
+
+PAGE = ResultsPage(
+    "Goodness of fit",
+    "Does the model fit what people type?",
+    answer,
+    ("goodness_of_fit",),
+    {
+        "goodness_of_fit": "The column rejected is the share of users whose typing does not fit the model; "
+        "0.05 would be chance.",
+        "p_values": "Compare the two columns: where they agree, it does not matter which p-value is used.",
+        "marginals": "Each column is the share of users rejected with one way to make the POHMM's marginal "
+        "distribution; compare them with the published share.",
+        "residuals": "A model that is right has a deviation of 1, an autocorrelation of 0, and shares of "
+        "0.05 in the columns not normal and not independent.",
+    },
+    {
+        "p_values": "p-values of all users, cumulative. On the diagonal the model is right; a line above it "
+        "is rejected more often than by chance.",
+        "residuals": "Residuals of one user of each dataset: a right model's stay within the bands.",
+    },
+)

@@ -10,7 +10,7 @@ from keydyn.commands.shared_options import JobsOption
 from keydyn.exit_codes import UsageError
 from keydyn.lab.frame.chosen import check_second, chosen_texts, text_facts
 from keydyn.lab.frame.options import DataOption, SecondOption, SeedOption, SurrogatesOption, TextOption
-from keydyn.lab.frame.study import Plan, page_beside, study
+from keydyn.lab.frame.study import Plan, report_beside, study
 
 
 @study(
@@ -19,7 +19,7 @@ from keydyn.lab.frame.study import Plan, page_beside, study
     figures=("p_values", "residuals"),
     frames=("tests",),
     in_the_paper=True,
-    results=page_beside(__name__),
+    report=report_beside(__name__),
 )
 def goodness_of_fit(
     dataset: TextOption = None,

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from itertools import product
+from collections.abc import Iterator, Sequence
+from itertools import chain, product
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from keydyn.lab.frame.compared_models import pattern
+from keydyn.lab.frame.long_texts import intervals_by_user, pattern
 from keydyn.lab.frame.resuming import in_processes
-from keydyn.lab.frame.user_intervals import intervals_by_user
 from keydyn.model import Sequences
 from keydyn.model.check import surrogates
-
-Progress = Callable[[int], object]
 
 STATES = (1, 2, 3, 4)
 FAMILIES = ("lognormal", "logstudent", "gamma", "exponential", "normal")
@@ -37,36 +34,19 @@ def choice_rows(
     families: Sequence[str] = FAMILIES,
     smoothing: Sequence[str | None] = SMOOTHING,
     n_jobs: int | None = None,
-    skip: Collection[tuple[int, str, str | None]] = (),
-) -> Iterator[list[dict[str, Any]]]:
-    """The rows of all users for one model after the other, as they are done.
-
-    `skip` has (states, family, smoothing) done before.
-    """
-    users = intervals_by_user(keystrokes)
-    pieces = [
-        {"users": users, "dataset": dataset, "n_states": n_states, "family": family, "rule": rule}
-        for n_states, family, rule in product(states, families, smoothing)
-        if (n_states, family, rule) not in skip
-    ]
-    return in_processes(one_choice, pieces, n_jobs)
-
-
-def model_choice(
-    keystrokes: pd.DataFrame, dataset: str, *, progress: Progress | None = None, **options: Any
-) -> pd.DataFrame:
-    """One row per user and model, by `choice_rows`; `progress` is called with the number of models done.
+) -> Iterator[dict[str, Any]]:
+    """One row per user, for one model after the other, as they are done.
 
     `bic` is that of a fit to all samples. `held_out` is the log-likelihood per event of samples that were not
     fitted, up to `LEFT_OUT` of each user, one at a time; −inf where a model calls one impossible. It is
     missing for a user with one sample.
     """
-    rows: list[dict[str, Any]] = []
-    for done, some in enumerate(choice_rows(keystrokes, dataset, **options), start=1):
-        rows += some
-        if progress is not None:
-            progress(done)
-    return pd.DataFrame(rows)
+    users = intervals_by_user(keystrokes)
+    pieces = [
+        {"users": users, "dataset": dataset, "n_states": n_states, "family": family, "rule": rule}
+        for n_states, family, rule in product(states, families, smoothing)
+    ]
+    return chain.from_iterable(in_processes(one_choice, pieces, n_jobs))
 
 
 def one_choice(

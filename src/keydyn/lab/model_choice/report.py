@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 
-from keydyn.lab.frame.compared_models import recorded_settings
-from keydyn.lab.frame.long_texts import Text
-from keydyn.lab.frame.names import dataset_name
+from keydyn.figures.style import COLOURS, GREY, drawing
+from keydyn.lab.frame.long_texts import Text, intervals_by_user, recorded_settings
+from keydyn.lab.frame.names import dataset_name, listed
 from keydyn.lab.frame.outputs import Outputs
 from keydyn.lab.frame.report import Section
 from keydyn.lab.frame.resuming import Part, Parts, ShowProgress, collect, text_inputs
+from keydyn.lab.frame.study import ResultsPage, Values
 from keydyn.lab.frame.tables import Table, plain_table
-from keydyn.lab.frame.user_intervals import intervals_by_user
-from keydyn.lab.model_choice.figures import FAMILY_NAMES, draw_model_choice
 from keydyn.lab.model_choice.measurements import (
     FAMILIES,
     LEFT_OUT,
@@ -53,13 +54,15 @@ def choose_models(
             max_iter=MAX_ITERATIONS,
             left_out=LEFT_OUT,
         )
-        wanted.append(Part(f"choice-{text.name}", inputs, n_rows, partial(_rows, text, n_jobs)))
+        wanted.append(
+            Part(
+                f"choice-{text.name}",
+                inputs,
+                n_rows,
+                partial(choice_rows, text.keystrokes, text.name, n_jobs=n_jobs),
+            )
+        )
     return collect(wanted, parts, show_progress)
-
-
-def _rows(text: Text, n_jobs: int | None) -> Iterator[dict[str, Any]]:
-    for some in choice_rows(text.keystrokes, text.name, n_jobs=n_jobs):
-        yield from some
 
 
 def write_choice(outputs: Outputs, fits: pd.DataFrame, facts: Mapping[str, Any]) -> list[Table]:
@@ -163,3 +166,118 @@ def _family(row: Row) -> str:
 def _named(row: Row) -> str:
     smoothed = "smoothed" if row["smoothing"] != "none" else "not smoothed"
     return f"{_states(row)}, {_family(row)}, {smoothed}"
+
+
+SETTINGS = ["states", "family", "smoothing"]
+
+
+def answer(values: Values) -> str:
+    """The best model by held-out likelihood and by BIC, and where that leaves the paper's."""
+    by_likelihood: dict[str, list[str]] = {}
+    by_bic: dict[str, list[str]] = {}
+    ranks = []
+    for dataset, rows in values["model_choice"].groupby("dataset", sort=False):
+        name = dataset_name(dataset)
+        likely = rows.sort_values("held_out", ascending=False, kind="stable", na_position="last")
+        models = likely[SETTINGS].to_dict("records")
+        by_likelihood.setdefault(_model(models[0]), []).append(name)
+        by_bic.setdefault(_model(rows.iloc[int(rows["bic"].argmin())].to_dict()), []).append(name)
+        place = [tuple(model.values()) for model in models].index(PAPER)
+        ranks.append(f"number {place + 1} of {len(rows)} ({name})")
+    paper = _model(dict(zip(SETTINGS, PAPER, strict=True)))
+    return (
+        "By the likelihood of samples that were left out of the fit, the best model of the median user has "
+        f"{_found(by_likelihood)}; by BIC, {_found(by_bic)}. By that likelihood the paper's choice, {paper}, "
+        f"is {listed(ranks)}."
+    )
+
+
+def _found(models: dict[str, list[str]]) -> str:
+    return listed([f"{model} ({listed(datasets)})" for model, datasets in models.items()])
+
+
+def _model(settings: Mapping[Any, Any]) -> str:
+    states, family, smoothing = (settings[name] for name in SETTINGS)
+    smoothed = "not smoothed" if smoothing == "none" else "smoothed"
+    return f"{states} {FAMILY_NAMES.get(family, family)} state{'' if states == 1 else 's'}, {smoothed}"
+
+
+PAGE = ResultsPage(
+    "Model choice",
+    "How many hidden states, which distribution, smoothed or not?",
+    answer,
+    ("model_choice",),
+    {
+        "model_choice": "Each line is a model, compared with the paper's. For bic lower is better, for held "
+        "out higher; the last two columns are shares of users for whom the model is the best of all."
+    },
+    {
+        "model_choice": "BIC (lower is better) and held-out log-likelihood (higher is better) by number of "
+        "states, family and smoothing, compared with the paper's choice."
+    },
+)
+
+
+FAMILY_NAMES = {
+    "lognormal": "log-normal",
+    "logstudent": "log-t",
+    "gamma": "gamma",
+    "exponential": "exponential",
+    "normal": "normal",
+}
+MEASURES = {
+    "bic": "BIC per event, less is better",
+    "held_out": "held-out log-likelihood per event,\nmore is better",
+}
+
+
+def draw_model_choice(table: pd.DataFrame, path: Path) -> None:
+    """Write the figure; `table` is that of `keydyn.lab.model_choice.measurements.choice_table`.
+
+    Medians over users of the difference from the paper's choice, two smoothed log-normal states, which is
+    the black ring. Axes span the smoothed models; without smoothing a model can be out of all proportion.
+    """
+    datasets = list(dict.fromkeys(table["dataset"]))
+    with drawing(3.6 * len(datasets) + 1.8, 5.6, path) as figure:
+        grid = figure.subplots(len(MEASURES), len(datasets), sharex=True, squeeze=False)
+        for row, (measure, label) in enumerate(MEASURES.items()):
+            for column, dataset in enumerate(datasets):
+                axes = grid[row, column]
+                _draw_measure(axes, table[table["dataset"] == dataset], measure)
+                if column == 0:
+                    axes.set_ylabel(label)
+        for axes, dataset in zip(grid[0], datasets, strict=True):
+            axes.set_title(str(dataset).capitalize())
+        for axes in grid[-1]:
+            axes.set_xlabel("hidden states")
+        grid[0, -1].legend(loc="upper left", bbox_to_anchor=(1.02, 1.0), fontsize=8.0)
+        figure.suptitle("Difference from the paper's choice", x=0.01, ha="left", fontsize=10.0)
+
+
+def _draw_measure(axes: Axes, table: pd.DataFrame, measure: str) -> None:
+    axes.axhline(0.0, color=GREY, linewidth=0.6)
+    for column, (family, family_rows) in enumerate(table.groupby("family", sort=False)):
+        for smoothing, line in family_rows.groupby("smoothing", sort=False):
+            smoothed = smoothing != "none"
+            values = line.set_index("states")[measure].replace([np.inf, -np.inf], np.nan)
+            axes.plot(
+                values.index,
+                values,
+                marker="o" if smoothed else "s",
+                markersize=3.5,
+                markerfacecolor=None if smoothed else "white",
+                linestyle="-" if smoothed else ":",
+                color=COLOURS[column],
+                label=f"{FAMILY_NAMES.get(str(family), family)}{'' if smoothed else ', not smoothed'}",
+            )
+    axes.plot([2], [0.0], "o", markersize=9, markerfacecolor="none", color="black")
+    axes.set_xticks(sorted(table["states"].unique()))
+    smooth = table.loc[table["smoothing"] != "none", measure]
+    rest = table.loc[table["smoothing"] == "none", measure]
+    low, high = min(smooth.min(), 0.0), max(smooth.max(), 0.0)
+    edge = max(0.08 * (high - low), 1e-3)
+    axes.set_ylim(low - edge, high + edge)
+    outside = int(np.sum((rest < low - edge) | (rest > high + edge)))
+    if outside:
+        note = f"{outside} of {len(rest)} not smoothed lie outside"
+        axes.text(0.5, 0.02, note, transform=axes.transAxes, ha="center", fontsize=7.5, color=GREY)

@@ -7,7 +7,7 @@ from typing import Any
 from keydyn.commands.shared_options import JobsOption
 from keydyn.lab.frame.chosen import chosen_texts, text_facts
 from keydyn.lab.frame.options import DataOption, TextOption
-from keydyn.lab.frame.study import Plan, page_beside, study
+from keydyn.lab.frame.study import Plan, report_beside, study
 
 
 @study(
@@ -15,13 +15,9 @@ from keydyn.lab.frame.study import Plan, page_beside, study
     tables=("model_choice",),
     figures=("model_choice",),
     frames=("models",),
-    results=page_beside(__name__),
+    report=report_beside(__name__),
 )
-def model_choice(
-    dataset: TextOption = None,
-    data: DataOption = None,
-    jobs: JobsOption = -1,
-) -> Plan[Any]:
+def model_choice(dataset: TextOption = None, data: DataOption = None, jobs: JobsOption = -1) -> Plan[Any]:
     """How many states, which family, smoothed or not? By BIC and by held-out likelihood.
 
     Example: `keydyn study model-choice --dataset fable --data recordings/`

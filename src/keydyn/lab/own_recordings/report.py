@@ -24,10 +24,10 @@ from keydyn.evaluation.protocols.protocol import (
 from keydyn.keystrokes.samples import Samples
 from keydyn.lab.continuous.report import continuous_section
 from keydyn.lab.frame.dataset_rows import Row
-from keydyn.lab.frame.outputs import Outputs
+from keydyn.lab.frame.outputs import RANKS, Outputs, read_ranks, read_scores
 from keydyn.lab.frame.published import DATASETS
 from keydyn.lab.frame.report import Section
-from keydyn.lab.frame.score_files import ranked_of
+from keydyn.lab.frame.score_datasets import ranked_of
 from keydyn.lab.frame.tables import Table, plain_table
 from keydyn.lab.recognition.report import lead_of, recognition_sections
 
@@ -99,6 +99,13 @@ def write_evaluation(
         facts,
     )
     return for_terminal
+
+
+def rebuild(outputs: Outputs, facts: Mapping[str, Any], seed: int) -> list[Table]:
+    """Everything again, from scores and ranks in the folder."""
+    folder = outputs.folder
+    ranks = read_ranks(folder) if (folder / RANKS).exists() else None
+    return write_evaluation(outputs, read_scores(folder), ranks, facts, seed)
 
 
 def failures_facts(failures: Failures) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from keydyn.exit_codes import checking_options
 from keydyn.lab.continuous import study as continuous
 from keydyn.lab.frame.chosen import known_detectors, recognition_facts
 from keydyn.lab.frame.options import DetectorOption, SeedOption
-from keydyn.lab.frame.study import Facts, Plan, study
+from keydyn.lab.frame.study import Facts, Plan, report_beside, study
 from keydyn.lab.recognition import study as recognition
 
 if TYPE_CHECKING:
@@ -30,21 +30,12 @@ if TYPE_CHECKING:
 MANY_TEMPLATES = 10_000
 
 
-def _rebuild(outputs: Outputs, facts: Facts, seed: int) -> list[Table]:
-    from keydyn.lab.frame.outputs import RANKS, read_ranks, read_scores
-    from keydyn.lab.own_recordings.report import write_evaluation
-
-    folder = outputs.folder
-    ranks = read_ranks(folder) if (folder / RANKS).exists() else None
-    return write_evaluation(outputs, read_scores(folder), ranks, facts, seed)
-
-
 @study(
     "evaluate",
     tables=(*recognition.TABLES, *continuous.TABLES, "failures_to_acquire", "failures_to_enrol"),
     figures=(*recognition.FIGURES, *continuous.FIGURES),
     subcommand=False,
-    rebuild=_rebuild,
+    report=report_beside(__name__),
 )
 @grouped
 def evaluate(

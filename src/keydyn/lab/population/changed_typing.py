@@ -14,7 +14,7 @@ from keydyn.evaluation.protocols.protocol import Protocol
 from keydyn.keystrokes.samples import Samples
 from keydyn.model.data.vocabulary import Types
 
-# Later samples are looked at in so many parts, from the earliest to the latest.
+# The number of parts that later samples are looked at in, from the earliest to the latest.
 PARTS = 4
 TIMES = ["interval", "hold"]
 # A median deviation of normal values in units of their standard deviation.

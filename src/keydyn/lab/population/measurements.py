@@ -3,8 +3,8 @@
 Scores and ranks are those of the paper's protocol, and scores also those of an open set. All else is a long
 table of accuracy and equal error rate, one row per user and setting:
 
-- keystrokes: scores of the first so many keys of each query
-- enrolment: half of the people enrol with so many samples, the others are learnt from
+- keystrokes: scores of the first N keys of each query
+- enrolment: half of the people enrol with N samples, the others are learnt from
 - people: the same, with fewer people to learn from
 - parts: the population model without one of its parts
 - across: people of one dataset, learnt from those of another
@@ -12,6 +12,7 @@ table of accuracy and equal error rate, one row per user and setting:
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -21,33 +22,112 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from sklearn.exceptions import ConvergenceWarning
 
+from keydyn.arrays import Integers
 from keydyn.detectors import Detector, PopulationDetector
+from keydyn.detectors.templates import Population, fit_templates
 from keydyn.evaluation.continuous.rejection import Continuous, continuous
-from keydyn.evaluation.protocols.protocol import OpenSet
+from keydyn.evaluation.protocols.protocol import OpenSet, Split
 from keydyn.evaluation.protocols.running import (
+    Enrolled,
     enrolments,
-    n_limited,
     scores_after,
     scores_and_ranks,
     scores_of,
 )
-from keydyn.evaluation.rates.recognition import recognition
+from keydyn.evaluation.rates.verification import recognition
+from keydyn.evaluation.scores import Mask
+from keydyn.keystrokes.samples import Samples
 from keydyn.lab.frame.dataset_rows import Row
-from keydyn.lab.frame.recommended_settings import detector_for
+from keydyn.lab.frame.long_texts import stream
 from keydyn.lab.frame.resuming import Made, Parts, Piece, ShowProgress, run_pieces
-from keydyn.lab.frame.score_datasets import LIMITED, inputs_of, together
-from keydyn.lab.frame.score_files import rank_table, score_table
-from keydyn.lab.frame.user_intervals import stream
+from keydyn.lab.frame.score_datasets import (
+    detector_for,
+    inputs_of,
+    score_table,
+    scored_and_ranked,
+    together,
+    with_limited,
+)
 from keydyn.lab.own_recordings.report import OPEN
 from keydyn.lab.population.changed_typing import typing_changes
-from keydyn.lab.population.newcomers import (
-    Prepared,
-    halves,
-    newcomer_figures,
-    training_samples,
-    user_figures,
-)
+
+Prepared = list[tuple[Detector, Mask]]
+QUERIES = 50
+
+
+def halves(samples: Samples) -> list[tuple[Mask, Mask]]:
+    """Every other user is learnt from and the rest are asked, and the other way round; masks over samples."""
+    odd: Mask = pd.factorize(samples.users)[0] % 2 == 1
+    return [(odd, ~odd), (~odd, odd)]
+
+
+def training_samples(row: Row) -> Mask:
+    """Samples that train in any split of the row's protocol."""
+    train: Mask = np.any([split.train for split in row.protocol.splits(row.samples)], axis=0)
+    return train
+
+
+def enrolments_with(prepared: Detector, row: Row, people: Mask, n: int | None = None) -> list[Enrolled]:
+    """Every split of the row's protocol, but with these people alone, each enrolled with n training samples.
+
+    `people` is a mask over the samples; without n all training samples enrol. Of each user `QUERIES` queries
+    are asked at most, evenly spread.
+    """
+    samples = row.samples
+    codes, users = pd.factorize(samples.users)
+    splits, groups, who = [], [], []
+    for split in row.protocol.splits(samples):
+        train, asked = split.train & people, people & _some_queries(split.query, codes)
+        if n is not None:
+            train &= enrolment_order(split, samples) < n
+        splits.append(Split(train, split.genuine & asked, split.impostor & asked))
+        who.append(np.unique(codes[train]))
+        groups += [samples[train & (codes == u)] for u in who[-1]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        # All at once: short fits take less time together.
+        templates = iter(fit_templates(prepared, groups))
+    return [
+        Enrolled(split, Population(users[columns], [next(templates) for _ in columns]), columns)
+        for split, columns in zip(splits, who, strict=True)
+    ]
+
+
+def _some_queries(query: Mask, codes: Integers) -> Mask:
+    """At most `QUERIES` of each user's queries, evenly spread."""
+    place = pd.Series(query).groupby(codes).cumsum().to_numpy() - 1
+    n_queries = np.bincount(codes, query)[codes]
+    step = np.maximum(1, np.ceil(n_queries / QUERIES)).astype(np.int64)
+    some: Mask = query & (place % step == 0)
+    return some
+
+
+def enrolment_order(split: Split, samples: Samples) -> Integers:
+    """In which order each user's training samples enrol, (n,): those after the first query come first.
+
+    The order is circular: where one sample is left out, every sample serves as often as any other.
+    """
+    number = samples.numbers
+    first = int(number[split.query].min())
+    place = (number - first) % (int(number.max()) + 1)
+    # What does not train comes last.
+    place[~split.train] = len(samples) + place[~split.train]
+    order: Integers = pd.Series(place).groupby(samples.users).rank(method="first").to_numpy(np.int64) - 1
+    return order
+
+
+def newcomer_figures(prepared: Prepared, row: Row, n: int | None = None) -> pd.DataFrame:
+    """user, acc and eer of all who are asked: each detector with the people that are asked with it."""
+    enrolled = [one for detector, people in prepared for one in enrolments_with(detector, row, people, n)]
+    return user_figures(recognition(scores_of(row.protocol, enrolled, row.samples)))
+
+
+def user_figures(users: pd.DataFrame) -> pd.DataFrame:
+    """user (as text), acc and eer: what is kept of each user's figures."""
+    return users[["acc", "eer"]].rename_axis("user").reset_index().astype({"user": str})
+
 
 POPULATION = PopulationDetector.name
 DETECTORS = ("pohmm", "pohmm-recommended", POPULATION)
@@ -59,7 +139,7 @@ GROUPS = 5
 N_KEYS = (5, 7, 10, 20, 50, 100, 200)
 N_SAMPLES = (1, 2, 3, 5, 10, 20)
 N_PEOPLE = (2, 5, 10, 20)
-# Draws of so many people to learn from.
+# Draws of people to learn from, of each number.
 DRAWS = 2
 # What can be taken out of the population model, and how.
 WITHOUT: dict[str, dict[str, Any]] = {
@@ -118,7 +198,7 @@ def run_population(
 
 
 def closed_piece(row: Row, detector: Detector) -> Piece:
-    """Scores and ranks by the paper's protocol, and the figures of the first so many keys."""
+    """Scores and ranks by the paper's protocol, and the figures of the first N keys."""
     stem = f"{row.name}-{detector.name}"
     names = (f"{stem}-scores", f"{stem}-ranks", f"{stem}-{KEYSTROKES}")
     inputs = inputs_of(row, detector) | {"keys": N_KEYS}
@@ -172,7 +252,6 @@ def across_piece(learnt: Row, asked: Row) -> Piece:
 
 def _closed(row: Row, detector: Detector, names: tuple[str, str, str]) -> Made:
     enrolled = enrolments(row.protocol, detector, row.samples)
-    scores, ranks = scores_and_ranks(row.protocol, enrolled, row.samples)
     longest = int(row.samples.sequences.lengths.max())
     n_keys = [*(n for n in N_KEYS if n < longest), longest]
     first = scores_after(row.protocol, enrolled, row.samples, n_keys)
@@ -180,9 +259,7 @@ def _closed(row: Row, detector: Detector, names: tuple[str, str, str]) -> Made:
         _labelled(KEYSTROKES, row, detector, user_figures(recognition(of)), number=n)
         for n, of in zip(n_keys, first, strict=True)
     ]
-    labels, limited = (row.name, detector.name, row.protocol.name), {LIMITED: str(n_limited(enrolled))}
-    tables = score_table(scores, *labels), rank_table(ranks, *labels)
-    made = (*(table.replace_schema_metadata(limited) for table in tables), _table(frames))
+    made = (*scored_and_ranked(row, detector, enrolled), _table(frames))
     return dict(zip(names, made, strict=True))
 
 
@@ -190,7 +267,7 @@ def _open(row: Row, protocol: OpenSet, detector: Detector, name: str) -> Made:
     enrolled = enrolments(protocol, detector, row.samples)
     scores = scores_of(protocol, enrolled, row.samples)
     table = score_table(scores, row.name + OPEN, detector.name, protocol.name)
-    return {name: table.replace_schema_metadata({LIMITED: str(n_limited(enrolled))})}
+    return {name: with_limited(table, enrolled)}
 
 
 def _enrolment(row: Row, detector: Detector, name: str) -> Made:

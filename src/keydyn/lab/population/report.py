@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
 from keydyn.evaluation.continuous.rejection import continuous
 from keydyn.evaluation.rates.confidence import Estimate, mean_estimate
+from keydyn.figures.style import COLOURS, GREY, blank, house_style, text_of
 from keydyn.lab.drawing.curves import user_curves_figure
-from keydyn.lab.drawing.intervals import intervals_figure
-from keydyn.lab.drawing.panels import Curve
+from keydyn.lab.drawing.panels import Curve, intervals_figure
+from keydyn.lab.frame.names import figures_of, of_all, percent, span
 from keydyn.lab.frame.outputs import Outputs, read_ranks, read_scores, read_table
 from keydyn.lab.frame.report import Picture, Section
-from keydyn.lab.frame.score_files import ranked_of, scored_of
+from keydyn.lab.frame.score_datasets import ranked_of, scored_of
+from keydyn.lab.frame.study import ResultsPage, Values
 from keydyn.lab.frame.tables import Table
-from keydyn.lab.population.figures import changed_typing_figure
 from keydyn.lab.population.measurements import (
     DRAWS,
     ENROLMENT,
@@ -26,9 +28,9 @@ from keydyn.lab.population.measurements import (
     KEYSTROKES,
     PEOPLE,
     POPULATION,
+    QUERIES,
     Measured,
 )
-from keydyn.lab.population.newcomers import QUERIES
 from keydyn.lab.population.tables import (
     Users,
     across_table,
@@ -86,7 +88,7 @@ CURVES = {
     PEOPLE: (
         "Few people to learn from",
         "Recognition by the number of people learnt from",
-        f"{HALVES} The mean of {DRAWS} draws of so many people; enrolment with one sample or with all.",
+        f"{HALVES} The mean of {DRAWS} draws of this many people; enrolment with one sample or with all.",
         "people learnt from",
     ),
 }
@@ -131,6 +133,11 @@ def write_population(
     outputs.words(words)
     outputs.report("The population model", [words[0], *lead_of(facts)], sections, facts)
     return [main]
+
+
+def rebuild(outputs: Outputs, facts: Mapping[str, Any], seed: int) -> list[Table]:
+    """Everything again, from what was kept in the folder."""
+    return write_population(outputs, read_measured(outputs.folder), facts, seed)
 
 
 def read_measured(folder: Path) -> Measured:
@@ -206,3 +213,92 @@ def _changes(outputs: Outputs, table: pd.DataFrame) -> Picture:
         "close the nearest other user is. The worst tenth are named.",
         "Two panels of dots, one per user.",
     )
+
+
+POHMM = "pohmm"
+
+
+def answer(values: Values) -> str:
+    """What the population model gains over the POHMM, against enrolled people and against strangers."""
+    frame, gains = values["population"], values["significance"]
+    rates = {
+        name: span(figures_of(frame[frame["detector"] == name], "eer_mean"), percent)
+        for name in (POHMM, POPULATION)
+    }
+
+    def on(figure: str, verdict: str) -> str:
+        found = gains.loc[(gains["against"] == POHMM) & (gains["figure"] == figure), "verdict"].tolist()
+        return of_all(found.count(verdict), len(found), "dataset")
+
+    return (
+        f"The population model verifies claims at an equal error rate of {rates[POPULATION]}, the POHMM at "
+        f"{rates[POHMM]}; it is significantly better on {on('eer', 'better')}, and on "
+        f"{on('open_eer', 'better')} if the impostor is a stranger. In continuous verification it "
+        f"rejects impostors sooner on {on('amrt', 'better')} and later on {on('amrt', 'worse')}."
+    )
+
+
+PAGE = ResultsPage(
+    "The population model",
+    "What does learning from many people gain over a model of each person alone?",
+    answer,
+    ("population", "significance"),
+    {
+        "population": "Compare the lines of a dataset: higher is better for accuracy, lower for everything "
+        "else.",
+        "across": "Each line compares people of one dataset, with a population learnt from another dataset, "
+        "with what is named in the column Against.",
+        "worst_users": "Each line is a user. Where the change is larger than the distance to the nearest "
+        "other user, the typing moved farther than people are apart.",
+        "significance": "Each line compares the population model with the detector in the column Against. A "
+        "positive difference is better for accuracy, a negative one for the rest.",
+        "parts": "Each line is the model without one part. Where a difference is bold, the part is worth "
+        "having (accuracy falls, the others rise) or harmful (the other way round).",
+        "error_rates": "FNMR is the share of genuine samples rejected at a threshold at which the named "
+        "share of impostors (FMR) is accepted; lower is better.",
+    },
+    {
+        "population": "Equal error rates by dataset and detector, closed and open set; lower is better. Bars "
+        "are 95 % intervals over users.",
+        "population_enrolment": "Recognition by the number of samples that a person enrols with. Nobody who "
+        "is asked was learnt from.",
+        "population_keystrokes": "Recognition by the number of keys in the sample that is asked.",
+        "population_people": "Recognition by the number of people that the population was learnt from.",
+        "population_parts": "What is lost without each part of the model. To the right of zero, the part "
+        "helps.",
+        "population_changes": "Each dot is a user of Password: the equal error rate against how much the "
+        "typing changed, and against how close the nearest other user is.",
+    },
+)
+
+
+def changed_typing_figure(users: pd.DataFrame, named: Collection[str], causes: Mapping[str, str]) -> Figure:
+    """A panel per cause, a column of `users` with its label; a dot per user, those in `named` with names.
+
+    `users` has the equal error rate, `eer`, and is indexed by user.
+    """
+    with house_style():
+        figure = blank(3.6 * len(causes), 3.2)
+        grid = figure.subplots(1, len(causes), squeeze=False, sharey=True)[0]
+        worst = users.index.isin(list(named))
+        for axes, (cause, label) in zip(grid, causes.items(), strict=True):
+            axes.plot(users.loc[~worst, cause], users.loc[~worst, "eer"], "o", color=GREY, markersize=3.5)
+            axes.plot(users.loc[worst, cause], users.loc[worst, "eer"], "s", color=COLOURS[1], markersize=4.5)
+            middle = users.loc[worst, cause].median()
+            for user, of in users[worst].iterrows():
+                # Names stand outside of the group.
+                left = of[cause] < middle
+                axes.annotate(
+                    text_of(user, 12),
+                    (of[cause], of["eer"]),
+                    (-6 if left else 6, 0),
+                    textcoords="offset points",
+                    ha="right" if left else "left",
+                    va="center",
+                    size=7.5,
+                )
+            axes.margins(x=0.14)
+            axes.set_xlabel(label)
+        grid[0].set_ylim(bottom=0.0)
+        grid[0].set_ylabel("equal error rate")
+        return figure

@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from keydyn.commands.shared_options import JobsOption
 from keydyn.lab.frame.chosen import chosen_rows, recognition_facts
 from keydyn.lab.frame.options import DataOption, DatasetOption, SeedOption
-from keydyn.lab.frame.study import Facts, Plan, page_beside, study
-
-if TYPE_CHECKING:
-    from keydyn.lab.frame.outputs import Outputs
-    from keydyn.lab.frame.tables import Table
-
-
-def _rebuild_population(outputs: Outputs, facts: Facts, seed: int) -> list[Table]:
-    from keydyn.lab.population.report import read_measured, write_population
-
-    return write_population(outputs, read_measured(outputs.folder), facts, seed)
+from keydyn.lab.frame.study import Plan, report_beside, study
 
 
 @study(
@@ -31,14 +21,10 @@ def _rebuild_population(outputs: Outputs, facts: Facts, seed: int) -> list[Table
         *("population_parts", "population_changes"),
     ),
     frames=("user_figures", "typing_changes"),
-    rebuild=_rebuild_population,
-    results=page_beside(__name__),
+    report=report_beside(__name__),
 )
 def population(
-    dataset: DatasetOption = None,
-    data: DataOption = None,
-    jobs: JobsOption = -1,
-    seed: SeedOption = 0,
+    dataset: DatasetOption = None, data: DataOption = None, jobs: JobsOption = -1, seed: SeedOption = 0
 ) -> Plan[Any]:
     """Compare the population model with the POHMM: few samples, keys or people, and without each part.
 

@@ -10,9 +10,8 @@ import numpy as np
 import pandas as pd
 
 from keydyn.evaluation.continuous.rejection import Continuous
-from keydyn.evaluation.rates.confidence import Estimate, mean_estimate
-from keydyn.evaluation.rates.significance import LEVEL, compare_with_best, signed_rank_p
-from keydyn.lab.frame.names import dataset_name, detector_name
+from keydyn.evaluation.rates.confidence import LEVEL, compare_with_best, mean_estimate, signed_rank_p
+from keydyn.lab.frame.names import dataset_name, detector_name, listed
 from keydyn.lab.frame.published import ACCURACY, EQUAL_ERROR_RATE, REJECTION_TIME
 from keydyn.lab.frame.tables import (
     DATASET,
@@ -20,20 +19,14 @@ from keydyn.lab.frame.tables import (
     NONE,
     Column,
     Table,
+    estimate_column,
     fixed,
     mean_and_deviation,
     number_column,
     table_of,
 )
 from keydyn.lab.own_recordings.report import OPEN
-from keydyn.lab.population.measurements import (
-    ACROSS,
-    PARTS,
-    PEOPLE,
-    POPULATION,
-    WITHOUT,
-    user_times,
-)
+from keydyn.lab.population.measurements import ACROSS, PARTS, PEOPLE, POPULATION, WITHOUT, user_times
 from keydyn.lab.recognition.tables import Key, RecognitionFigures, p_text
 
 # Figure of each user → title, whether more is better, decimals
@@ -173,16 +166,12 @@ def gains_words(gains: pd.DataFrame) -> list[str]:
         sentences = [f"The population model compared with the {detector_name(other)}:"]
         for metric, verdicts in of.groupby("figure", sort=False):
             found = [
-                f"{WORDS[str(verdict)]} on {_listed([dataset_name(name) for name in names])}"
+                f"{WORDS[str(verdict)]} on {listed([dataset_name(name) for name in names])}"
                 for verdict, names in verdicts.groupby("verdict", sort=False)["dataset"]
             ]
             sentences.append(f"{METRICS[str(metric)][0]} is {'; '.join(found)}.")
         paragraphs.append(" ".join(sentences))
     return paragraphs
-
-
-def _listed(texts: list[str]) -> str:
-    return " and ".join(filter(None, (", ".join(texts[:-1]), texts[-1])))
 
 
 def curve_frame(users: pd.DataFrame, what: str, seed: int = 0) -> pd.DataFrame:
@@ -204,17 +193,10 @@ def curve_table(frame: pd.DataFrame, what: str, title: str, note: str) -> Table:
     enrolled = Column("Enrolled with", "setting", lambda n: f"{n} sample{'' if n == '1' else 's'}")
     columns = [
         *(DATASET, enrolled if what == PEOPLE else DETECTOR, Column(NUMBERS[what], "number", "{:g}".format)),
-        *(
-            Column(METRICS[name][0], (name, f"{name}_low", f"{name}_high"), _interval)
-            for name in ("acc", "eer")
-        ),
+        *(estimate_column(METRICS[name][0], name) for name in ("acc", "eer")),
     ]
     table = frame.drop(columns=[] if what == PEOPLE else ["setting"])
     return table_of(what, title, f"{note} {INTERVAL_NOTE}", table, columns, labels=3)
-
-
-def _interval(value: float, low: float, high: float) -> str:
-    return Estimate(value, low, high).text(3)
 
 
 def parts_table(users: Users, measured: pd.DataFrame, seed: int = 0) -> Table:

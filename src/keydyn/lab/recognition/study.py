@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from keydyn.commands.shared_options import JobsOption
 from keydyn.lab.frame.chosen import chosen_rows, known_detectors, recognition_facts
 from keydyn.lab.frame.options import DataOption, DatasetOption, DetectorOption, SeedOption
-from keydyn.lab.frame.study import Facts, Plan, page_beside, study
+from keydyn.lab.frame.study import Facts, Plan, report_beside, study
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,21 +22,7 @@ TABLES = (
 FIGURES = ("roc", "det", "cmc", "open_set", "marginal_density")
 
 
-def _rebuild_recognition(outputs: Outputs, facts: Facts, seed: int) -> list[Table]:
-    from keydyn.lab.frame.outputs import read_scores
-    from keydyn.lab.recognition.report import write_recognition
-
-    return write_recognition(outputs, read_scores(outputs.folder), facts, seed)
-
-
-@study(
-    "recognition",
-    tables=TABLES,
-    figures=FIGURES,
-    in_the_paper=True,
-    rebuild=_rebuild_recognition,
-    results=page_beside(__name__),
-)
+@study("recognition", tables=TABLES, figures=FIGURES, in_the_paper=True, report=report_beside(__name__))
 def recognition(
     dataset: DatasetOption = None,
     detector: DetectorOption = None,

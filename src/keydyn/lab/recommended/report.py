@@ -16,12 +16,14 @@ import pyarrow as pa
 
 from keydyn.detectors.markov import RecommendedPOHMM
 from keydyn.evaluation.protocols.running import n_templates, score_protocol
-from keydyn.evaluation.rates.recognition import recognition
+from keydyn.evaluation.rates.verification import recognition
 from keydyn.lab.frame.dataset_rows import Row
+from keydyn.lab.frame.names import figures_of, of_all, percent, span
 from keydyn.lab.frame.outputs import Outputs
 from keydyn.lab.frame.report import Section
 from keydyn.lab.frame.resuming import Parts, ShowProgress
 from keydyn.lab.frame.score_datasets import Schedule, inputs_of
+from keydyn.lab.frame.study import ResultsPage, Values
 from keydyn.lab.frame.tables import Table, plain_table
 from keydyn.parallel import Progress
 
@@ -121,3 +123,32 @@ def write_recommended(outputs: Outputs, tried: pd.DataFrame, facts: Mapping[str,
 def _tried(row: Row, detector: RecommendedPOHMM, n_jobs: int | None, progress: Progress) -> pa.Table:
     users = recognition(score_protocol(row.protocol, detector, row.samples, n_jobs, progress))
     return pa.table({metric: [float(users[metric].mean())] for metric in METRICS})
+
+
+ALL = "all"
+
+
+def answer(values: Values) -> str:
+    """What all datasets choose together, and whether each would be served the same by the others."""
+    frame = values["choices"]
+    best, others = frame[frame["dataset"] == ALL].iloc[0], frame[frame["dataset"] != ALL]
+    same = int((others["chosen"] == best["chosen"]).sum())
+    return (
+        f"{best['chosen'].capitalize()}: these settings have the lowest mean equal error rate over all "
+        f"recordings, {percent(best['eer_on_the_others'])}. The other datasets choose them for "
+        f"{of_all(same, len(others), 'dataset')}; what they choose has an equal error rate of "
+        f"{span(figures_of(others, 'eer'), percent)} on the dataset itself, which had no part in it."
+    )
+
+
+PAGE = ResultsPage(
+    "Recommended settings",
+    "Which settings of the POHMM recognise people best?",
+    answer,
+    ("choices",),
+    {
+        "choices": "Each line says what the other datasets choose, and how well that choice does on this "
+        "dataset (acc: accuracy, higher is better; eer: equal error rate, lower is better).",
+        "candidates": "Each line is a candidate, each column a dataset; lower is better.",
+    },
+)

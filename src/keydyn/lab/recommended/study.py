@@ -7,19 +7,11 @@ from typing import Any
 from keydyn.commands.shared_options import JobsOption
 from keydyn.lab.frame.chosen import chosen_rows, recognition_facts
 from keydyn.lab.frame.options import DataOption, DatasetOption
-from keydyn.lab.frame.study import Plan, page_beside, study
+from keydyn.lab.frame.study import Plan, report_beside, study
 
 
-@study(
-    "recommended",
-    tables=("choices", "candidates"),
-    results=page_beside(__name__),
-)
-def recommended(
-    dataset: DatasetOption = None,
-    data: DataOption = None,
-    jobs: JobsOption = -1,
-) -> Plan[Any]:
+@study("recommended", tables=("choices", "candidates"), report=report_beside(__name__))
+def recommended(dataset: DatasetOption = None, data: DataOption = None, jobs: JobsOption = -1) -> Plan[Any]:
     """Choose the recommended settings, for each dataset from the others alone. Takes a few minutes.
 
     Example: `keydyn study recommended --data recordings/`

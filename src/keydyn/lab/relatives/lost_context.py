@@ -45,7 +45,7 @@ def lost_events(n_events: int, share: float, random: np.random.Generator) -> Mas
 
 
 def lost_types(sequences: Sequences, share: float, random: np.random.Generator) -> Mask:
-    """All events of some key names, chosen at random, so many that they come nearest to this share."""
+    """All events of some key names, chosen at random, as many as come nearest to this share."""
     counts = np.bincount(sequences.codes[sequences.codes != MISSING], minlength=len(sequences.event_types))
     order = random.permutation(len(counts))
     reached = np.concatenate([[0], np.cumsum(counts[order])]) / max(counts.sum(), 1)

@@ -13,21 +13,13 @@ import pyarrow as pa
 
 from keydyn.detectors import Detector, make_detector
 from keydyn.evaluation.protocols.protocol import Protocol, Split
-from keydyn.evaluation.protocols.running import (
-    Enrolled,
-    enrolments,
-    n_limited,
-    n_templates,
-    scores_and_ranks,
-    scores_of,
-)
-from keydyn.evaluation.rates.recognition import recognition
+from keydyn.evaluation.protocols.running import Enrolled, enrolments, n_templates, scores_of
+from keydyn.evaluation.rates.verification import recognition
 from keydyn.keystrokes.samples import Samples
 from keydyn.lab.frame.dataset_rows import SIMULATED, Row
+from keydyn.lab.frame.long_texts import stream
 from keydyn.lab.frame.resuming import Made, Parts, Piece, ShowProgress, run_pieces
-from keydyn.lab.frame.score_datasets import LIMITED, inputs_of, together
-from keydyn.lab.frame.score_files import rank_table, score_table
-from keydyn.lab.frame.user_intervals import stream
+from keydyn.lab.frame.score_datasets import inputs_of, scored_and_ranked, together
 from keydyn.lab.relatives.lost_context import (
     SHARES,
     Losing,
@@ -103,11 +95,7 @@ def row_piece(row: Row, detector: Detector) -> Piece:
 def row_tables(row: Row, detector: Detector, names: tuple[str, str]) -> Made:
     """Every score of a detector under the row's protocol, and the rank of every template at every event."""
     enrolled = enrolments(row.protocol, detector, row.samples)
-    scores, ranks = scores_and_ranks(row.protocol, enrolled, row.samples)
-    labels = (row.name, detector.name, row.protocol.name)
-    limited = {LIMITED: str(n_limited(enrolled))}
-    tables = score_table(scores, *labels), rank_table(ranks, *labels)
-    return {name: table.replace_schema_metadata(limited) for name, table in zip(names, tables, strict=True)}
+    return dict(zip(names, scored_and_ranked(row, detector, enrolled), strict=True))
 
 
 def text_piece(row: Row, losing: Losing, seed: int) -> Piece:

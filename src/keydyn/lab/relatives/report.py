@@ -4,27 +4,156 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from operator import itemgetter
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter
 
 from keydyn.evaluation.continuous.rejection import continuous
-from keydyn.evaluation.rates.recognition import recognition
-from keydyn.evaluation.rates.significance import compare_with_best
-from keydyn.lab.drawing.panels import Curve
-from keydyn.lab.frame.names import dataset_name, detector_name
-from keydyn.lab.frame.outputs import Outputs, read_table
+from keydyn.evaluation.rates.confidence import compare_with_best
+from keydyn.evaluation.rates.verification import recognition
+from keydyn.figures.style import blank, house_style, text_of
+from keydyn.lab.drawing.panels import Curve, draw_curves, legend_below, pens_of
+from keydyn.lab.frame.names import dataset_name, detector_name, figures_of, listed, of_all, percent, span
+from keydyn.lab.frame.outputs import Outputs, read_ranks, read_scores, read_table
 from keydyn.lab.frame.report import Section
-from keydyn.lab.frame.score_files import ranked_of, scored_of
+from keydyn.lab.frame.score_datasets import ranked_of, scored_of
+from keydyn.lab.frame.study import ResultsPage, Values
 from keydyn.lab.frame.tables import DATASET, DETECTOR, Column, Table, mean_column, number_column, table_of
 from keydyn.lab.recognition.report import lead_of
 from keydyn.lab.recognition.tables import MEAN_NOTE
-from keydyn.lab.relatives.figures import lost_context_figure
 from keydyn.lab.relatives.measurements import ESTIMATION, FOLDS, SCORING, UNSEEN
-from keydyn.lab.relatives.verdict import verdict
+
+# (dataset, what is lost) → figure, with its unit → model → curve over the share lost
+LostCurves = Mapping[tuple[str, str], Mapping[str, Mapping[str, Curve]]]
+WIDTH, HEIGHT = 1.75, 1.6  # inches per panel
+DEPTH = 1.0  # of an axis; one poor model should not flatten the others
+
+
+def _limits(values: list[float]) -> tuple[float, float]:
+    """An axis for these values, but not deeper than `DEPTH` below the highest."""
+    high = max(values)
+    low = max(min(values), high - DEPTH)
+    margin = 0.06 * max(high - low, 1e-3)
+    return low - margin, high + margin
+
+
+def lost_context_figure(panels: LostCurves) -> Figure:
+    """Every figure against the share of events without a context, 0 to 1, for each dataset and situation.
+
+    Panels of a row that are of one dataset share their scale. Lines leave it where they are more than 1
+    below the highest.
+    """
+    if not panels:
+        raise ValueError("there is nothing to draw: no dataset")
+    figures = list(next(iter(panels.values())))
+    names = list(dict.fromkeys(name for panel in panels.values() for of in panel.values() for name in of))
+    with house_style():
+        pens = pens_of(names)
+        figure = blank(max(WIDTH * len(panels) + 0.5, 4.2), HEIGHT * len(figures) + 0.75)
+        grid = figure.subplots(len(figures), len(panels), squeeze=False, sharex=True)
+        for column, ((dataset, situation), panel) in enumerate(panels.items()):
+            grid[0, column].set_title(f"{text_of(dataset_name(dataset))}\n{text_of(situation)}", size=8.5)
+            for row, title in enumerate(figures):
+                axes = grid[row, column]
+                first = next(n for n, key in enumerate(panels) if key[0] == dataset)
+                if column > first:
+                    axes.sharey(grid[row, first])
+                    axes.tick_params(labelleft=False)
+                draw_curves(axes, panel[title], pens)
+                for name, curve in panel[title].items():
+                    axes.plot(curve.x, curve.y, pens[name].marker, color=pens[name].colour, markersize=3)
+                axes.xaxis.set_major_locator(FixedLocator([0.0, 0.5, 1.0]))
+                axes.xaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{share:.0%}"))
+                if column == 0:
+                    axes.set_ylabel(title)
+            grid[-1, column].set_xlabel("contexts lost")
+        for column, (dataset, _) in enumerate(panels):
+            for row, title in enumerate(figures):
+                curves = [c for key, p in panels.items() if key[0] == dataset for c in p[title].values()]
+                grid[row, column].set_ylim(*_limits([float(y) for curve in curves for y in curve.y]))
+        legend_below(figure, pens, markers=True)
+        return figure
+
+
+# Nats per event below which a difference is rounding.
+ROUNDING = 1e-9
+WORDS = {
+    ESTIMATION: "of names missing in estimation",
+    SCORING: "missing in scoring",
+    UNSEEN: "unseen in scoring",
+}
+FIGURES = {"acc": "accuracy", "eer": "equal error rate", "amrt": "rejection time"}
+
+
+def verdict(measured: pd.DataFrame, lost: pd.DataFrame) -> str:
+    """Which model is best where, and what lost contexts do to each."""
+    sentences = [*_best(measured), _against_hmm(measured)]
+    for dataset in dict.fromkeys(lost["dataset"]):
+        sentences += _losses(str(dataset), lost[lost["dataset"] == dataset])
+    return " ".join(sentences)
+
+
+def _best(measured: pd.DataFrame) -> list[str]:
+    """For each figure, on how many rows each model is best or not significantly worse."""
+    n_rows = measured["dataset"].nunique()
+    sentences = []
+    for metric, title in FIGURES.items():
+        counts = measured.groupby("detector", sort=False)[f"{metric}_best"].sum()
+        counts = counts.sort_values(ascending=False, kind="stable")
+        counted = ", ".join(f"{detector_name(name)} on {int(n)}" for name, n in counts.items())
+        sentences.append(f"By {title}, best or not significantly worse than the best: {counted} of {n_rows}.")
+    return sentences
+
+
+def _against_hmm(measured: pd.DataFrame) -> str:
+    """Where the best relative stands between the HMM and the POHMM, by accuracy."""
+    table = measured.pivot_table(index="dataset", columns="detector", values="acc_mean", sort=False)
+    means = table.mean()
+    relatives = means.drop([POHMM, HMM])
+    best = str(relatives.idxmax())
+    return (
+        f"Mean accuracy over the rows: {detector_name(HMM)} {means[HMM]:.3f}, the best relative "
+        f"({detector_name(best)}) {relatives[best]:.3f}, {detector_name(POHMM)} {means[POHMM]:.3f}."
+    )
+
+
+def _losses(dataset: str, lost: pd.DataFrame) -> list[str]:
+    """Where the POHMM meets the HMM, who is ahead in between, and what is lost in the end."""
+    table = lost.set_index(["situation", "share", "detector"]).sort_index()
+    likelihood, accuracy = table["log_likelihood"], table["acc"]
+    gaps = [likelihood[which, 1.0, POHMM] - likelihood[which, 1.0, HMM] for which in (ESTIMATION, UNSEEN)]
+    gap = max(map(abs, gaps))
+    meets = "meets the HMM" if gap < ROUNDING else f"misses the HMM by {gap:.2g} nats per event"
+    leads, falls_behind = [], []
+    for situation, words in WORDS.items():
+        of_shares = {share: accuracy[situation, share] for share in sorted(set(lost["share"]))}
+        ahead = [share for share, of in of_shares.items() if of[POHMM] > of.drop(POHMM).max()]
+        leads.append(f"with {_list(ahead)} {words}")
+        gained = {s: likelihood[situation, s, POHMM] - likelihood[situation, s, HMM] for s in of_shares}
+        behind = [share for share, gain in gained.items() if gain < -ROUNDING]
+        falls_behind.append(f"with {_list(behind)} {words}")
+    falls = {
+        str(model): accuracy[SCORING, 0.0, model] - accuracy[SCORING, 1.0, model]
+        for model in dict.fromkeys(lost["detector"])
+        if model != HMM
+    }
+    losses = ", ".join(f"{detector_name(model)} {fall:.3f}" for model, fall in falls.items())
+    return [
+        f"{dataset_name(dataset)}: with no name in estimation the POHMM {meets}.",
+        f"It is more accurate than all others {listed(leads)}.",
+        f"It is less likely than the HMM {listed(falls_behind)}.",
+        f"With all names missing in scoring alone its accuracy is {accuracy[SCORING, 1.0, POHMM]:.3f}, the "
+        f"HMM's {accuracy[SCORING, 1.0, HMM]:.3f}; accuracy gained there by contexts: {losses}.",
+    ]
+
+
+def _list(shares: list[float]) -> str:
+    return listed([f"{share:.0%}" for share in shares]) or "no share"
+
 
 LOSSES = "lost_context"
 # Figure → title, whether more is better, decimals
@@ -34,11 +163,7 @@ METRICS = {
     "amrt": ("Rejection time", False, 2),
 }
 LOST = {"log_likelihood": "ln likelihood per event", "acc": "accuracy", "eer": "equal error rate"}
-SITUATIONS = {
-    ESTIMATION: "missing in estimation",
-    SCORING: "missing in scoring",
-    UNSEEN: "unseen in scoring",
-}
+SITUATIONS = {ESTIMATION: "missing in estimation", SCORING: "missing in scoring", UNSEEN: "unseen in scoring"}
 WHAT_IS_LOST = (
     "An event that loses its key name has no context. To the POHMM its event type is missing and to the "
     "partially-HMM its label. Context-HMM and partly-HMM have no key names: their context is the interval "
@@ -92,10 +217,11 @@ def write_relatives(
     return [measured]
 
 
-def read_losses(folder: Path) -> pd.DataFrame:
-    """What `write_relatives` kept of lost contexts."""
+def rebuild(outputs: Outputs, facts: Mapping[str, Any], seed: int) -> list[Table]:
+    """Everything again, from what was kept in the folder."""
+    folder = outputs.folder
     losses: pd.DataFrame = read_table(folder / f"{LOSSES}.parquet").to_pandas()
-    return losses
+    return write_relatives(outputs, read_scores(folder), read_ranks(folder), losses, facts, seed)
 
 
 Users = dict[str, dict[str, dict[str, pd.Series]]]
@@ -185,3 +311,40 @@ def lost_curves(lost: pd.DataFrame) -> dict[tuple[str, str], dict[str, dict[str,
             curve = Curve(x, of[metric].to_numpy(dtype=np.float64))
             panel.setdefault(title, {})[str(detector)] = curve
     return panels
+
+
+POHMM, HMM = "pohmm", "hmm"
+BEST = ["acc_best", "eer_best", "amrt_best"]
+
+
+def answer(values: Values) -> str:
+    """On how many datasets the POHMM is best, and how far the best relative is behind."""
+    frame = values["relatives"]
+    best, alone, nearest = 0, 0, {}
+    for dataset, rows in frame.groupby("dataset", sort=False):
+        pohmm = rows["detector"] == POHMM
+        best += bool(rows.loc[pohmm, BEST].to_numpy(dtype=bool).all())
+        alone += all(rows[name].tolist() == pohmm.tolist() for name in BEST)
+        nearest[str(dataset)] = rows.loc[~rows["detector"].isin((POHMM, HMM)), "acc_mean"].max()
+    n_datasets, pohmm_figures = len(nearest), figures_of(frame[frame["detector"] == POHMM], "acc_mean")
+    return (
+        f"On {of_all(best, n_datasets, 'dataset')} no other model is significantly better than the POHMM by "
+        f"accuracy, equal error rate or rejection time, and on {of_all(alone, n_datasets, 'dataset')} it is "
+        "significantly better than all others by all three. It identifies "
+        f"{span(pohmm_figures, percent)} of samples, the best of the three relatives "
+        f"{span(nearest, percent)}."
+    )
+
+
+PAGE = ResultsPage(
+    "The POHMM and its relatives",
+    "Is the POHMM better than earlier models that use context?",
+    answer,
+    ("relatives",),
+    {"relatives": "Compare the lines of a dataset: higher is better for accuracy, lower for the other two."},
+    {
+        "lost_context": "What happens as more and more events lose their context (to the right): "
+        "log-likelihood, accuracy and equal error rate of each model. Flat lines belong to models that never "
+        "had the context."
+    },
+)

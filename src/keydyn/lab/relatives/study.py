@@ -2,25 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from keydyn.commands.shared_options import JobsOption
 from keydyn.lab.frame.chosen import chosen_rows, recognition_facts
 from keydyn.lab.frame.options import DataOption, DatasetOption, SeedOption
-from keydyn.lab.frame.study import Facts, Plan, page_beside, study
-
-if TYPE_CHECKING:
-    from keydyn.lab.frame.outputs import Outputs
-    from keydyn.lab.frame.tables import Table
-
-
-def _rebuild_relatives(outputs: Outputs, facts: Facts, seed: int) -> list[Table]:
-    from keydyn.lab.frame.outputs import read_ranks, read_scores
-    from keydyn.lab.relatives.report import read_losses, write_relatives
-
-    folder = outputs.folder
-    scores, ranks, losses = read_scores(folder), read_ranks(folder), read_losses(folder)
-    return write_relatives(outputs, scores, ranks, losses, facts, seed)
+from keydyn.lab.frame.study import Plan, report_beside, study
 
 
 @study(
@@ -28,14 +15,10 @@ def _rebuild_relatives(outputs: Outputs, facts: Facts, seed: int) -> list[Table]
     tables=("relatives", "relatives_lost_context"),
     figures=("lost_context",),
     frames=("lost_context",),
-    rebuild=_rebuild_relatives,
-    results=page_beside(__name__),
+    report=report_beside(__name__),
 )
 def relatives(
-    dataset: DatasetOption = None,
-    data: DataOption = None,
-    jobs: JobsOption = -1,
-    seed: SeedOption = 0,
+    dataset: DatasetOption = None, data: DataOption = None, jobs: JobsOption = -1, seed: SeedOption = 0
 ) -> Plan[Any]:
     """Compare the POHMM with context-, partly- and partially-HMM, and with contexts missing (Section 6).
 

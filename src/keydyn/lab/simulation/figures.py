@@ -22,7 +22,7 @@ PARTS = {"emission": "emission", "transition": "transition probability"}
 def draw_residuals(errors: pd.DataFrame, path: Path) -> None:
     """Write the figure of mean residuals (Eq. 37), one line per parameter, scenarios side by side.
 
-    `errors` is the table of `keydyn.lab.simulation.consistency.errors` for one true model. A band holds ± one
+    `errors` is the table of `keydyn.lab.simulation.report.errors` for one true model. A band holds ± one
     standard deviation of all parameters' residuals.
     """
     scenarios = sorted(errors["scenario"].unique())

@@ -11,7 +11,7 @@ that were drawn (`keydyn.model.check.bootstrap`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -19,13 +19,65 @@ import numpy as np
 import pandas as pd
 
 from keydyn.arrays import Floats, Integers
-from keydyn.lab.frame.resuming import in_processes
-from keydyn.lab.simulation.true_models import true_hmm, true_model
 from keydyn.model import HMM, POHMM, Sequences
 from keydyn.model.check import bootstrap, surrogates
-from keydyn.model.data.settings import check_number
 
-Progress = Callable[[int], object]
+EVENT_TYPES = ("a", "b", "c")
+
+# Locations and scales of the active and the passive state by event type. The slow type's active state is
+# slower than the fast type's passive one: a model that ignores types cannot tell them apart.
+LOCATIONS = np.array([[100.0, 220.0], [160.0, 360.0], [240.0, 520.0]])
+SCALES = np.array([[25.0, 45.0], [35.0, 70.0], [50.0, 100.0]])
+UNIFORM = np.full((3, 3, 2, 2), 0.5)
+PERSISTENT = np.tile(np.array([[0.8, 0.2], [0.4, 0.6]]), (3, 3, 1, 1))
+
+TRUTHS = ("keystrokes", "persistent", "overlapping")
+
+
+def true_model(name: str = "keystrokes") -> POHMM:
+    """θ₀ by its name; "random-7" is drawn with the seed 7.
+
+    "keystrokes" has uniform transition probabilities, as the paper; in "persistent" states last; in
+    "overlapping" they are closer together as well.
+    """
+    if name == "keystrokes":
+        return _model(UNIFORM, LOCATIONS, SCALES)
+    if name == "persistent":
+        return _model(PERSISTENT, LOCATIONS, SCALES)
+    if name == "overlapping":
+        return _model(PERSISTENT, LOCATIONS, 1.5 * SCALES)
+    kind, _, seed = name.partition("-")
+    if kind == "random" and seed.isdecimal():
+        return _random(np.random.default_rng(int(seed)))
+    raise ValueError(f"there is no true model {name!r}; there are {', '.join(TRUTHS)} and random-SEED")
+
+
+def true_hmm(name: str = "keystrokes") -> HMM:
+    """The HMM of the same name: each state has the average location, scale and transitions over types.
+
+    Its states are as far apart as those of a type; those of `to_hmm()` hold the spread between types as well.
+    """
+    model = true_model(name)
+    emission = model.emission_[0]
+    return HMM.from_parameters(
+        model.startprob_.mean(axis=0),
+        model.transmat_.mean(axis=(0, 1)),
+        [("normal", emission.loc.mean(axis=0), emission.scale.mean(axis=0))],
+    )
+
+
+def _random(generator: np.random.Generator) -> POHMM:
+    active = generator.uniform(80.0, 250.0, 3)
+    loc = np.stack([active, active + generator.uniform(120.0, 300.0, 3)], axis=1)
+    to_passive = generator.uniform(0.2, 0.8, (3, 3, 2))
+    return _model(
+        np.stack([1.0 - to_passive, to_passive], axis=3), loc, loc * generator.uniform(0.12, 0.25, (3, 2))
+    )
+
+
+def _model(transmat: Floats, loc: Floats, scale: Floats) -> POHMM:
+    return POHMM.from_parameters(EVENT_TYPES, np.full((3, 2), 0.5), transmat, [("normal", loc, scale)])
+
 
 N_VALUES = (100, 316, 1000, 3162, 10_000, 31_623, 100_000)
 # A gain of a thousandth in the log-likelihood moves a parameter by a small share of its standard error.
@@ -82,38 +134,6 @@ class Simulation:
 
     estimates: pd.DataFrame
     accuracies: pd.DataFrame
-
-
-def total_work(
-    n_values: Sequence[int] = N_VALUES, n_samples: int = 400, scenarios: Sequence[int] = (1, 2, 3, 4)
-) -> int:
-    """What `progress` counts up to: events fitted."""
-    return sum(n_values) * n_samples * len(scenarios)
-
-
-def simulate(
-    truth: str = "keystrokes",
-    n_values: Sequence[int] = N_VALUES,
-    n_samples: int = 400,
-    scenarios: Sequence[int] = (1, 2, 3, 4),
-    seed: int = 0,
-    n_jobs: int | None = None,
-    progress: Progress | None = None,
-) -> Simulation:
-    """Draw, fit and compare; `progress` is called with the number of events fitted so far.
-
-    Samples of one length share one event sequence, and scenarios 1, 2 and 4 the data.
-    """
-    _check(n_values, n_samples, scenarios)
-    # The longest first, so that the other processes do not wait for them at the end.
-    todo = sorted(pieces(truth, n_values, n_samples, scenarios, seed), key=lambda piece: -piece.work)
-    finished, done = [], 0
-    for piece, part in zip(todo, in_processes(fit_piece, [{"piece": p} for p in todo], n_jobs), strict=True):
-        finished.append(part)
-        done += piece.work
-        if progress is not None:
-            progress(done)
-    return merged(finished)
 
 
 def merged(parts: Sequence[Simulation]) -> Simulation:
@@ -263,7 +283,7 @@ def _estimated_values(fitted: POHMM, order: Integers, marginal: bool) -> Floats:
     transmat = fitted.transmat_[before, after, order[:, None, :, None], order[None, :, None, :]]
     if not marginal:
         return _values(loc, scale, transmat)
-    # States were renumbered type by type, which changes the marginals: they are taken anew (Eqs. 26–31).
+    # States were renumbered type by type, which changes the marginals: they are computed again (Eqs. 26–31).
     share = fitted.event_prob_[:, None]
     mean = np.sum(share * loc, axis=0)
     deviation = np.sqrt(np.sum(share * (scale**2 + (loc - mean) ** 2), axis=0))
@@ -283,14 +303,3 @@ def _names(marginal: bool) -> pd.DataFrame:
     steps = [f"step[{i},1{pair}]" for pair in pairs for i in (0, 1)]
     parts = ["emission"] * len(emission) + ["transition"] * len(steps)
     return pd.DataFrame({"part": parts, "parameter": emission + steps})
-
-
-def _check(n_values: Sequence[int], n_samples: int, scenarios: Sequence[int]) -> None:
-    check_number("n_samples", n_samples, 1)
-    if not len(n_values) or not len(scenarios):
-        raise ValueError("n_values and scenarios must not be empty")
-    for n in n_values:
-        check_number("each of n_values", n, 10)
-    for number in scenarios:
-        if number not in (1, 2, 3, 4):
-            raise ValueError(f"scenarios are 1 to 4, not {number!r}")

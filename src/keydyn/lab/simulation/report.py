@@ -7,14 +7,18 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from keydyn.arrays import Floats
+from keydyn.lab.frame import resuming
+from keydyn.lab.frame.names import of_all, percent
 from keydyn.lab.frame.outputs import Outputs
 from keydyn.lab.frame.report import Picture, Section
-from keydyn.lab.frame.resuming import Parts, ShowProgress, in_processes
+from keydyn.lab.frame.resuming import Made, Parts, ShowProgress, run_pieces
+from keydyn.lab.frame.study import ResultsPage, Run, Values
 from keydyn.lab.frame.tables import Table, plain_table
-from keydyn.lab.simulation.consistency import errors, slopes, verdicts
 from keydyn.lab.simulation.figures import draw_accuracy, draw_errors, draw_residuals, draw_truths
 from keydyn.lab.simulation.measurements import SCENARIOS, Piece, Simulation, fit_piece, merged, pieces
 
@@ -55,16 +59,11 @@ def run_simulation(
     todo = [piece for truth in truths for piece in pieces(truth, n_values, n_samples, (1, 2, 3, 4), seed)]
     # The longest first, so that the other processes do not wait for them at the end.
     todo.sort(key=lambda piece: -piece.work)
-    open_pieces = [piece for piece in todo if not parts.has(_name(piece), _inputs(piece))]
-    total, done = sum(piece.work for piece in open_pieces), 0
-    fitted = in_processes(fit_piece, [{"piece": piece} for piece in open_pieces], n_jobs)
-    for piece, simulation in zip(open_pieces, fitted, strict=True):
-        parts.get(_name(piece), _inputs(piece), partial(_table, simulation))
-        done += piece.work
-        if show_progress is not None:
-            show_progress(f"{piece.truth} · N = {piece.n:,}", done / total)
-    read = {piece: _read(parts.get(_name(piece), _inputs(piece), _missing)) for piece in todo}
-    return {truth: merged([read[piece] for piece in todo if piece.truth == truth]) for truth in truths}
+    made = run_pieces([_resumable(piece) for piece in todo], parts, n_jobs, show_progress)
+    return {
+        truth: merged([_read(made[_name(piece)]) for piece in todo if piece.truth == truth])
+        for truth in truths
+    }
 
 
 def write_simulation(
@@ -150,15 +149,17 @@ def _name(piece: Piece) -> str:
     return f"{piece.truth}-{piece.source}-{piece.n}-{piece.first_sample}"
 
 
-def _inputs(piece: Piece) -> dict[str, Any]:
-    return {**vars(piece), "scenarios": list(piece.scenarios)}
+def _resumable(piece: Piece) -> resuming.Piece:
+    inputs = {**vars(piece), "scenarios": list(piece.scenarios)}
+    what = f"{piece.truth} · N = {piece.n:,}"
+    return resuming.Piece((_name(piece),), inputs, partial(_fitted, piece), what, float(piece.work))
 
 
-def _table(simulation: Simulation) -> pa.Table:
+def _fitted(piece: Piece) -> Made:
     """Both tables as one; a row belongs to the second where it has an accuracy."""
-    return pa.Table.from_pandas(
-        pd.concat([simulation.estimates, simulation.accuracies]), preserve_index=False
-    )
+    found = fit_piece(piece)
+    both = pd.concat([found.estimates, found.accuracies])
+    return {_name(piece): pa.Table.from_pandas(both, preserve_index=False)}
 
 
 def _read(table: pa.Table) -> Simulation:
@@ -171,5 +172,181 @@ def _read(table: pa.Table) -> Simulation:
     )
 
 
-def _missing() -> pa.Table:
-    raise ValueError("a part that was just written is gone: is another study running in the same folder?")
+CONSISTENT, EVENTS = "consistent", 1000
+
+
+def answer(values: Values) -> str:
+    """Whether errors of a POHMM vanish, and those of an HMM do not."""
+    frame = values["simulation"]
+    is_hmm = frame["what"].str.startswith("HMM")
+    of_pohmm, of_hmm = frame[~is_hmm], frame[is_hmm]
+    found = int((of_pohmm["verdict"] == CONSISTENT).sum())
+    biased = int(of_hmm["verdict"].str.startswith("biased").sum())
+    slopes = of_pohmm["slope"].dropna()
+    ends = " to ".join(dict.fromkeys(f"{one:.2f}".replace("-", "−") for one in (slopes.min(), slopes.max())))
+    falling = f", with errors that fall as the number of events to the power of {ends} (−0.50 is expected)"
+    first = (
+        f"{'Yes' if found == len(of_pohmm) else 'Not always'}: a POHMM finds the true parameters in "
+        f"{of_all(found, len(of_pohmm), 'comparison')}{falling if len(slopes) else ''}"
+    )
+    if len(of_hmm):
+        first += (
+            "; an HMM, which does not see event types, stays biased in "
+            f"{of_all(biased, len(of_hmm), 'comparison')}"
+        )
+    return " ".join([first + ".", *_states(values)])
+
+
+def _states(values: Values) -> list[str]:
+    """A sentence on hidden states, if there is one true model and its samples are long enough."""
+    if "accuracy" not in values:
+        return []
+    shares = values["accuracy"]
+    shares = shares[(shares["scenario"] == 1) & (shares["n"] == EVENTS)]
+    if len(shares) != 1:
+        return []
+    accuracy, best = (percent(shares[name].iloc[0]) for name in ("accuracy", "best"))
+    return [
+        f"Fitted to {EVENTS:,} events, a POHMM finds {accuracy} of the hidden states; with the true "
+        f"parameters {best} are found."
+    ]
+
+
+VERDICTS = (
+    "Each line is a kind of model fitted to a kind of data, and a part of its parameters; the last column is "
+    "the verdict."
+)
+
+PAGE = ResultsPage(
+    "Simulated data",
+    "Does fitting find the parameters and hidden states of a known model?",
+    answer,
+    ("simulation", "accuracy"),
+    {
+        "simulation": VERDICTS,
+        "accuracy": "Read down a scenario: with more events, the fitted model's accuracy comes close to the "
+        "best. Scenarios 1 and 2 are a POHMM on data of a POHMM, without and with smoothing, 3 a POHMM on "
+        "data of an HMM, and 4 an HMM on data of a POHMM.",
+    },
+    {
+        "simulation": "Errors of every parameter by the number of events: lines that come to zero are "
+        "parameters that are found. Bands are one standard deviation.",
+        "errors": "Root mean square errors by the number of events, on logarithmic axes, with the slope of "
+        "−½ of a consistent estimate.",
+        "states": "The share of hidden states that are found, by the number of events.",
+    },
+    others=(
+        # That what is found does not depend on one true model: three more, with fewer and shorter samples.
+        Run(
+            {"simulation": VERDICTS},
+            {"truths": "Root mean square errors by the number of events, for each true model."},
+            title="Other true models",
+            folder="simulation-truths",
+            arguments=(
+                *("--truth", "persistent", "--truth", "overlapping", "--truth", "random-7"),
+                *("--samples", "100", "--longest", "10000"),
+            ),
+        ),
+    ),
+)
+
+
+GROUP = ["truth", "scenario", "part", "parameter"]
+# The share of bias in the mean squared error from which an estimate counts as biased.
+BIASED_FROM = 0.5
+
+
+def with_residuals(estimates: pd.DataFrame) -> pd.DataFrame:
+    """A column `residual`: θ̂ − θ₀ divided by the largest |θ̂ − θ₀| of that parameter over all N (Eq. 37)."""
+    error = estimates["estimate"] - estimates["true"]
+    keys = [estimates[name] for name in GROUP]
+    largest = error.abs().groupby(keys, sort=False).transform("max")
+    return estimates.assign(residual=np.where(largest > 0, error / largest.where(largest > 0, 1.0), 0.0))
+
+
+def errors(estimates: pd.DataFrame) -> pd.DataFrame:
+    """One row per parameter and N: bias, its standard error, rmse, and mean and deviation of the residual."""
+    table = with_residuals(estimates)
+    table = table.assign(
+        error=table["estimate"] - table["true"], square=(table["estimate"] - table["true"]) ** 2
+    )
+    summary = (
+        table.groupby([*GROUP, "n"], sort=False)
+        .agg(
+            true=("true", "first"),
+            bias=("error", "mean"),
+            bias_error=("error", "sem"),
+            square=("square", "mean"),
+            residual_mean=("residual", "mean"),
+            residual_deviation=("residual", "std"),
+            samples=("error", "size"),
+        )
+        .reset_index()
+    )
+    return summary.assign(rmse=np.sqrt(summary["square"])).drop(columns="square")
+
+
+def slopes(error_table: pd.DataFrame) -> pd.DataFrame:
+    """The slope of ln rmse over ln N of each parameter: −½ for a consistent estimate, 0 for a biased one."""
+    rows = [
+        {
+            **dict(zip(GROUP, key, strict=True)),
+            "slope": _slope(parameter_errors["n"].to_numpy(), parameter_errors["rmse"].to_numpy()),
+        }
+        for key, parameter_errors in error_table.groupby(GROUP, sort=False)
+    ]
+    return pd.DataFrame(rows)
+
+
+def verdicts(estimates: pd.DataFrame) -> pd.DataFrame:
+    """One row per scenario and part: how the error of all parameters together develops, and what that means.
+
+    `slope` is that of its root mean square, in units of each parameter's largest error. `bias_share` is how
+    much of its mean square at the largest N is bias rather than scatter: nearly nothing for a consistent
+    estimate, nearly all for a biased one. The verdict is "consistent" below one half and "biased" otherwise,
+    with the parameter whose bias is largest relative to its true value (a probability's, relative to one).
+    """
+    error_table, rows = errors(estimates), []
+    for (truth, scenario, part), group in error_table.groupby(["truth", "scenario", "part"], sort=False):
+        square = group["residual_mean"] ** 2 + group["residual_deviation"] ** 2 * (
+            1.0 - 1.0 / group["samples"]
+        )
+        together = np.sqrt(square.groupby(group["n"]).mean())
+        n = int(group["n"].max())
+        last = group[group["n"] == n]
+        share = float((last["residual_mean"] ** 2).sum() / max(square[group["n"] == n].sum(), 1e-300))
+        worst = last.iloc[int(np.argmax((last["bias"].abs() / _relative_to(last)).to_numpy()))]
+        rows.append(
+            {
+                "truth": truth,
+                "scenario": scenario,
+                "part": part,
+                "slope": _slope(together.index.to_numpy(), together.to_numpy()),
+                "n": n,
+                "bias_share": share,
+                "worst_parameter": worst["parameter"],
+                "true": worst["true"],
+                "bias": worst["bias"],
+                "bias_error": worst["bias_error"],
+                "verdict": "consistent" if share < BIASED_FROM else f"biased: {_how_much(worst)}",
+            }
+        )
+    return pd.DataFrame(rows).sort_values(["truth", "scenario", "part"], ignore_index=True)
+
+
+def _relative_to(last: pd.DataFrame) -> pd.Series:
+    """What a bias is measured by: the parameter itself, or one for a probability."""
+    return last["true"].abs().where(last["part"] == "emission", 1.0)
+
+
+def _how_much(worst: pd.Series) -> str:
+    if worst["part"] == "emission":
+        return f"{worst['parameter']} by {worst['bias']:+.1f} ms ({worst['bias'] / worst['true']:+.0%})"
+    return f"{worst['parameter']} by {worst['bias']:+.3f}"
+
+
+def _slope(n: Floats, rmse: Floats) -> float:
+    """The slope of ln rmse over ln N; NaN if there is only one length."""
+    if len(n) < 2:
+        return float("nan")
+    return float(np.polyfit(np.log(n), np.log(np.maximum(rmse, 1e-300)), 1)[0])

@@ -9,7 +9,7 @@ import typer
 from keydyn.commands.shared_options import JobsOption
 from keydyn.exit_codes import checking_options
 from keydyn.lab.frame.options import SeedOption
-from keydyn.lab.frame.study import Plan, page_beside, study
+from keydyn.lab.frame.study import Plan, report_beside, study
 
 
 @study(
@@ -17,7 +17,7 @@ from keydyn.lab.frame.study import Plan, page_beside, study
     tables=("simulation", "errors", "slopes", "accuracy"),
     figures=("simulation", "errors", "states", "truths"),
     in_the_paper=True,
-    results=page_beside(__name__),
+    report=report_beside(__name__),
 )
 def simulation(
     truth: Annotated[
@@ -37,9 +37,8 @@ def simulation(
     `keydyn study simulation --truth keystrokes --truth random-7 --samples 100 --longest 10000`
     """
     from keydyn.lab.frame.outputs import environment
-    from keydyn.lab.simulation.measurements import N_VALUES
+    from keydyn.lab.simulation.measurements import N_VALUES, true_model
     from keydyn.lab.simulation.report import run_simulation, write_simulation
-    from keydyn.lab.simulation.true_models import true_model
 
     truths = list(dict.fromkeys(truth or ["keystrokes"]))
     with checking_options():

@@ -24,7 +24,7 @@ Score = Callable[[Sequence[Template], Integers], Floats]
 STATIC, RETRAINED, UPDATED, FREE = "static", "retrained", "updated", "updated without bound"
 # Larger than any drift.
 UNBOUND = 1e6
-# Every so many of the others' samples of a sitting is a false claim.
+# One in this number of the others' samples of a sitting is a false claim.
 EVERY = 4
 ROUNDS = 300
 

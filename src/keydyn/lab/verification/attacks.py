@@ -1,4 +1,4 @@
-"""What attackers send in somebody's name: the keys of a genuine sample with times that nobody typed there.
+"""What attackers send in a user's name: the keys of a genuine sample with times that were not typed there.
 
 Every attack takes genuine samples and returns as many with the same keys; who sends them is a matter of
 bookkeeping, and their index stays that of the genuine ones. A stranger's attack needs nothing from here: it
@@ -7,15 +7,18 @@ is the stranger's own typing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from keydyn.arrays import Floats, Truths
-from keydyn.decisions.liveness.not_typed import times_of
+from keydyn.arrays import Floats, Integers, Truths
+from keydyn.decisions.liveness.copies import Fingerprints, copy_evidence
+from keydyn.decisions.liveness.not_typed import COPY_LIMIT, copy_reason, regularity_reason, spreads, times_of
 from keydyn.keystrokes.samples import Samples
+from keydyn.lab.frame.long_texts import stream
 from keydyn.model import Sequences
 from keydyn.population import PopulationModel, Template
 from keydyn.population.features import HOLD, INTERVAL
@@ -115,3 +118,157 @@ def _with_times(samples: Samples, times: Floats) -> Samples:
     times[sequences.offsets[:-1], 0] = np.nan
     X[:, [names.index(INTERVAL), names.index(HOLD)]] = times
     return replace(samples, sequences=sequences.with_values(X))
+
+
+Judge = Callable[[Sequence[Any], Samples], Truths]
+
+JITTERS = (1.0, 5.0, 10.0)
+ENTRIES = 1000
+BEST, TRIES = "best of a dictionary", "a thousand tries"
+STOPPED_BY = {
+    "stranger": "the score",
+    "replay": "fingerprints of earlier samples",
+    **{f"replay, jitter {jitter:g} ms": "fingerprints of earlier samples" for jitter in JITTERS},
+    "average typist, as expected": "the score, compared with other people's",
+    "average typist, drawn": "the score, compared with other people's",
+    "stolen template, as expected": "nothing here: keep templates encrypted, and enrol again with other text",
+    "stolen template, drawn": "nothing here: keep templates encrypted, and enrol again with other text",
+    "robot": "times that are too regular",
+    "another's rhythm": "the score",
+    "own times shuffled": "the score",
+    BEST: "the score, compared with other people's",
+    TRIES: "a limit on the number of attempts",
+}
+# Not a secret: the fingerprints are made and forgotten here.
+SECRET = b"fingerprints of a study"
+
+
+@dataclass(frozen=True, eq=False)
+class Victim:
+    """A user with a template, what an attacker has recorded of them, and genuine samples yet unseen."""
+
+    user: Any
+    template: Template
+    recorded: Samples
+    queries: Samples
+
+
+def attack_acceptance(
+    population: PopulationModel,
+    victims: Sequence[Victim],
+    judge: Judge,
+    seed: int = 0,
+    entries: int = ENTRIES,
+) -> pd.DataFrame:
+    """One row per attack and victim: tries, and the shares `accepted`, `noticed`, and `passed`.
+
+    Accepted is by the score, noticed are copies and too regular times, passed is accepted and not noticed.
+    Attacks from a dictionary count differently. The best entry is the one that most other victims accept, and
+    is tried once. Of a thousand tries it is counted whether any was accepted, the share of the accepted ones
+    that was noticed, and whether any passed.
+    """
+    rows = []
+    for n, victim in enumerate(victims):
+        other = victims[(n + 1) % len(victims)]
+        random = np.random.default_rng([seed, n])
+        known = Fingerprints.of(victim.recorded, SECRET)
+        for name, sent in sent_samples(population, victim, other, random):
+            accepted = judge([victim.user], sent)[:, 0]
+            rows.append((name, victim.user, *_shares(accepted, _noticed(sent, known))))
+        rows += _from_dictionary(population, victims, n, judge, known, random, entries)
+    return pd.DataFrame(rows, columns=["attack", "user", "tries", "accepted", "noticed", "passed"])
+
+
+def sent_samples(
+    population: PopulationModel, victim: Victim, other: Victim, random: np.random.Generator
+) -> Iterator[tuple[str, Samples]]:
+    """What each attack sends, genuine samples and strangers' among them; `other` is another person."""
+    queries, recorded = victim.queries, victim.recorded
+    some = recorded[np.linspace(0, len(recorded) - 1, min(len(recorded), len(queries))).astype(np.int64)]
+    yield "genuine", queries
+    yield "stranger", other.queries
+    yield "replay", replayed(some)
+    for jitter in JITTERS:
+        yield f"replay, jitter {jitter:g} ms", replayed(some, jitter, random)
+    anyone = population.anyone()
+    yield "average typist, as expected", typed_as(population, anyone, queries)
+    yield "average typist, drawn", typed_as(population, anyone, queries, random)
+    yield "stolen template, as expected", typed_as(population, victim.template, queries)
+    yield "stolen template, drawn", typed_as(population, victim.template, queries, random)
+    interval, hold = np.nanmedian(times_of(other.recorded), axis=0)
+    yield "robot", robot(queries, float(interval), float(hold))
+    yield "another's rhythm", in_the_rhythm_of(queries, other.recorded)
+    yield "own times shuffled", shuffled(queries, random)
+
+
+def _from_dictionary(
+    population: PopulationModel,
+    victims: Sequence[Victim],
+    n: int,
+    judge: Judge,
+    known: Fingerprints,
+    random: np.random.Generator,
+    entries: int,
+) -> list[tuple[Any, ...]]:
+    """The entry that most other victims accept, and all entries in turn."""
+    victim, users = victims[n], [one.user for one in victims]
+    typists = population.draw(entries, random)
+    sent = dictionary(population, typists, victim.queries[:1], None)
+    accepted = judge(users, sent)
+    best = most_accepted(np.delete(accepted, n, axis=1))
+    rows = [(BEST, victim.user, *_shares(accepted[[best], n], _noticed(sent[[best]], known)))]
+    working = np.flatnonzero(accepted[:, n])
+    noticed = _noticed(sent[working], known) if len(working) else np.zeros(0, dtype=bool)
+    share = float(noticed.mean()) if len(working) else 0.0
+    rows.append((TRIES, victim.user, entries, float(len(working) > 0), share, float((~noticed).any())))
+    return rows
+
+
+def _noticed(sent: Samples, known: Fingerprints) -> Truths:
+    """Which samples are called copies or too regular."""
+    evidence: Floats = copy_evidence(sent, known, SECRET)
+    reasons = (
+        copy_reason(one) or regularity_reason(two) for one, two in zip(evidence, spreads(sent), strict=True)
+    )
+    return np.array([reason is not None for reason in reasons])
+
+
+def _shares(accepted: Truths, noticed: Truths) -> tuple[int, float, float, float]:
+    passed = accepted & ~noticed
+    return len(accepted), float(accepted.mean()), float(noticed.mean()), float(passed.mean())
+
+
+FRESH, COPY, ROBOT = "fresh", "copy", "robot"
+COPY_JITTERS = (0.0, 1.0, 5.0, 10.0)
+# Fresh samples of each user, and copies and robots of each jitter, evenly spread.
+MOST_FRESH, MOST_MADE = 50, 10
+
+
+def copy_rates(samples: Samples, n_known: int, seed: int = 0) -> pd.DataFrame:
+    """kind, jitter, user, tries, and how many were called `copies` and `regular`.
+
+    The first `n_known` samples of each user are known, the later ones are fresh. Copies are of known samples;
+    robots type the fresh ones' keys in the user's median times. Either is displaced by the jitter, in ms.
+    """
+    rows = []
+    for user in dict.fromkeys(samples.users.tolist()):
+        own = samples[samples.users == user]
+        if len(own) <= n_known:
+            continue
+        known, fresh = own[:n_known], own[n_known:]
+        fingerprints = Fingerprints.of(known, SECRET)
+        copied, typed = (some[_spread(len(some), MOST_MADE)] for some in (known, fresh))
+        interval, hold = np.nanmedian(times_of(known), axis=0).tolist()
+        random = stream(seed, "copies", user)
+        sent = [(FRESH, 0.0, fresh[_spread(len(fresh), MOST_FRESH)])]
+        for jitter in COPY_JITTERS:
+            sent.append((COPY, jitter, replayed(copied, jitter, random)))
+            sent.append((ROBOT, jitter, replayed(robot(typed, interval, hold), jitter, random)))
+        for kind, jitter, some in sent:
+            copies = int((copy_evidence(some, fingerprints, SECRET) > COPY_LIMIT).sum())
+            rows.append((kind, jitter, user, len(some), copies, int((spreads(some) < 1).any(axis=1).sum())))
+    return pd.DataFrame(rows, columns=["kind", "jitter", "user", "tries", "copies", "regular"])
+
+
+def _spread(n: int, most: int) -> Integers:
+    return np.unique(np.linspace(0, n - 1, min(n, most)).astype(np.int64))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -31,17 +31,8 @@ SECURITY = (ATTACKS, COPIES, AGEING, POISONING, PRIVACY)
 FRAMES = (CLAIMS, IDENTIFIED, WATCHING, CHOICES, SPEED, *SECURITY)
 
 
-@dataclass(frozen=True, eq=False)
-class Measured:
-    """The frames of `FRAMES`, by name; those that these datasets do not allow are absent."""
-
-    frames: Mapping[str, pd.DataFrame]
-
-    def __getitem__(self, name: str) -> pd.DataFrame:
-        return self.frames[name]
-
-    def __contains__(self, name: str) -> bool:
-        return name in self.frames
+# The frames of `FRAMES`, by name; those that these datasets do not allow are absent.
+Measured = dict[str, pd.DataFrame]
 
 
 def run_verification(
@@ -62,7 +53,7 @@ def run_verification(
     ]
     # Long ones first: none is left over when all others are done.
     made = run_pieces(sorted(everything, key=lambda piece: -piece.cost), parts, n_jobs, show_progress)
-    frames: dict[str, pd.DataFrame] = {}
+    frames: Measured = {}
     for place, name in enumerate((CLAIMS, IDENTIFIED)):
         frames[name] = pd.concat(
             [
@@ -88,7 +79,7 @@ def run_verification(
     if of_watching:
         frames[WATCHING] = pd.concat(of_watching, ignore_index=True)
         frames[CHOICES] = pd.DataFrame(choices)
-    return Measured(frames)
+    return frames
 
 
 def protocols_of(rows: Sequence[Row]) -> dict[str, dict[str, str]]:
@@ -112,7 +103,7 @@ def choices_of(measured: Measured) -> dict[str, Any]:
 def read_measured(folder: Path) -> Measured:
     """What `write_verification` kept."""
     there = [name for name in FRAMES if (folder / f"{name}.parquet").exists()]
-    return Measured({name: read_table(folder / f"{name}.parquet").to_pandas() for name in there})
+    return {name: read_table(folder / f"{name}.parquet").to_pandas() for name in there}
 
 
 def _speeds(row: Row, seed: int) -> pd.DataFrame:

@@ -2,7 +2,7 @@
 
 People are in five folds. For every two folds, the population, the cohort and the calibration are learnt from
 the people of the other three, by folds over these people in turn. Ten people of one of the two are enrolled
-and those of the other are strangers, then the other way round: nobody who types or is claimed was learnt
+and those of the other are strangers, then the other way round: no one who types or is claimed was learnt
 from, and strangers are known to nothing. The operating point is the default one, fixed in advance.
 """
 
@@ -27,9 +27,9 @@ from keydyn.detectors.templates import fit_templates
 from keydyn.evaluation.protocols.running import sums_after
 from keydyn.keystrokes.samples import Samples
 from keydyn.lab.frame.dataset_rows import Row
+from keydyn.lab.frame.long_texts import stream
 from keydyn.lab.frame.resuming import Made, Piece
 from keydyn.lab.frame.score_datasets import inputs_of
-from keydyn.lab.frame.user_intervals import stream
 
 FOLDS = 5
 # People enrolled at a time.
@@ -144,7 +144,7 @@ def _decided(
     setting: Setting, typist: Integers, query: Samples, scores: Floats, keys: Integers
 ) -> pd.DataFrame:
     own = typist[:, None] == setting.enrolled[None, :]
-    # An enrolled person claims nobody else's name here: they are no strangers.
+    # An enrolled person claims no other name here: they are no strangers.
     asked = own | np.isin(typist, setting.strangers)[:, None]
     n, u = np.nonzero(asked & (keys > 0)[:, None])
     calibration, chosen = setting.background.calibration, scores[n, u]
@@ -192,6 +192,6 @@ def _first(which: Truths, n: int | None) -> Integers:
 
 
 def _spread(chosen: Integers, people: Integers, most: int) -> Integers:
-    """At most so many of each person's, from the first to the last."""
+    """At most this many of each person's, from the first to the last."""
     of_each = [spread(chosen[people[chosen] == u], most) for u in np.unique(people[chosen])]
     return np.sort(np.concatenate(of_each))

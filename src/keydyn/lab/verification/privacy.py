@@ -14,7 +14,7 @@ from sklearn.metrics import roc_auc_score
 from keydyn.arrays import Floats
 from keydyn.detectors.markov import RecommendedPOHMM
 from keydyn.keystrokes.samples import Samples
-from keydyn.lab.frame.user_intervals import stream
+from keydyn.lab.frame.long_texts import stream
 from keydyn.model import POHMM, Sequences
 from keydyn.model.data.vocabulary import Types
 from keydyn.population import PopulationModel, Template

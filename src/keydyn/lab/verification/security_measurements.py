@@ -22,8 +22,7 @@ from keydyn.lab.frame.dataset_rows import SIMULATED, Row
 from keydyn.lab.frame.resuming import Made, Piece
 from keydyn.lab.frame.score_datasets import inputs_of
 from keydyn.lab.verification.ageing import UNBOUND, Course, ageing, poisoning
-from keydyn.lab.verification.attack_measurements import ENTRIES, Victim, attack_acceptance
-from keydyn.lab.verification.copy_measurements import copy_rates
+from keydyn.lab.verification.attacks import ENTRIES, Victim, attack_acceptance, copy_rates
 from keydyn.lab.verification.measurements import background_of, folds_of
 from keydyn.lab.verification.privacy import template_leakage, text_recovery
 from keydyn.population import PopulationModel, Template

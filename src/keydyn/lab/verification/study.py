@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from keydyn.commands.shared_options import JobsOption
 from keydyn.lab.frame.chosen import chosen_rows, recognition_facts
 from keydyn.lab.frame.options import DataOption, DatasetOption, SeedOption
-from keydyn.lab.frame.study import Facts, Plan, page_beside, study
-
-if TYPE_CHECKING:
-    from keydyn.lab.frame.outputs import Outputs
-    from keydyn.lab.frame.tables import Table
-
-
-def _rebuild_verification(outputs: Outputs, facts: Facts, seed: int) -> list[Table]:
-    from keydyn.lab.verification.frames import read_measured
-    from keydyn.lab.verification.report import write_verification
-
-    return write_verification(outputs, read_measured(outputs.folder), facts, seed)
+from keydyn.lab.frame.study import Plan, report_beside, study
 
 
 @study(
@@ -35,14 +24,10 @@ def _rebuild_verification(outputs: Outputs, facts: Facts, seed: int) -> list[Tab
         *("claims", "identified", "watching", "choices", "speed", "attacks", "copies"),
         *("ageing", "poisoning", "privacy"),
     ),
-    rebuild=_rebuild_verification,
-    results=page_beside(__name__),
+    report=report_beside(__name__),
 )
 def verification(
-    dataset: DatasetOption = None,
-    data: DataOption = None,
-    jobs: JobsOption = -1,
-    seed: SeedOption = 0,
+    dataset: DatasetOption = None, data: DataOption = None, jobs: JobsOption = -1, seed: SeedOption = 0
 ) -> Plan[Any]:
     """How reliable are decisions? Stated and measured error rates, watching, attacks, ageing, privacy.
 

@@ -1,4 +1,4 @@
-"""Tables of the verification study: decisions about strangers and the people themselves."""
+"""Tables of the verification study: decisions, attacks, copies, ageing, poisoning, privacy and fairness."""
 
 from __future__ import annotations
 
@@ -9,20 +9,31 @@ import numpy as np
 import pandas as pd
 
 from keydyn.decisions.calibration.operating_point import ACCEPT, REJECT, UNSURE, Targets
-from keydyn.evaluation.rates.confidence import Claims, Rate
+from keydyn.decisions.enrolled import BOUND
+from keydyn.decisions.verifier import CONFIDENT
+from keydyn.evaluation.rates.confidence import Claims, Rate, mean_rate
 from keydyn.evaluation.rates.error_curve import equal_error_rate
+from keydyn.evaluation.rates.fairness import ERRORS, error_rates_by
 from keydyn.evaluation.rates.likelihood_ratios import cllr, min_cllr
+from keydyn.lab.frame.names import dataset_name
 from keydyn.lab.frame.tables import (
     DATASET,
+    NONE,
     Column,
     Table,
+    estimate_column,
     fixed,
+    is_missing,
     number_column,
     rate_column,
     share_column,
     table_of,
 )
+from keydyn.lab.verification.ageing import UNBOUND
+from keydyn.lab.verification.attacks import COPY, FRESH, ROBOT, STOPPED_BY
 from keydyn.lab.verification.measurements import ALL, ENROLLED, ONE, TARGETS, WHOLE
+from keydyn.lab.verification.privacy import OTHERS, OWN
+from keydyn.lab.verification.security_measurements import ROUNDS
 
 OPEN_SET = (
     "Open set: impostors are strangers, from whom nothing was learnt and who are neither enrolled nor in the "
@@ -45,7 +56,7 @@ def whole(claims: pd.DataFrame) -> pd.DataFrame:
     return claims[(claims["length"] == WHOLE) & (claims["enrolled"] == ALL)]
 
 
-ERRORS = (
+ERROR_COLUMNS = (
     rate_column("Strangers accepted", FALSE, "false_claims", digits=2),
     rate_column("Genuine accepted", GENUINE, "genuine_claims"),
 )
@@ -74,7 +85,7 @@ def decisions_table(claims: pd.DataFrame, seed: int) -> Table:
         "EER and the minimum of Cllr are those of all claims together."
     )
     columns = [
-        *(DATASET, Column("People", "people"), *ERRORS, Column("Target within", "target_within")),
+        *(DATASET, Column("People", "people"), *ERROR_COLUMNS, Column("Target within", "target_within")),
         *(share_column("Genuine unsure", "genuine_unsure"), share_column("Genuine reject", "genuine_reject")),
         *(share_column("EER", "eer"), CLLR, number_column("min", "min_cllr")),
         Column("Cllr / min", ("cllr", "min_cllr"), lambda cost, least: fixed(cost / least, 2)),
@@ -84,13 +95,13 @@ def decisions_table(claims: pd.DataFrame, seed: int) -> Table:
 
 def targets_table(claims: pd.DataFrame, seed: int) -> Table:
     """What other targets would have given."""
-    rows = [
-        {"dataset": dataset, "target": target} | _errors(of.assign(answer=_at(of, target)), seed)
-        for dataset, of in whole(claims).groupby("dataset", sort=False)
-        for target in TARGETS
-    ]
+    rows = []
+    for dataset, of in whole(claims).groupby("dataset", sort=False):
+        for target in TARGETS:
+            answers = np.where(of["false_match_rate"] <= target * (1 + 1e-9), ACCEPT, UNSURE)
+            rows.append({"dataset": dataset, "target": target} | _errors(of.assign(answer=answers), seed))
     note = f"{OPEN_SET} A claim is accepted where the stated false-match rate is not above the target."
-    columns = [DATASET, Column("Target", "target", percent), *ERRORS]
+    columns = [DATASET, Column("Target", "target", percent), *ERROR_COLUMNS]
     title = "Stated and measured false-match rates"
     return table_of("targets", title, note, pd.DataFrame(rows), columns, labels=2)
 
@@ -111,7 +122,7 @@ def keys_table(claims: pd.DataFrame, seed: int) -> Table:
         "Decisions by the number of keys",
         f"{OPEN_SET} The target is {TARGET}.",
         pd.DataFrame(rows),
-        [DATASET, typed, *ERRORS, CLLR],
+        [DATASET, typed, *ERROR_COLUMNS, CLLR],
         labels=2,
     )
 
@@ -128,7 +139,7 @@ def few_samples_table(claims: pd.DataFrame, seed: int) -> Table:
         "enrolled with."
     )
     words = {ALL: "all training samples", ONE: "one sample"}
-    columns = [DATASET, Column("Enrolled with", "enrolled", lambda with_: words[with_]), *ERRORS, CLLR]
+    columns = [DATASET, Column("Enrolled with", "enrolled", lambda with_: words[with_]), *ERROR_COLUMNS, CLLR]
     title = "Decisions after enrolment with one sample"
     return table_of("few_samples", title, note, pd.DataFrame(rows), columns, labels=2)
 
@@ -159,10 +170,6 @@ def identification_table(identified: pd.DataFrame, seed: int) -> Table:
     return table_of("identify", "Identification among ten", note, pd.DataFrame(rows), columns)
 
 
-def _at(of: pd.DataFrame, target: float) -> Any:
-    return np.where(of["false_match_rate"] <= target * (1 + 1e-9), ACCEPT, UNSURE)
-
-
 def _errors(of: pd.DataFrame, seed: int) -> dict[str, Any]:
     """The false-match rate and the share of genuine samples accepted, with the number of claims."""
     rates = {name: _rate(of[of["genuine"] == (name == GENUINE)], seed) for name in (FALSE, GENUINE)}
@@ -188,3 +195,177 @@ def _ratios(of: pd.DataFrame) -> dict[str, float]:
 def columns_of(rates: Mapping[str, Rate]) -> dict[str, float | None]:
     """Of several rates, the columns of a CSV file."""
     return {column: value for name, rate in rates.items() for column, value in rate.columns(name).items()}
+
+
+TEMPLATE = "template"
+# Where the text is read from, and what is measured of it.
+SOURCES = {
+    TEMPLATE: "a stolen template",
+    OWN: "timings, with the person's own model",
+    OTHERS: "timings, with others' model",
+}
+OF_TEMPLATES = {"found": "Pairs of keys found", "chance": "By chance"}
+OF_TIMINGS = {
+    "top_1": "Key guessed",
+    "top_5": "Among five guesses",
+    "chain_1": "Guessed without timings",
+    "chain_5": "Among five without timings",
+}
+
+
+def attacks_table(attacks: pd.DataFrame, seed: int) -> Table:
+    """How often each attack gets through, and what stops it."""
+    rows = []
+    for (dataset, attack), of in attacks.groupby(["dataset", "attack"], sort=False):
+        tries = int(of["tries"].sum())
+        rates = {name: _mean(of[name], tries, seed) for name in ("accepted", "noticed", "passed")}
+        labels = {"dataset": dataset, "attack": attack, "victims": len(of), "tries": tries}
+        rows.append(labels | columns_of(rates))
+    note = (
+        f"{OPEN_SET} Shares of attempts, mean over victims: accepted by the score at the default operating "
+        "point; noticed as a copy or as too regular; and accepted without being noticed. The attacker knows "
+        "the text. For a thousand tries, it counts whether any of them gets through."
+    )
+    columns = [
+        *(DATASET, Column("Attack", "attack")),
+        rate_column("Score accepted", "accepted", "tries"),
+        rate_column("Noticed", "noticed", "tries"),
+        rate_column("Gets through", "passed", "tries"),
+        Column("Stopped by", "attack", lambda attack: STOPPED_BY.get(attack, NONE)),
+    ]
+    return table_of("attacks", "What attackers get", note, pd.DataFrame(rows), columns, labels=2)
+
+
+def copies_table(copies: pd.DataFrame, seed: int) -> Table:
+    """False alarms of the detection of copies and of regular times, and what it notices."""
+    rows = []
+    for (dataset, kind, jitter), of in copies.groupby(["dataset", "kind", "jitter"], sort=False):
+        tries = int(of["tries"].sum())
+        rates = {name: _mean(of[name] / of["tries"], tries, seed) for name in ("copies", "regular")}
+        labels = {"dataset": dataset, "kind": kind, "jitter": jitter, "tries": tries}
+        rows.append(labels | columns_of(rates))
+    note = (
+        "Copies are of known samples: half of each person's, or the first 20. Robots type at a constant "
+        "pace. The limits were set while looking at these people, so that others may see more false alarms."
+    )
+    columns = [
+        *(DATASET, Column("Samples", ("kind", "jitter"), _samples), Column("Number", "tries")),
+        rate_column("Called copies", "copies", "tries"),
+        rate_column("Called too regular", "regular", "tries"),
+    ]
+    return table_of(
+        "copies", "Copies and robots, and false alarms", note, pd.DataFrame(rows), columns, labels=2
+    )
+
+
+def _samples(kind: str, jitter: float) -> str:
+    words = {FRESH: "fresh samples", COPY: "copies", ROBOT: "robots"}[kind]
+    return words if kind == FRESH else f"{words}, jitter {jitter:g} ms"
+
+
+def ageing_table(ageing: pd.DataFrame, seed: int) -> Table:
+    """Acceptance sitting by sitting after enrolment in the first."""
+    rows = []
+    for (kind, sitting), of in ageing.groupby(["kind", "sitting"], sort=False):
+        rates = {name: _mean(of[name], len(of), seed) for name in ("genuine", "impostor")}
+        labels = {"kind": kind, "sitting": int(str(sitting)) + 1, "people": len(of)}
+        rows.append(labels | columns_of(rates))
+    note = (
+        f"{OPEN_SET} Password: people enrol in the first sitting and are tested in later ones, days apart. "
+        "Static templates stay as they are; retrained ones know all genuine samples of earlier sittings; "
+        f"updated ones learn from samples that at most {percent(CONFIDENT)} of strangers would match, either "
+        f"with no mean farther than {BOUND:g} scales from its enrolment, or without that bound."
+    )
+    columns = [
+        *(Column("Template", "kind"), Column("Sitting", "sitting")),
+        rate_column("Genuine accepted", "genuine", "people"),
+        rate_column("Impostors accepted", "impostor", "people"),
+    ]
+    return table_of("ageing", "Templates that age", note, pd.DataFrame(rows), columns, labels=2)
+
+
+def poisoning_table(poisoned: pd.DataFrame, seed: int) -> Table:
+    """What an impostor who is sometimes accepted makes of an updated template."""
+    names = ("impostor_before", "impostor_after", "owner_before", "owner_after")
+    rows = []
+    for bound, of in poisoned.groupby("bound", sort=False):
+        rates = {name: _mean(of[name], len(of), seed) for name in names}
+        rates["taken_over"] = _mean(of["impostor_after"] > of["owner_after"], len(of), seed)
+        rows.append({"bound": None if bound == UNBOUND else bound, "victims": len(of)} | columns_of(rates))
+    note = (
+        f"Password: the most successful impostor of each victim tries {ROUNDS} times; victims in whose name "
+        "nobody is ever confidently accepted are left out. Taken over: the impostor is accepted more often "
+        "than the owner."
+    )
+    columns = [
+        Column("Bound", "bound", lambda bound: "none" if is_missing(bound) else f"{bound:g} scales"),
+        Column("Victims", "victims"),
+        *(
+            rate_column(name.replace("_", " ").capitalize(), name, "victims")
+            for name in (*names, "taken_over")
+        ),
+    ]
+    return table_of("poisoning", "Poisoned templates", note, pd.DataFrame(rows), columns)
+
+
+def privacy_table(privacy: pd.DataFrame, seed: int) -> Table:
+    """What timings and stolen templates say of the text."""
+    rows = []
+    for (dataset, model), of in privacy.groupby(["dataset", "model"], sort=False):
+        names = OF_TEMPLATES if model == TEMPLATE else {**OF_TIMINGS, "bits": ""}
+        figures = {name: _mean(of[name], len(of), seed) for name in names}
+        rows.append({"dataset": dataset, "model": model, "users": len(of)} | columns_of(figures))
+    frame = pd.DataFrame(rows)
+    note = (
+        "Keys that `predict_events` recovers from timings alone, and bits per key that timings add to a "
+        "Markov chain of keys. A stolen template reveals which pairs of keys its owner typed: as many pairs "
+        "are guessed as were typed, namely those that the population explains worst."
+    )
+
+    def rates(names: Mapping[str, str]) -> list[Column]:
+        """Of what was measured."""
+        return [rate_column(title, name, "users") for name, title in names.items() if name in frame]
+
+    bits = [estimate_column("Bits per key", "bits", 2)] if "bits" in frame else []
+    source = Column("From", "model", lambda model: SOURCES[model])
+    columns = [DATASET, source, *rates(OF_TIMINGS), *bits, *rates(OF_TEMPLATES)]
+    title = "What timings and templates give away of the text"
+    return table_of("privacy", title, note, frame, columns, labels=2)
+
+
+def _mean(values: pd.Series[Any], trials: int, seed: int) -> Rate:
+    return mean_rate(values.to_numpy(dtype=np.float64), trials, seed=seed)
+
+
+def fairness_rates(claims: pd.DataFrame, speed: pd.DataFrame, seed: int) -> pd.DataFrame:
+    """Errors by typing speed and of the worst tenth, of each dataset; `speed` has median intervals."""
+    speeds = speed.set_index(["dataset", "user"])["median_interval"]
+    rates = []
+    for dataset, of in whole(claims).groupby("dataset", sort=False):
+        decisions = of.assign(user=of["claimed"], median_interval=of["claimed"].map(speeds[dataset]))
+        rates.append(error_rates_by(decisions, ["median_interval"], seed).assign(dataset=dataset))
+    return pd.concat(rates, ignore_index=True)
+
+
+def fairness_table(rates: pd.DataFrame) -> Table:
+    """The rates as people read them, a group in each line."""
+    shown = []
+    for (dataset, column, group), rows in rates.groupby(["dataset", "column", "group"], sort=False):
+        line = {"Dataset": dataset_name(dataset), "By": str(column).replace("_", " ") or NONE}
+        line |= {"Group": str(group), "Users": str(rows["users"].max())}
+        for error, heading in ERRORS.items():
+            found = rows[rows["error"] == error]
+            line[heading] = NONE if len(found) == 0 else _group_rate(found.iloc[0]).text()
+        shown.append(line)
+    note = (
+        f"{OPEN_SET} Means over the users claimed, at the default operating point; unsure counts as refused. "
+        "Thirds are of users by their median interval, so that the lowest third types fastest. The worst "
+        "tenth is chosen on every other decision and reported on the rest."
+    )
+    title = "Error rates by typing speed, and of the worst tenth"
+    return Table("fairness", title, note, rates, pd.DataFrame(shown), labels=3)
+
+
+def _group_rate(row: pd.Series) -> Rate:
+    low, high = (None if pd.isna(row[name]) else float(row[name]) for name in ("low", "high"))
+    return Rate(float(row["rate"]), low, high, int(row["trials"]))

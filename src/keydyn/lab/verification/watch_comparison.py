@@ -3,7 +3,7 @@
 Each way gives every key a level, the higher the less the claim is believed. Its limit is found on people of
 the other folds, so that they are locked out a stated number of times per hour of typing. What is reported is
 what that limit does to people on whom nothing was chosen: how often they are locked out themselves, and how
-soon it notices somebody else, from the first key or after a change of person in mid-session.
+soon it notices another person, from the first key or after a change of person in mid-session.
 """
 
 from __future__ import annotations
@@ -97,8 +97,8 @@ class Sessions:
     offsets : (n + 1,) where each begins
     hours : (N,) hours of typing since its beginning
     claimed : (n,) the person in whose name it is
-    changed : (n,) the key from which on somebody else types: 0 from the start, its length if nobody does
-    folds : (n,) the fold of the people in it, from 0; nobody is in two
+    changed : (n,) the key from which on another person types: 0 from the start, its length if none does
+    folds : (n,) the fold of the people in it, from 0; no person is in two
     """
 
     offsets: Integers

@@ -12,8 +12,7 @@ import pandas as pd
 from keydyn.arrays import Floats
 from keydyn.decisions.calibration.trials import MS_PER_HOUR
 from keydyn.keystrokes.one_sample import recorded_samples
-from keydyn.keystrokes.schema import sample_starts
-from keydyn.lab.verification.swapping import swapped
+from keydyn.keystrokes.schema import SAMPLE, sample_lengths, sample_starts
 from keydyn.lab.verification.watch_comparison import Sessions
 from keydyn.population.model import PopulationModel
 from keydyn.population.parameters import Template
@@ -35,7 +34,7 @@ def watched_people(
     """Sessions of people from whom neither the population nor the cohort was learnt, and their terms.
 
     Each session in turn is watched, and the template of the claimed person is enrolled from their others. In
-    each person's name types the person; so many others, from the start; and the person, then each of those
+    each person's name types the person; `others` others, from the start; and the person, then each of those
     others, from the middle on. What is typed after the change is scored with all that was carried over from
     before it.
     `terms` are (N, 1 + C), the claimed person's first.
@@ -98,3 +97,43 @@ def _scored(
     press = typed["timepress"].to_numpy(dtype=np.float64)
     for begin, end in pairwise(samples.sequences.offsets.tolist()):
         yield terms[begin:end], (press[begin:end] - press[begin]) / MS_PER_HOUR
+
+
+Sample = tuple[Any, Any]
+
+
+def swapped(keystrokes: pd.DataFrame, pairs: Sequence[tuple[Sample, Sample]], keys: int) -> pd.DataFrame:
+    """One session for each pair of samples, (user, session) each: the first `keys` keystrokes of the first,
+    then the second from there on.
+
+    The second person's first interval is the one that they typed, as if they had come without a pause: a
+    pause would give the change away. `user` is the first person, `session` the number of the pair.
+    """
+    if not pairs:
+        raise ValueError("there are no pairs of samples")
+    starts = sample_starts(keystrokes)
+    lengths = sample_lengths(starts, len(keystrokes))
+    names = keystrokes.iloc[starts][SAMPLE].itertuples(index=False, name=None)
+    places = {name: (start, length) for name, start, length in zip(names, starts, lengths, strict=True)}
+    rows, shifts, numbers, users = [], [], [], []
+    press = keystrokes["timepress"].to_numpy()
+    for number, pair in enumerate(pairs):
+        for name in pair:
+            if name not in places or not 0 < keys < places[name][1]:
+                raise ValueError(f"user {name[0]} has no session {name[1]} with more than {keys} keystrokes")
+        (first, _), (second, length) = (places[name] for name in pair)
+        some = np.concatenate([np.arange(first, first + keys), np.arange(second + keys, second + length)])
+        shift = np.zeros(len(some), dtype=press.dtype)
+        shift[keys:] = press[first + keys - 1] - press[second + keys - 1]
+        rows.append(some)
+        shifts.append(shift)
+        numbers += [number] * len(some)
+        users += [pair[0][0]] * len(some)
+    joined = keystrokes.iloc[np.concatenate(rows)].reset_index(drop=True)
+    shift = np.concatenate(shifts)
+    return joined.assign(
+        user=users,
+        session=numbers,
+        timepress=joined["timepress"] + shift,
+        timerelease=joined["timerelease"] + shift,
+    )

@@ -8,7 +8,7 @@ takes to say when a limit is first exceeded.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -17,11 +17,13 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from keydyn.arrays import Floats, Integers
+from keydyn.arrays import Floats, Integers, Truths
+from keydyn.decisions.calibration.sequential import faded, increments, suspicion, wald_bounds
 from keydyn.decisions.calibration.trials import MS_PER_HOUR, hours_of
 from keydyn.decisions.liveness.not_typed import times_of
 from keydyn.decisions.watching.watched import faded_ratios
 from keydyn.detectors import PopulationDetector
+from keydyn.evaluation.continuous.penalty import HIGHEST, TrustSettings, ranks, trust, window_penalty
 from keydyn.keystrokes.samples import Samples
 from keydyn.keystrokes.schema import SAMPLE
 from keydyn.lab.frame.dataset_rows import Row
@@ -30,7 +32,6 @@ from keydyn.lab.frame.score_datasets import inputs_of
 from keydyn.lab.verification.measurements import BACKGROUND, FOLDS, background_of, folds_of
 from keydyn.lab.verification.watch_comparison import Compared, Sessions, Way, compare
 from keydyn.lab.verification.watched_people import OTHERS, together, watched_people
-from keydyn.lab.verification.ways_to_watch import SETTINGS, fixed, ways_to_watch
 
 DATASETS = ("fable", "essay")
 # False lock-outs per hour of typing at which the ways are compared: rates that the hours there are support.
@@ -102,11 +103,7 @@ def _watched(row: Row, fold: int, seed: int, names: tuple[str, str]) -> Made:
         for way, variants in ways.items()
         for number, variant in enumerate(variants)
     }
-    about = {
-        "length": sessions.lengths,
-        "claimed": sessions.claimed.astype(str),
-        "changed": sessions.changed,
-    }
+    about = {"length": sessions.lengths, "claimed": sessions.claimed.astype(str), "changed": sessions.changed}
     return dict(zip(names, (pa.table(about), pa.table({"hours": sessions.hours, **levels})), strict=True))
 
 
@@ -161,3 +158,56 @@ def _figures(one: Compared) -> dict[str, float]:
 def _ends(estimates: list[Any]) -> Iterator[tuple[str, float]]:
     for name, found in zip(FIGURES, estimates, strict=True):
         yield from ((name, found.value), (f"{name}_low", found.low), (f"{name}_high", found.high))
+
+
+WINDOWS = (10, 25, 50)
+TURNING = (0.5, 0.6, 0.7)
+RATIO_KEEPS = (0.9, 0.95, 0.98)
+KEEPS, LEASTS = (0.8, 0.9, 0.95), (-2.0, -3.0)
+# Wald's test begins again where strangers would be accepted this often; its other bound is the limit sought.
+FALSE_ACCEPTS = (0.1, 0.01)
+_STEPS = [f"keep {keep:g}, least {least:g}" for keep in KEEPS for least in LEASTS]
+# The variants of each way in words, in their order.
+SETTINGS = {
+    "rank penalty": [f"window {window}" for window in WINDOWS],
+    "trust": [f"turning {turning:g}" for turning in TURNING],
+    "ratio with forgetting": [f"keep {keep:g}" for keep in RATIO_KEEPS],
+    "Wald's test": [f"{steps}, false accept {rate:g}" for steps in _STEPS for rate in FALSE_ACCEPTS],
+    "Page's sum": _STEPS,
+}
+
+
+def ways_to_watch(
+    terms: Floats, offsets: Integers, evidence: Callable[[Floats, Floats], Floats]
+) -> dict[str, list[Way]]:
+    """All of them, by their names, from the terms (N, 1 + C) of all sessions, the claimed person's first."""
+    ranked = ranks(terms)
+    return {
+        "rank penalty": [fixed(window_penalty(ranked, offsets, window)[:, 0]) for window in WINDOWS],
+        "trust": [
+            fixed(HIGHEST - trust(ranked, offsets, TrustSettings(turning=turning))[:, 0])
+            for turning in TURNING
+        ],
+        "ratio with forgetting": [fixed(-evidence(*faded(terms, offsets, keep))) for keep in RATIO_KEEPS],
+        "Wald's test": [
+            fixed(suspicion(steps, offsets, wald_bounds(rate, 1e-6).accept))
+            for steps in _steps(terms, offsets)
+            for rate in FALSE_ACCEPTS
+        ],
+        "Page's sum": [fixed(suspicion(steps, offsets)) for steps in _steps(terms, offsets)],
+    }
+
+
+def _steps(terms: Floats, offsets: Integers) -> Iterator[Floats]:
+    for keep in KEEPS:
+        for least in LEASTS:
+            yield increments(terms, offsets, keep, least)
+
+
+def fixed(levels: Floats) -> Way:
+    """Nothing is learnt from the sessions but the limit."""
+
+    def levels_whatever_is_learnt_from(_: Truths) -> Floats:
+        return levels
+
+    return levels_whatever_is_learnt_from

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from functools import partial
 from typing import Any
 
 import pandas as pd
 
 from keydyn.evaluation.rates.confidence import Estimate
-from keydyn.lab.drawing.intervals import Estimates
-from keydyn.lab.frame.names import dataset_name
-from keydyn.lab.frame.tables import DATASET, Column, Table, table_of
+from keydyn.lab.drawing.panels import Estimates
+from keydyn.lab.frame.names import dataset_name, listed
+from keydyn.lab.frame.tables import DATASET, Column, Table, estimate_column, table_of
 
 # Figure of the frame → heading, decimals, scale
 HEADINGS = {
@@ -46,12 +45,7 @@ def watching_table(frame: pd.DataFrame) -> Table:
     columns = [
         *(DATASET, Column("Aimed at", "target_per_hour", "{:g}".format), Column("Way to watch", "way")),
         *(
-            Column(
-                heading,
-                (figure, f"{figure}_low", f"{figure}_high"),
-                partial(_text, digits=digits, scale=scale),
-                is_soonest if figure == "change_mean" else None,
-            )
+            estimate_column(heading, figure, digits, scale, is_soonest if figure == "change_mean" else None)
             for figure, (heading, digits, scale) in HEADINGS.items()
         ),
     ]
@@ -72,10 +66,6 @@ def watching_table(frame: pd.DataFrame) -> Table:
     )
 
 
-def _text(value: float, low: float, high: float, digits: int, scale: float) -> str:
-    return Estimate(value, low, high).times(scale).text(digits)
-
-
 def watching_panels(frame: pd.DataFrame, name: str) -> Estimates:
     """For `intervals_figure`: a panel per dataset and rate, a row per way; `name` is one of `DRAWN`."""
     what, _, scale = DRAWN[name]
@@ -93,7 +83,7 @@ def watching_words(frame: pd.DataFrame) -> list[str]:
     above = int((frame["lockouts_per_hour"] > frame["target_per_hour"]).sum())
     share = frame["lockouts_per_hour"] / frame["target_per_hour"]
     typed = frame.drop_duplicates("dataset").set_index("dataset")["genuine_hours"]
-    hours = _listed([f"{each:.1f} ({dataset_name(name)})" for name, each in typed.items()])
+    hours = listed([f"{each:.1f} ({dataset_name(name)})" for name, each in typed.items()])
     sentences.append(
         "These rates are targets, which are not met exactly: measured false lock-outs are "
         f"{share.min():.1f} to {share.max():.1f} times the target, and above it in {above} of {len(share)} "
@@ -112,7 +102,7 @@ def _soonest(of: pd.DataFrame) -> str:
     found = ", ".join(f"{row['way']} {_estimate(row, 'change_mean').text()}" for row in others)
     rest = f" The other ways need on average: {found}." if others else ""
     close = [row["way"] for row in others if row["change_mean_low"] <= first["change_mean_high"]]
-    verdict = f" The interval of its mean overlaps that of {_listed(close)}." if close else ""
+    verdict = f" The interval of its mean overlaps that of {listed(close)}." if close else ""
     return (
         f"{_panel(first)}: {first['way']} notices a change of person soonest, after {mean.text()} keys on "
         f"average and a median of {median.text()}; in {unnoticed.times(100.0).text(1)} % of sessions, "
@@ -123,10 +113,6 @@ def _soonest(of: pd.DataFrame) -> str:
 def _panel(row: dict[str, Any]) -> str:
     rate = row["target_per_hour"]
     return f"{dataset_name(row['dataset'])}, {rate:g} lock-out{'' if rate == 1 else 's'} per hour"
-
-
-def _listed(names: list[str]) -> str:
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def _estimate(row: dict[str, Any], figure: str) -> Estimate:

@@ -9,8 +9,7 @@ from scipy.stats import wilcoxon
 
 from keydyn.evaluation.scores import Scores
 from keydyn.lab.frame.tables import Table, without_empty_columns
-from keydyn.lab.recognition.tables import recognition_figures
-from keydyn.lab.recognition.verdict import too_few, users_needed, verdict_of
+from keydyn.lab.recognition.tables import recognition_figures, too_few, users_needed, verdict_of
 
 
 def scores(n_users, right, seed=0):

@@ -8,9 +8,8 @@ import pytest
 
 from keydyn.evaluation.rates.confidence import Estimate
 from keydyn.lab.drawing.curves import labelled, user_curves_figure
-from keydyn.lab.drawing.intervals import intervals_figure
-from keydyn.lab.drawing.panels import Curve
-from keydyn.lab.population.figures import changed_typing_figure
+from keydyn.lab.drawing.panels import Curve, intervals_figure
+from keydyn.lab.population.report import changed_typing_figure
 from tests.lab.drawing.test_panels import HOSTILE, drawn, legend_texts, lines_of
 
 
