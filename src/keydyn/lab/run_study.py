@@ -105,7 +105,7 @@ def show_results(tables: Sequence[Table], folder: Path, began: float) -> None:
 
 
 def results_of(study: str, tables: Sequence[Table], folder: Path, began: float) -> Facts:
-    """The same for machines; the report and all other files are in the folder."""
+    """Summarise a study for programs (`--json`); the report and all other files are in the folder."""
     return {
         "study": study,
         "folder": str(folder),

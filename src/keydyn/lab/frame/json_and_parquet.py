@@ -30,7 +30,7 @@ def write_parquet(path: str | Path, frame: pd.DataFrame) -> None:
 
 
 def plain(value: Any) -> Any:
-    """The same value in what JSON knows: dict, list, text, number, true, false and null."""
+    """Express a value in what JSON knows: dict, list, text, number, true, false and null."""
     if isinstance(value, Mapping):
         keys = [str(plain(key)) for key in value]
         if len(set(keys)) < len(keys):

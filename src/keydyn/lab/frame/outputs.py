@@ -69,7 +69,7 @@ class Outputs:
         return Picture(png, caption, alt)
 
     def drawn(self, draw: Callable[[Path], None], name: str, caption: str, alt: str) -> Picture:
-        """The same for a figure that is drawn to a path."""
+        """Write a figure that is drawn to a path, as PDF and PNG."""
         self._check(f"figures/{name}.png")
         png = self.folder / "figures" / f"{name}.png"
         for path in (png.with_suffix(".pdf"), png):

@@ -156,7 +156,7 @@ def rank_rows(
     n_jobs: int | None = None,
     show_progress: ShowProgress | None = None,
 ) -> pa.Table:
-    """The same event by event: the rank of every template, for detectors that score events."""
+    """Rank every template after each event, for detectors that score events."""
     for name in detectors:
         if not make_detector(name).scores_events:
             raise ValueError(f"{make_detector(name).name} cannot score single events")

@@ -116,7 +116,7 @@ def rejections_by_marginal(tests: pd.DataFrame) -> pd.DataFrame:
 
 
 def rejections_by_p_value(tests: pd.DataFrame) -> pd.DataFrame:
-    """The same by every p-value: two-sided as published, one-sided, by double bootstrap if there is one."""
+    """Shares of rejected models by p-value: two-sided as published, one-sided, double bootstrap if done."""
     keys = ["dataset", "model", "settings"]
     kinds = [kind for kind in ("p_value", "p_one_sided", "p_double") if tests[kind].notna().any()]
     return (

@@ -54,7 +54,7 @@ def lost_types(sequences: Sequences, share: float, random: np.random.Generator) 
 
 
 def with_codes(samples: Samples, lost: Mask, unseen: bool = False) -> Samples:
-    """The same samples where these events have no name, or one that was never seen."""
+    """Samples in which these events have lost their names, or have names that were never seen."""
     sequences = samples.sequences
     codes, types = np.where(lost, MISSING, sequences.codes), sequences.event_types
     if unseen:

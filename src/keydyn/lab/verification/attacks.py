@@ -111,7 +111,7 @@ def most_accepted(accepted: Truths) -> int:
 
 
 def _with_times(samples: Samples, times: Floats) -> Samples:
-    """The same samples with other intervals and holds; further features stay."""
+    """Replace the intervals and holds of samples; further features stay."""
     sequences = samples.sequences
     names = sequences.feature_names or ()
     X = np.array(sequences.X)
